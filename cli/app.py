@@ -1,0 +1,66 @@
+"""The commands of ``tunegraph``, assembled."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import kb
+from cli.calibrate import calibrate
+from cli.context import Settings
+from cli.doctor import doctor
+from cli.estimate import estimate
+from cli.explain import explain
+from cli.ingest import ingest
+from cli.recommend import recommend, similar
+
+app = typer.Typer(
+    name="tunegraph",
+    help="Recommend tuning configurations from a knowledge graph of measured cases.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(recommend)
+app.command()(explain)
+app.command()(similar)
+app.command()(ingest)
+app.add_typer(kb.app, name="kb")
+app.command()(estimate)
+app.command()(calibrate)
+app.command()(doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tunegraph {version('tunegraph')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _settings(
+    context: typer.Context,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(help="Workspace directory.", envvar="TUNEGRAPH_WORKSPACE", readable=False),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")] = False,
+    version: Annotated[  # noqa: ARG001  typer runs the callback
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Recommend tuning configurations from a knowledge graph of measured cases."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(levelname)s %(name)s: %(message)s",
+    )
+    context.obj = Settings.from_environment(workspace, os.environ)

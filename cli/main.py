@@ -1,0 +1,91 @@
+"""The script ``tunegraph``: makes sure that the program is ours, runs it, and ends with its exit code.
+
+Only the standard library is imported at the top: what else is on the path is checked first, and Ctrl-C
+ends the program in one line however early it comes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+PACKAGES = ("kg", "embeddings", "recommender", "ingest", "cli", "data")
+INTERRUPTED = 130
+SHOWN_FAULTS = 20
+
+
+def foreign_packages() -> list[str]:
+    """Packages of ours that Python takes from another place, because of ``PYTHONPATH`` for instance."""
+    home = Path(__file__).resolve().parent.parent
+    found = {}
+    for name in PACKAGES:
+        module = import_module(name)
+        found[name] = Path(module.__file__ or "").resolve().parent.parent
+    return [f"{name} from {place}" for name, place in found.items() if place != home]
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    if sys.stdout is None:  # closed by the caller: nobody wants to read the answer
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  open as long as the process
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        _say("interrupted; what was acknowledged is kept", "")
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> int:
+    strangers = foreign_packages()
+    if strangers:
+        _say(
+            f"another package stands in for ours: {', '.join(strangers)}",
+            "unset PYTHONPATH, or use a fresh venv",
+        )
+        return 1
+    from cli.app import app
+    from kg.errors import TuningError
+
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except TuningError as error:
+        _say(_message(error), error.hint)
+        return error.exit_code
+    except OSError as error:  # without a file name it is the output: full, or nobody reads it
+        _say(f"cannot use {error.filename or 'the output'}: {error.strerror or error}", "")
+        _forget_output()
+        return 1
+    except SystemExit as done:
+        if done.code == INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise
+    return 0
+
+
+def _message(error: Exception) -> str:
+    """What is wrong, on one line; of a file with several faults, each on a line of its own."""
+    from kg.errors import CaseFormatError
+
+    if not isinstance(error, CaseFormatError) or len(error.faults) < 2:
+        return " ".join(str(error).split())
+    lines = [f"{error.path}: {len(error.faults)} faults"]
+    lines += [f"  {' '.join(str(fault).split())}" for fault in error.faults[:SHOWN_FAULTS]]
+    if len(error.faults) > SHOWN_FAULTS:
+        lines.append("  ...")
+    return "\n".join(lines)
+
+
+def _say(message: str, hint: str) -> None:
+    print(f"tunegraph: {message}", file=sys.stderr)
+    if hint:
+        print(f"  {hint}", file=sys.stderr)
+
+
+def _forget_output() -> None:
+    """Let go of what could not be written, or Python complains about it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

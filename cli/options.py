@@ -1,0 +1,167 @@
+"""Options that several commands share, and how a problem is put together from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON with a schema_version instead of a table.")
+]
+ProblemFile = Annotated[
+    Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and win over it.")
+]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Model, such as bert-large.")]
+OperatorOption = Annotated[str | None, typer.Option("--op", help="Operator or kernel, such as moe_layer.")]
+PhaseOption = Annotated[
+    str | None, typer.Option("--phase", help="training, serving, prefill, decode, operator, kernel or hpc.")
+]
+ShapeOption = Annotated[
+    list[str] | None, typer.Option("--shape", help="Sizes, such as M=4096,N=4096,K=4096; may be repeated.")
+]
+PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Number format, such as bfloat16.")]
+TraitOption = Annotated[
+    list[str] | None, typer.Option("--trait", help="What else sets the workload apart, as name=value.")
+]
+HardwareOption = Annotated[
+    str | None, typer.Option("--hardware", help="Device or server, such as ascend-910b3.")
+]
+CountOption = Annotated[int | None, typer.Option("--count", min=1, help="Number of devices.")]
+ObjectiveOption = Annotated[
+    str | None, typer.Option("--objective", help="Metric that decides, such as throughput or latency.")
+]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option("--limit", help="Bound on a metric, such as 'peak_memory<=32GB' or 'accuracy_loss<=0.5%'."),
+]
+BottleneckOption = Annotated[
+    list[str] | None,
+    typer.Option("--bottleneck", help="Observed bottleneck, with its share if known: 'allreduce-wait=0.28'."),
+]
+CurrentOption = Annotated[
+    list[str] | None, typer.Option("--current", help="A setting in use now, as name=value; may be repeated.")
+]
+SoftwareOption = Annotated[
+    list[str] | None, typer.Option("--software", help="A version in use, such as cann=8.0; may be repeated.")
+]
+
+
+def value_of(text: str) -> object:
+    """The value that a person means by ``text``: a JSON scalar or list where it is one, else the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # the latter of brackets by the thousand
+        return text
+
+
+def pairs(
+    option: str, texts: Iterable[str] | None, *, bare: bool = False, as_text: bool = False
+) -> dict[str, object]:
+    """``name=value`` texts as a mapping; several may share one text, separated by commas.
+
+    Args:
+        option: Name of the option, for the error.
+        texts: As given on the command line.
+        bare: Whether a name may stand alone; its value is then None.
+        as_text: Keep values as they stand: version 2.10 is not the number 2.1.
+
+    Raises:
+        InputError: A text has no ``=``, or an empty name.
+    """
+    found: dict[str, object] = {}
+    for text in texts or ():
+        for piece in _split(text):
+            name, equals, value = piece.partition("=")
+            if not name.strip() or not (equals or bare):
+                raise InputError(f"{option} {piece!r}: expected name=value")
+            value = value.strip()
+            found[name.strip()] = None if not equals else value if as_text else value_of(value)
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are outside brackets and quotes, and that begin another ``name=``."""
+    pieces, depth, start = [], 0, 0
+    for position, letter in enumerate(text):
+        if letter in "[({":
+            depth += 1
+        elif letter in "])}":
+            depth -= 1
+        elif letter == "," and depth == 0 and "=" in text[position + 1 :].partition(",")[0]:
+            pieces.append(text[start:position])
+            start = position + 1
+    return [*pieces, text[start:]]
+
+
+def raw_problem(
+    *,
+    file: Path | None,
+    model: str | None,
+    operator: str | None,
+    phase: str | None,
+    shape: list[str] | None,
+    precision: str | None,
+    trait: list[str] | None,
+    hardware: str | None,
+    count: int | None,
+    objective: str | None,
+    limit: list[str] | None,
+    bottleneck: list[str] | None,
+    current: list[str] | None,
+    software: list[str] | None,
+) -> dict[str, object]:
+    """The problem as the user put it: the file's content with the options laid over it.
+
+    Raises:
+        InputError: The file cannot be read, or an option has the wrong form.
+    """
+    from ingest.problems import read_problem_file
+
+    raw: dict[str, object] = read_problem_file(file) if file else {}
+    plain = {
+        "model": model,
+        "op": operator,
+        "phase": phase,
+        "precision": precision,
+        "hardware": hardware,
+        "count": count,
+        "objective": objective,
+    }
+    raw.update({name: value for name, value in plain.items() if value is not None})
+    tables: dict[str, dict[str, object]] = {
+        "shape": pairs("--shape", shape),
+        "traits": pairs("--trait", trait),
+        "bottlenecks": pairs("--bottleneck", bottleneck, bare=True),
+        "current": pairs("--current", current),
+        "software": pairs("--software", software, as_text=True),
+    }
+    for name, table in tables.items():
+        if table:
+            raw[name] = {**_table(name, raw.get(name)), **table}
+    if limit:
+        before = raw.get("limits") or []
+        if isinstance(before, dict):
+            before = [f"{metric}<={value}" for metric, value in before.items()]
+        if not isinstance(before, list):
+            raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {before!r}")
+        raw["limits"] = [*before, *limit]
+    return raw
+
+
+def _table(name: str, before: object) -> dict[str, object]:
+    """What a file says of something that options add to; bottlenecks may be names alone."""
+    if isinstance(before, list) and name == "bottlenecks":
+        return dict.fromkeys(map(str, before))
+    if before is None:
+        return {}
+    if not isinstance(before, dict):
+        raise InputError(f"{name}: expected names and values, not {before!r}")
+    return dict(before)

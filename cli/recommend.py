@@ -1,0 +1,222 @@
+"""``tunegraph recommend`` and ``tunegraph similar``: questions and their answers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import (
+    BottleneckOption,
+    CountOption,
+    CurrentOption,
+    HardwareOption,
+    JsonOption,
+    LimitOption,
+    ModelOption,
+    ObjectiveOption,
+    OperatorOption,
+    PhaseOption,
+    PrecisionOption,
+    ProblemFile,
+    ShapeOption,
+    SoftwareOption,
+    TraitOption,
+    raw_problem,
+)
+
+if TYPE_CHECKING:
+    from recommender.ranking.recommendation import Answer, Recommendation
+
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner, optuna or json.",
+    ),
+]
+NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
+
+
+def recommend(
+    context: typer.Context,
+    file: ProblemFile = None,
+    model: ModelOption = None,
+    operator: OperatorOption = None,
+    phase: PhaseOption = None,
+    shape: ShapeOption = None,
+    precision: PrecisionOption = None,
+    trait: TraitOption = None,
+    hardware: HardwareOption = None,
+    count: CountOption = None,
+    objective: ObjectiveOption = None,
+    limit: LimitOption = None,
+    bottleneck: BottleneckOption = None,
+    current: CurrentOption = None,
+    software: SoftwareOption = None,
+    k: NumberOption = 5,
+    form: FormatOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Recommend configurations for one problem, best first."""
+    from cli import output
+
+    raw = raw_problem(
+        file=file,
+        model=model,
+        operator=operator,
+        phase=phase,
+        shape=shape,
+        precision=precision,
+        trait=trait,
+        hardware=hardware,
+        count=count,
+        objective=objective,
+        limit=limit,
+        bottleneck=bottleneck,
+        current=current,
+        software=software,
+    )
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        answer = workspace.recommend(problem, k, notes=notes)
+        is_remembered = workspace.remember([item.id for item in answer], raw, k)
+    if as_json or form == "json":
+        output.as_json(answer.to_json())
+    elif form:
+        _write(form, answer)
+    else:
+        show(answer)
+    if not is_remembered:
+        output.note("the workspace cannot be written to, so explain will not know these ids")
+    elif not (as_json or form):
+        print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+
+
+def _write(form: str, answer: Answer) -> None:
+    """Print the configurations in the form of another program, best first."""
+    from cli import output
+    from ingest.answers import Choice, write_answer
+
+    choices = [Choice(configuration=item.configuration, flags=item.flags) for item in answer]
+    written = write_answer(form, answer.problem, choices)
+    print(written.text, end="")
+    for text in (*answer.notes, *written.notes):
+        output.note(text)
+
+
+def similar(
+    context: typer.Context,
+    file: ProblemFile = None,
+    model: ModelOption = None,
+    operator: OperatorOption = None,
+    phase: PhaseOption = None,
+    shape: ShapeOption = None,
+    precision: PrecisionOption = None,
+    trait: TraitOption = None,
+    hardware: HardwareOption = None,
+    count: CountOption = None,
+    objective: ObjectiveOption = None,
+    k: NumberOption = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """List the known problems that are nearest, and how near each is."""
+    from cli import output
+
+    raw = raw_problem(
+        file=file,
+        model=model,
+        operator=operator,
+        phase=phase,
+        shape=shape,
+        precision=precision,
+        trait=trait,
+        hardware=hardware,
+        count=count,
+        objective=objective,
+        limit=None,
+        bottleneck=None,
+        current=None,
+        software=None,
+    )
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        found = workspace.neighbours(problem, k)
+    if as_json:
+        output.as_json({"notes": list(notes), "neighbours": found})
+        return
+    for note in notes:
+        output.note(note)
+    output.table(
+        ("", "operator", "model", "shape", "hardware", "how far", "distance", "rows", "best"),
+        (
+            (
+                place,
+                item["operator"],
+                item["model"],
+                item["shape_text"],
+                item["hardware_text"],
+                str(item["distance_class"]).replace("_", " "),
+                f"{item['distance']:.2f}",
+                item["rows"],
+                item["best_text"],
+            )
+            for place, item in enumerate(found, 1)
+        ),
+    )
+
+
+def show(answer: Answer) -> None:
+    """Print an answer for people."""
+    from cli import output
+
+    for text in answer.notes:
+        output.note(text)
+    problem = answer.problem
+    work, hardware = problem.workload, problem.hardware
+    what = " ".join(part for part in (work.model, work.operator) if part)
+    shape = f" ({work.shape})" if work.shape else ""
+    where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
+    print(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
+    for place, item in enumerate(answer, 1):
+        _show_one(place, item)
+    if answer.ceiling is not None:
+        print(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
+    for limit in answer.unchecked:
+        print(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
+    if answer.refused:
+        rules = dict.fromkeys(item.rule for item in answer.refused)
+        print(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+
+
+def _show_one(place: int, item: Recommendation) -> None:
+    from cli import output
+    from recommender.ranking.recommendation import factor_text
+
+    print(f"{place}. {item.title}   [{item.id}]")
+    if item.how:
+        print(f"     # {item.how}")
+    for line in item.flags:
+        print(f"     {line}")
+    if item.gain is None:
+        print("   gain        unknown: nobody published a time")
+    else:
+        print(f"   gain        {factor_text(item.gain)}, 90 % interval, against {item.against}")
+    print(f"   rests on    {item.basis}")
+    if item.bottleneck:
+        cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"
+        print(f"   for         {item.bottleneck}{cap}")
+    for support in item.evidence[:2]:
+        print(
+            f"   evidence    {support.kind}: {support.says}"
+            + (f" <{support.source}>" if support.source else "")
+        )
+    if item.conflicts:
+        print(f"   not with    {', '.join(item.conflicts)}")
+    for condition in item.conditions[:3]:
+        print(f"   mind        {condition}")
+    if item.accuracy != "unchanged" and item.strategy:
+        print(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
+    print()

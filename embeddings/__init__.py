@@ -1,0 +1,1 @@
+"""Problems as vectors, and the nearest ones found again."""

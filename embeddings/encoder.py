@@ -1,0 +1,130 @@
+"""Problems to vectors: numbers and words in one space.
+
+A vector is the weighted blocks one after the other, ending with the projected text. It is not
+normalised: the squared Euclidean distance of two vectors is then the sum over blocks of
+``weight**2 * (squared distance in the block)``, which is the quantity the weights are learned for, and
+a problem with a large shape is not drawn nearer to the others by its length.
+
+Facts of the hardware tree are content, not part of the hash: a corrected fact reaches the vectors that
+are made afterwards, and the others when the workspace encodes its problems anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embeddings.features import BLOCKS, FEATURE_VERSION, WIDTH, Features
+from embeddings.projection import TEXT_WIDTH, Projection
+from embeddings.text_encoder import INSTALL_HINT
+from embeddings.weights import BlockWeights
+from embeddings.words import words
+from kg.errors import MissingDependencyError
+from kg.values import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from embeddings.features import HardwareFacts
+    from embeddings.text_encoder import TextEncoder
+    from kg.entities import Problem
+
+NO_TEXT = "no text model: similarity rests on numbers and names alone"
+
+
+class ProblemEncoder:
+    """Makes the vectors of problems.
+
+    Attributes:
+        weights: What a difference in each block is worth.
+        notes: What a reader of the answers should know about their vectors, without repeats.
+    """
+
+    def __init__(
+        self, hardware: HardwareFacts, text: TextEncoder | None, weights: BlockWeights | None = None
+    ) -> None:
+        """Put an encoder together; loads no text model yet.
+
+        Args:
+            hardware: Facts and places of devices.
+            text: Model for the words; None to do without them.
+            weights: Block weights; the shipped ones by default.
+        """
+        self.weights = weights or BlockWeights.shipped()
+        self.notes: list[str] = []
+        self._hardware = hardware
+        self._features = Features(hardware)
+        self._text = text
+        self._projection = None if text is None else Projection.of(text)
+        if text is None:
+            self.notes.append(f"{NO_TEXT} ({INSTALL_HINT})")
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return WIDTH + (TEXT_WIDTH if self._projection else 0)
+
+    @property
+    def hash(self) -> str:
+        """Identifier of everything that changes vectors: features, weights, text model, projection."""
+        text = (
+            None
+            if self._text is None or self._projection is None
+            else [self._text.hash, self._projection.hash]
+        )
+        return digest(FEATURE_VERSION, dict(BLOCKS), self.weights.as_dict(), text)
+
+    def encode(self, problems: Sequence[Problem]) -> NDArray[np.float32]:
+        """Vectors to keep.
+
+        Args:
+            problems: n problems with canonical names.
+
+        Returns:
+            Shape (n, dimension).
+
+        Raises:
+            MissingDependencyError: A text was never encoded and the text model is not there.
+        """
+        return self._fuse(self.blocks(problems))
+
+    def query(self, problem: Problem) -> NDArray[np.float32]:
+        """The vector of a question; one whose words cannot be read stands at the mean of all words.
+
+        The ranking of the answers then rests on the structured features, and ``notes`` says so.
+
+        Returns:
+            Shape (dimension,).
+        """
+        try:
+            return self._fuse(self.blocks([problem])).reshape(self.dimension)
+        except MissingDependencyError as error:
+            note = f"{NO_TEXT} ({error.hint})"
+            if note not in self.notes:
+                self.notes.append(note)
+        neutral = self._features.matrix([problem])
+        neutral["text"] = np.zeros((1, TEXT_WIDTH), dtype=np.float32)
+        return self._fuse(neutral).reshape(self.dimension)
+
+    def blocks(self, problems: Sequence[Problem]) -> dict[str, NDArray[np.float32]]:
+        """Blocks before weighting, by name; shape (n, its width) each."""
+        blocks = self._features.matrix(problems)
+        if self._text is not None and self._projection is not None:
+            texts = [words(problem, self._hardware) for problem in problems]
+            distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+            table = self._projection.apply(self._text.encode(list(distinct)))
+            blocks["text"] = table[[distinct[text] for text in texts]]
+        return blocks
+
+    def _fuse(self, blocks: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        weights = self.weights.as_dict()
+        rows = len(next(iter(blocks.values())))
+        out = np.empty((rows, self.dimension), dtype=np.float32)
+        at = 0
+        for name, block in blocks.items():
+            np.multiply(block, np.float32(weights[name]), out=out[:, at : at + block.shape[1]])
+            at += block.shape[1]
+        return out

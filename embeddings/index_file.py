@@ -1,0 +1,262 @@
+"""The FAISS index of a vector log: a cache on disk that can be thrown away at any moment.
+
+The folder holds ``manifest.json`` and the index file it names. A new index is written beside,
+flushed, and only then named by the manifest, so that a reader finds the old one or the new one.
+FAISS itself loads a file with a flipped byte without a word: the manifest has the file's SHA-256,
+which :meth:`IndexFile.verify` compares, and its size and row count, which every opening compares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embeddings import index_building
+from embeddings.index_building import faiss_library
+from embeddings.text_encoder import sha256_of
+from embeddings.vector_log import sync_folder
+from kg.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from embeddings.vector_log import VectorLog
+
+logger = logging.getLogger(__name__)
+
+_OUTGROWN = 3  # times the rows it was trained on, after which cells are drawn anew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexManifest:
+    """What an index file is, beside it on disk.
+
+    Attributes:
+        encoder_hash: What made the vectors.
+        dimension: Length of a vector.
+        count: Rows in it: the first ``count`` of the log.
+        last: SHA-256 of the log's record ``count - 1``: the log it was made from, and no other.
+        file: Name of the index file.
+        size: Its bytes.
+        sha256: Its checksum.
+        nlist: Cells; 0 for exact search.
+        nprobe: Cells a search visits.
+        recall: Share of the 50 nearest found with half of those, on rows and mixtures of rows.
+        trained_on: Rows there when the cells were drawn.
+    """
+
+    encoder_hash: str
+    dimension: int
+    count: int
+    last: str
+    file: str
+    size: int
+    sha256: str
+    nlist: int = 0
+    nprobe: int = 0
+    recall: float = 1.0
+    trained_on: int = 0
+
+
+class IndexFile:
+    """The newest index of a folder.
+
+    Attributes:
+        folder: Where manifest and index are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest: IndexManifest | None = None
+        self._index: Any = None
+        self._stamp: tuple[int, int] | None = None
+
+    def refresh(self, log: VectorLog) -> None:
+        """Open the newest index that belongs to ``log``; afterwards ``manifest`` is None if none does."""
+        for _ in range(2):  # a writer may replace the file between manifest and opening
+            stamp = self._stat()
+            if stamp == self._stamp and (stamp is None or self._index is not None):
+                return
+            self._stamp, self.manifest, self._index = stamp, None, None
+            manifest = self._read_manifest()
+            if manifest is None or not _belongs(manifest, log):
+                return
+            self._index = self._open(manifest)
+            if self._index is not None:
+                self.manifest = manifest
+                return
+
+    def search(
+        self, vector: NDArray[np.float32], k: int, rows: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The nearest of the first ``rows`` rows: row numbers and squared distances, nearest first."""
+        if self.manifest is None or rows <= 0:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        faiss = faiss_library()
+        selector = faiss.IDSelectorRange(0, rows) if rows < self.manifest.count else None
+        if self.manifest.nlist:
+            parameters = faiss.SearchParametersIVF(nprobe=self.manifest.nprobe, sel=selector)
+        else:
+            parameters = faiss.SearchParameters(sel=selector)
+        distances, found = self._index.search(vector[None, :], min(k, rows), params=parameters)
+        valid = (found[0] >= 0) & (found[0] < rows)
+        return found[0][valid], distances[0][valid]
+
+    def outgrown(self, rows: int) -> bool:
+        """Whether ``rows`` rows ask for another kind of index than the one there."""
+        if self.manifest is None or rows < self.manifest.count:
+            return True
+        if rows < index_building.FLAT_BELOW:
+            return bool(self.manifest.nlist)
+        return not self.manifest.nlist or rows > _OUTGROWN * self.manifest.trained_on
+
+    def build(self, log: VectorLog, rows: int) -> None:
+        """Make the index of the first ``rows`` rows anew and put it in place."""
+        if rows == 0:
+            self.discard()
+            return
+        index, nlist, nprobe, recall = index_building.build(log, rows)
+        self._write(index, log, rows, nlist=nlist, nprobe=nprobe, recall=recall, trained_on=rows)
+
+    def extend(self, log: VectorLog, rows: int) -> None:
+        """Add the rows that the log has beyond the index, up to ``rows``."""
+        faiss = faiss_library()
+
+        manifest = self.manifest
+        if manifest is None:
+            self.build(log, rows)
+            return
+        try:
+            index = faiss.read_index(str(self.folder / manifest.file))
+        except RuntimeError:
+            self.build(log, rows)
+            return
+        index_building.add(index, log, manifest.count, rows)
+        self._write(
+            index,
+            log,
+            rows,
+            nlist=manifest.nlist,
+            nprobe=manifest.nprobe,
+            recall=manifest.recall,
+            trained_on=manifest.trained_on,
+        )
+
+    def discard(self) -> None:
+        """Remove the index; searches read the log until another is made."""
+        (self.folder / "manifest.json").unlink(missing_ok=True)
+        self._clean(keep="")
+        self.manifest, self._index, self._stamp = None, None, None
+
+    def verify(self, log: VectorLog) -> list[str]:
+        """Faults of the files on disk, checksum included; empty if they are whole, or there are none."""
+        if not (self.folder / "manifest.json").exists():
+            return []
+        manifest = self._read_manifest()
+        if manifest is None:
+            return [f"{self.folder / 'manifest.json'} is not readable"]
+        path = self.folder / manifest.file
+        if not path.is_file():
+            return [f"{path} is missing"]
+        if sha256_of(path) != manifest.sha256:
+            return [f"{path} is not as it was written: checksums differ"]
+        if not _belongs(manifest, log):
+            return [f"{path} was made from other vectors than those of the log"]
+        return []
+
+    def _open(self, manifest: IndexManifest) -> Any:
+        """The mapped index; None if the file is not what the manifest says."""
+        faiss = faiss_library()
+
+        path = self.folder / manifest.file
+        try:
+            if path.stat().st_size != manifest.size:
+                logger.warning("%s has another size than when it was written; it is not used", path)
+                return None
+            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        except FileNotFoundError:
+            self._stamp = None
+            return None
+        except (OSError, RuntimeError, MemoryError) as error:
+            logger.warning("%s cannot be opened and is not used: %s", path, error)
+            return None
+        if (index.ntotal, index.d) != (manifest.count, manifest.dimension):
+            logger.warning("%s holds %d rows, not %d; it is not used", path, index.ntotal, manifest.count)
+            return None
+        return index
+
+    def _read_manifest(self) -> IndexManifest | None:
+        try:
+            return IndexManifest(**json.loads((self.folder / "manifest.json").read_text("utf-8")))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as error:
+            logger.warning("%s/manifest.json is not used: %s", self.folder, error)
+            return None
+
+    def _stat(self) -> tuple[int, int] | None:
+        try:
+            found = (self.folder / "manifest.json").stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
+
+    def _write(self, index: Any, log: VectorLog, rows: int, **details: Any) -> None:
+        """Write beside, flush, name it in the manifest, remove what it replaces."""
+        faiss = faiss_library()
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            beside = self.folder / "index.new"
+            faiss.write_index(index, str(beside))
+            _flush(beside)
+            checksum = sha256_of(beside)
+            manifest = IndexManifest(
+                encoder_hash=log.encoder_hash,
+                dimension=log.dimension,
+                count=rows,
+                last=hashlib.sha256(log.raw(rows - 1)).hexdigest(),
+                file=f"{rows}-{checksum[:12]}.faiss",
+                size=beside.stat().st_size,
+                sha256=checksum,
+                **details,
+            )
+            beside.replace(self.folder / manifest.file)
+            noted = self.folder / "manifest.new"
+            noted.write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+            _flush(noted)
+            noted.replace(self.folder / "manifest.json")
+            sync_folder(self.folder)
+        except (OSError, RuntimeError) as error:
+            raise WorkspaceError(f"cannot write the index in {self.folder}: {error}") from error
+        self._clean(keep=manifest.file)
+        self._stamp = None
+        self.refresh(log)
+
+    def _clean(self, keep: str) -> None:
+        """Remove index files that no manifest names."""
+        for path in self.folder.glob("*.faiss"):
+            if path.name != keep:
+                path.unlink(missing_ok=True)
+
+
+def _belongs(manifest: IndexManifest, log: VectorLog) -> bool:
+    """Whether the index was made from the first rows of this log."""
+    return (
+        (manifest.encoder_hash, manifest.dimension) == (log.encoder_hash, log.dimension)
+        and 0 < manifest.count <= len(log)
+        and hashlib.sha256(log.raw(manifest.count - 1)).hexdigest() == manifest.last
+    )
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())

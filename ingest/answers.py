@@ -1,0 +1,115 @@
+"""Recommended configurations in the forms that other programs take, best first."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import yaml
+
+from ingest.optuna_writing import queue
+from ingest.t4_writing import t4_of_choices
+from ingest.triton_tables import file_name, size_of, table_text, triton_configs
+from kg.errors import InputError
+from kg.values import show
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kg.entities import Configuration, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One recommended configuration.
+
+    Attributes:
+        configuration: What to set; empty for advice that sets nothing.
+        flags: The same as people type it.
+    """
+
+    configuration: Configuration
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An answer in another form.
+
+    Attributes:
+        text: What to print.
+        notes: What the form could not hold, and where to put it.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def write_answer(name: str, problem: Problem, choices: Sequence[Choice]) -> Written:
+    """An answer in a form.
+
+    Args:
+        name: One of ``ANSWERS``.
+        problem: The question.
+        choices: The answer, best first.
+
+    Raises:
+        InputError: The form is unknown, or cannot hold the answer.
+    """
+    if name == "flags":
+        return Written(text="".join(" ".join(choice.flags) + "\n" for choice in choices))
+    if name not in _FORMS:
+        raise InputError(f"no format {name!r} for an answer", hint=f"one of: {', '.join(ANSWERS)}")
+    set_ = [choice.configuration for choice in choices if choice.configuration]
+    if not set_:
+        raise InputError(
+            f"{name} cannot hold this answer: it sets no parameter", hint="--format flags or json"
+        )
+    left = len(choices) - len(set_)
+    notes = (f"{left} recommendations set no parameter and are left out",) if left else ()
+    written = _FORMS[name](problem, set_)
+    return Written(text=written.text, notes=(*notes, *written.notes))
+
+
+def _environment(_: Problem, configurations: Sequence[Configuration]) -> Written:
+    for configuration in configurations:
+        for name in configuration:
+            if not (name.isascii() and name.isidentifier()):
+                raise InputError(
+                    f"{name!r} is no name of an environment variable", hint="--format yaml or json"
+                )
+    lines = (
+        " ".join(f"{name}={shlex.quote(show(value))}" for name, value in item.items())
+        for item in configurations
+    )
+    return Written(text="".join(f"{line}\n" for line in lines))
+
+
+def _yaml(_: Problem, configurations: Sequence[Configuration]) -> Written:
+    content = [item.to_json() for item in configurations]
+    return Written(text=yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+
+
+def _table(*, sglang: bool) -> Callable[[Problem, Sequence[Configuration]], Written]:
+    def written(problem: Problem, configurations: Sequence[Configuration]) -> Written:
+        name = file_name(problem, sglang=sglang)
+        notes = [f"save it as {name}"]
+        if len(configurations) > 1:
+            notes.append("a table holds one configuration a size: this is the first")
+        return Written(text=table_text({size_of(problem): configurations[0]}), notes=tuple(notes))
+
+    return written
+
+
+_FORMS: dict[str, Callable[[Problem, Sequence[Configuration]], Written]] = {
+    "env": _environment,
+    "yaml": _yaml,
+    "vllm": _table(sglang=False),
+    "sglang": _table(sglang=True),
+    "triton": lambda _, configurations: Written(text=triton_configs(configurations)),
+    "kernel-tuner": lambda _, configurations: Written(text=t4_of_choices(configurations)),
+    "optuna": lambda _, configurations: Written(text=queue(configurations)),
+}
+ANSWERS = ("flags", *_FORMS, "json")
+"""Names of all forms; ``json`` is the whole answer and written where that is made."""

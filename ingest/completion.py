@@ -1,0 +1,71 @@
+"""Files that were taken in whole before and need not be read again.
+
+A file counts as the same if its bytes, its place, what reads it, and what is known and said beside it are
+the same: a table copied under the name of another device says something else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.values import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ingest.formats import Format
+    from ingest.search_space import SearchSpaceFile
+
+PLACE = 6
+"""Names at the end of a path that may tell something: system, framework, version, folder and file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What was completed before.
+
+    Attributes:
+        known: Rows of each completed file, by the file's key.
+        setting: What readers rest on besides files: known names, options.
+        again: Read those files all the same.
+    """
+
+    known: Mapping[str, int] = field(default_factory=dict)
+    setting: str = ""
+    again: bool = False
+
+    def key(self, path: Path, format_: Format, spaces: Mapping[str, SearchSpaceFile]) -> str:
+        """The key of a file; empty if it has to be read every time.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        if format_.beside is None or format_.first:
+            return ""
+        files = [path, *(path.with_name(name) for name in format_.beside)]
+        return digest(
+            [_content(file) for file in files if file.is_file()],
+            path.absolute().parts[-PLACE:],
+            [format_.name, format_.version],
+            [repr(spaces[name]) for name in sorted(spaces)],
+            self.setting,
+        )
+
+
+def mark(key: str, rows: int) -> str:
+    """What a batch says of a file that it completed."""
+    return f"{key} {rows}"
+
+
+def read_marks(marks: list[str]) -> dict[str, int]:
+    """Rows by key of all completed files; a mark of another kind is passed over."""
+    pairs = (text.split() for text in marks)
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,257 @@
+"""Files and folders to cases, and a report on each file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.content import Content
+from ingest.context import Context
+from ingest.formats import FORMATS, MAPPED, Format, companion, recognise
+from ingest.mapped_csv import is_table
+from ingest.plausibility import marked
+from ingest.records import Names, Records
+from ingest.sniffing import Head, look
+from kg.entities import Case
+from kg.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from ingest.completion import Completion
+    from ingest.plausibility import Facts
+    from ingest.search_space import SearchSpaceFile
+
+MAXIMUM_DEPTH = 100
+"""Folders in folders beyond which nobody keeps results."""
+
+KEPT_FAULTS = 100
+"""Faults of a file that are told one by one; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReport:
+    """What became of one file.
+
+    Attributes:
+        path: The file.
+        format: Name of its format; empty if nothing reads it.
+        size: Length on disk, in bytes.
+        digest: SHA-256 of the unpacked content; empty if it was not read.
+        good: Rows that became cases.
+        bad: Faults met, which is the number of bad rows in formats that have rows.
+        faults: The first hundred of them.
+        guesses: What had to be assumed.
+        skipped: Why it was not read; empty if it was.
+        key: What to remember it by, so that it is not read again; empty if it has to be.
+        is_known: It was taken in before and not read again; ``good`` counts its rows of then.
+        space: The search space that the file declares; None for one with cases.
+    """
+
+    path: Path
+    format: str
+    size: int
+    digest: str = ""
+    good: int = 0
+    bad: int = 0
+    faults: tuple[Fault, ...] = ()
+    guesses: tuple[str, ...] = ()
+    skipped: str = ""
+    key: str = ""
+    is_known: bool = False
+    space: SearchSpaceFile | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A file to be read, or to be skipped with a reason."""
+
+    path: Path
+    size: int
+    format: Format | None
+    skipped: str = ""
+
+
+def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[Found]:
+    """All files under ``paths``, sorted, each once, and who reads them.
+
+    Args:
+        paths: Files and folders. Folders are walked through symbolic links, each folder once; hidden
+            files are passed over. A file that is read together with another (the settings of a trial, a
+            configuration that a table links) is skipped with the reason.
+        mapping: Mapping file for CSV tables that no reader recognises.
+
+    Raises:
+        InputError: A path that does not exist or cannot be read, or a file given by name that nothing reads.
+    """
+    found: list[Found] = []
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError as fault:
+            raise InputError(f"{path}: {(fault.strerror or str(fault)).lower()}") from fault
+        if path.is_dir():
+            found.extend(_walk(path, seen, mapping))
+        elif (status.st_dev, status.st_ino) not in seen:
+            seen.add((status.st_dev, status.st_ino))
+            item = _identify(path, mapping)
+            if item.format is None:
+                raise InputError(f"{path}: {item.skipped}", hint=_looked_for())
+            found.append(item)
+    return found
+
+
+def read(
+    paths: Iterable[Path],
+    names: Names,
+    *,
+    on_progress: Callable[[int], None] | None = None,
+    hardware: str = "",
+    mapping: Path | None = None,
+    facts: Facts | None = None,
+    completed: Completion | None = None,
+) -> Iterator[Case | FileReport]:
+    """The cases of files and folders; after those of a file, its report.
+
+    Args:
+        paths: Files and folders.
+        names: Knows hardware and models by name.
+        on_progress: Told the bytes read since it was last told, of the sizes that ``discover`` gives.
+        hardware: Where runs were made whose files name no hardware.
+        mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
+        facts: What is known of hardware by its id; with it, times that no hardware reaches are marked.
+        completed: Files that need not be read again; None to read all.
+
+    Raises:
+        InputError: As for ``discover``, before anything is read. What a file contains never raises.
+    """
+    records = Records(names, Context(hardware=hardware, mapping=mapping))
+    return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
+
+
+def _read(
+    found: list[Found],
+    records: Records,
+    on_progress: Callable[[int], None] | None,
+    facts: Facts | None,
+    completed: Completion | None,
+) -> Iterator[Case | FileReport]:
+    for item in sorted(found, key=lambda item: item.format is None or not item.format.first):
+        if item.format is None:
+            yield FileReport(path=item.path, format="", size=item.size, skipped=item.skipped)
+        else:
+            key = _key(item, item.format, records, completed)
+            if completed is not None and not completed.again and key in completed.known:
+                if on_progress is not None:
+                    on_progress(item.size)
+                yield FileReport(
+                    path=item.path,
+                    format=item.format.name,
+                    size=item.size,
+                    good=completed.known[key],
+                    key=key,
+                    is_known=True,
+                )
+            else:
+                yield from _read_file(item, item.format, records, on_progress, facts, key)
+
+
+def _key(item: Found, known: Format, records: Records, completed: Completion | None) -> str:
+    try:
+        return completed.key(item.path, known, records.spaces) if completed is not None else ""
+    except OSError:  # the reader will say so
+        return ""
+
+
+def _read_file(
+    item: Found,
+    known: Format,
+    records: Records,
+    on_progress: Callable[[int], None] | None,
+    facts: Facts | None,
+    key: str,
+) -> Iterator[Case | FileReport]:
+    good = bad = 0
+    faults: list[Fault] = []
+    space: SearchSpaceFile | None = None
+    records.start_file()
+    try:
+        with Content(item.path, on_progress=on_progress) as content:
+            rows = known.read(content, records)
+            for row in rows if facts is None else marked(rows, facts, records):
+                if isinstance(row, Case):
+                    good += 1
+                    yield row
+                elif isinstance(row, Fault):
+                    bad += 1
+                    if len(faults) < KEPT_FAULTS:
+                        faults.append(row)
+                else:
+                    space = row
+            digest = content.digest()
+    except OSError as fault:
+        reason = f"cannot be read ({fault.strerror or fault})"
+        yield FileReport(path=item.path, format="", size=item.size, skipped=reason)
+        return
+    yield FileReport(
+        path=item.path,
+        format=known.name,
+        size=item.size,
+        digest=digest,
+        good=good,
+        bad=bad,
+        faults=tuple(faults),
+        guesses=tuple(records.guesses),
+        key="" if bad or not good else key,
+        space=space,
+    )
+
+
+def _walk(folder: Path, seen: set[tuple[int, int]], mapping: Path | None, depth: int = 0) -> Iterator[Found]:
+    if depth > MAXIMUM_DEPTH:
+        reason = f"more than {MAXIMUM_DEPTH} levels deep"
+        yield Found(path=folder, size=0, format=None, skipped=reason)
+        return
+    try:
+        status = folder.stat()
+        entries = sorted(folder.iterdir())
+    except OSError as fault:
+        yield Found(path=folder, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})")
+        return
+    if (status.st_dev, status.st_ino) in seen:
+        return
+    seen.add((status.st_dev, status.st_ino))
+    for path in entries:
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _walk(path, seen, mapping, depth + 1)
+            continue
+        try:
+            inode = path.stat()
+        except OSError as fault:
+            yield Found(path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})")
+            continue
+        if (inode.st_dev, inode.st_ino) not in seen:
+            seen.add((inode.st_dev, inode.st_ino))
+            yield _identify(path, mapping)
+
+
+def _identify(path: Path, mapping: Path | None) -> Found:
+    if not path.is_file():
+        return Found(path=path, size=0, format=None, skipped="no regular file")
+    try:
+        head: Head = look(path)
+    except OSError as fault:
+        return Found(path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})")
+    known = recognise(head)
+    if known is None and mapping is not None and is_table(head):
+        known = MAPPED
+    skipped = "" if known else companion(head) or head.flaw or "in no format that is known"
+    return Found(path=path, size=head.size, format=known, skipped=skipped)
+
+
+def _looked_for() -> str:
+    return "looked for: " + "; ".join(known.title for known in FORMATS)

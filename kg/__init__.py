@@ -1,0 +1,1 @@
+"""The knowledge graph: its nouns, its vocabulary, and the stores that keep them."""

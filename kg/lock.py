@@ -1,0 +1,87 @@
+"""One writer at a time, and it is named.
+
+The lock is the kernel's and ends with the process that holds it, however that ends. What stands in the
+file is only for the message that others get: when it is stale, nobody reads it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import socket
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from kg.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class WriterLock:
+    """Held while a process writes to a workspace.
+
+    Args:
+        path: The lock file; made if it does not exist, never deleted.
+        command: What the holder is doing; the command line of this process if not given.
+        now: When it began; the present if not given.
+
+    Raises:
+        WorkspaceError: Another writer holds it, or the folder cannot be written to.
+    """
+
+    def __init__(self, path: Path, *, command: str | None = None, now: datetime | None = None) -> None:
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{path.parent} cannot be written to: {error.strerror}",
+                hint="choose another workspace, or change who may write there",
+            ) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(self._descriptor)
+            os.close(self._descriptor)
+            raise WorkspaceError(
+                f"{path.parent} is being written to by {holder}",
+                hint="wait until it is done, or end that process; reading goes on meanwhile",
+            ) from None
+        except OSError as error:
+            os.close(self._descriptor)
+            raise WorkspaceError(
+                f"{path.parent} cannot be locked: {error.strerror}",
+                hint="keep the workspace on a local file system",
+            ) from error
+        about = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
+            "command": command or shlex.join(sys.argv),
+        }
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, json.dumps(about).encode(), 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let others write; releasing twice does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _holder(descriptor: int) -> str:
+    """Who wrote the file, in words; the holder may not have written it yet."""
+    try:
+        about = json.loads(os.pread(descriptor, 1 << 16, 0))
+        return "`{command}` (process {pid} on {host}, since {since})".format(**about)
+    except (ValueError, KeyError, TypeError):
+        return "another process"

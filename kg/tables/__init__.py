@@ -1,0 +1,1 @@
+"""Which attribute of which noun stands under which predicate."""

@@ -1,0 +1,67 @@
+"""Contexts and the effects seen in them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import NamedNode, Triple
+
+from kg import vocabulary as names
+from kg.effects import Context, Effect
+from kg.entities import Kind
+from kg.tables.fields import Choice, Decoded, Link, Plain
+from kg.tables.table import Refer, Table
+from kg.vocabulary import TG, XSD_DATE_TIME
+
+if TYPE_CHECKING:
+    from kg.tables.fields import Draft
+
+
+def context_node(context: Context) -> NamedNode:
+    """IRI of a context."""
+    return names.context_iri(context.bottleneck, context.hardware, context.family)
+
+
+CONTEXT = Table(
+    Context,
+    TG.CONTEXT,
+    Link(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=names.bottleneck_iri),
+    Link(name="hardware", predicate=TG.HARDWARE, iri=names.hardware_iri),
+    Link(name="family", predicate=TG.FAMILY, iri=names.family_iri),
+    iri=context_node,
+)
+
+
+class _InContext(Refer):
+    """The context of an effect, which has an edge back to it: effects are asked for by context."""
+
+    __slots__ = ()
+
+    def write(self, value: Any, draft: Draft) -> None:
+        """An edge each way."""
+        draft.others.append(Triple(context_node(value), TG.HAS_EFFECT, draft.subject))
+        Refer.write(self, value, draft)
+
+
+EFFECT = Table(
+    Effect,
+    TG.EFFECT,
+    _InContext(name="context", predicate=TG.OF_CONTEXT, table=CONTEXT),
+    Link(name="strategy", predicate=TG.OF_STRATEGY, iri=names.strategy_iri),
+    Plain(name="metric", predicate=TG.METRIC),
+    Choice(name="kind", predicate=TG.EFFECT_KIND, choices=Kind),
+    Plain(name="n", predicate=TG.SAMPLES, always=True),
+    Plain(name="sum_unats", predicate=TG.SUM, always=True),
+    Plain(name="sum_squares_unats2", predicate=TG.SUM_SQUARES, always=True),
+    Decoded(
+        name="last_evidence",
+        predicate=TG.LAST_EVIDENCE,
+        encode=names.time_text,
+        decode=datetime.fromisoformat,
+        datatype=XSD_DATE_TIME,
+    ),
+    iri=lambda effect: names.effect_iri(
+        context_node(effect.context), effect.strategy, effect.metric, effect.kind
+    ),
+)

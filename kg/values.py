@@ -1,0 +1,136 @@
+"""Values of parameters and shapes, and the immutable mapping that holds them.
+
+A digest is taken over canonical JSON, so it depends on content alone: not on key order, not on
+whether a number was written ``16`` or ``16.0``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
+
+DIGEST_LENGTH = 24
+"""Hexadecimal digits kept of a SHA-256: 96 bits, a collision chance of 1e-17 at a million problems."""
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical_json(value: object) -> str:
+    """Compact JSON with sorted keys; equal values give equal text."""
+    return _ENCODER.encode(value)
+
+
+def digest(*parts: object) -> str:
+    """A stable identifier of JSON-like ``parts``: the head of their SHA-256 in hexadecimal."""
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def as_value(raw: object) -> Value:
+    """A JSON scalar or list as a value: lists become tuples, whole floats become integers.
+
+    Raises:
+        ValueError: A number that is not finite, or something JSON does not know.
+    """
+    if raw is None or isinstance(raw, bool | str | int):
+        return raw
+    if isinstance(raw, float):
+        if not math.isfinite(raw):
+            raise ValueError(f"{raw} is not a finite number")
+        return int(raw) if raw.is_integer() and abs(raw) < 2**53 else raw
+    if isinstance(raw, Sequence):
+        return tuple(as_value(item) for item in raw)
+    raise ValueError(f"{type(raw).__name__} is not a value")
+
+
+def flatten(raw: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Value]]:
+    """Leaves of nested JSON objects under dotted names: ``{"a": {"b": 1}}`` gives ``a.b``."""
+    for name, item in raw.items():
+        if isinstance(item, Mapping):
+            yield from flatten(item, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", as_value(item)
+
+
+class Settings(Mapping[str, Value]):
+    """An immutable, hashable mapping from names to values, ordered by name.
+
+    Shapes, configurations and traits are all settings. Equality and hash go by content.
+    """
+
+    __slots__ = ("_digest", "_values")
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        self._values: dict[str, Value] = dict(sorted(flatten(values or {})))
+        self._digest: str | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Settings) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Settings({self._values!r})"
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={show(value)}" for name, value in self._values.items())
+
+    @property
+    def digest(self) -> str:
+        """Identifier of the content."""
+        if self._digest is None:
+            self._digest = digest(self._values)
+        return self._digest
+
+    def to_json(self) -> dict[str, object]:
+        """The content as a JSON object."""
+        return {name: _plain(value) for name, value in self._values.items()}
+
+    def changed_from(self, other: Mapping[str, Value]) -> Settings:
+        """Only the settings that ``other`` lacks or has otherwise."""
+        return Settings({k: v for k, v in self._values.items() if k not in other or other[k] != v})
+
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Names and values of the numeric settings (no booleans); list items as ``name[0]``..."""
+        for name, value in self._values.items():
+            yield from _numbers(name, value)
+
+
+def _numbers(name: str, value: Value) -> Iterator[tuple[str, float]]:
+    if isinstance(value, tuple):
+        for position, item in enumerate(value):
+            yield from _numbers(f"{name}[{position}]", item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, float(value)
+
+
+def _plain(value: Value) -> object:
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def show(value: Value) -> str:
+    """A value as a person would write it on a command line."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return "[" + ",".join(show(item) for item in value) + "]"
+        case _:
+            return str(value)

@@ -1,0 +1,324 @@
+"""How cost responds to a configuration: one learned model for each operator and metric.
+
+A model answers the log cost of a configuration relative to the other configurations of its problem. It
+sees the task, facts of a device and the configuration, so it answers for shapes and devices that were
+never measured; how far to trust that is for :mod:`recommender.calibration.reliability` to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from kg.values import Settings
+from recommender.calibration.design import Design, device_row
+from recommender.calibration.trees import BoostedTrees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from kg.entities import Configuration, Problem
+    from kg.trials import TrialStore
+    from kg.values import Value
+
+    Facts = Callable[[str], Mapping[str, Value]]
+
+MOST_ROWS = 150_000
+"""Rows a model learns from; of larger families a sample of whole problems."""
+
+LEAST_ROWS = 60
+"""Rows below which copying answers as well as a model."""
+
+WORST = 3.0
+"""Log ratio to a problem's best at which all bad is equally bad (a factor of 20)."""
+
+_MANY_WORDS = 4
+"""A parameter with more words than this is dispatched as often as chosen: learned both set and left open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseModel:
+    """What is learned about one operator and metric.
+
+    Attributes:
+        design: Its columns.
+        trees: What answers.
+        numbers: What answers where words such as the framework are given and only numbers are to be
+            decided; None where configurations have no words, or nothing but words.
+        devices: Hardware it learned from, sorted.
+        rows: Timed rows it learned from.
+    """
+
+    design: Design
+    trees: BoostedTrees
+    numbers: BoostedTrees | None
+    devices: tuple[str, ...]
+    rows: int = 0
+
+    def predict(
+        self,
+        problem: Problem,
+        configurations: Sequence[Configuration],
+        devices: Sequence[str],
+        facts: Facts,
+        *,
+        words_given: bool = False,
+    ) -> NDArray[np.float64]:
+        """Log cost of configurations, relative to each other.
+
+        Args:
+            problem: Whose task is meant; its own device only counts if it is among ``devices``.
+            configurations: n of them.
+            devices: Hardware to answer for.
+            facts: Facts by hardware id.
+            words_given: The configurations differ in numbers alone.
+
+        Returns:
+            Shape (len(devices), n); differences within a row mean something, its level does not.
+        """
+        n = len(configurations)
+        rows = self.design.configurations(configurations)
+        task = np.repeat(self.design.tasks([problem]), n, axis=0)
+        joined = [
+            self.design.joined(task, np.repeat(device_row(facts, name)[None], n, axis=0), rows)
+            for name in devices
+        ]
+        trees = self.numbers if words_given and self.numbers is not None else self.trees
+        return trees.predict(np.concatenate(joined)).reshape(len(devices), n)
+
+
+@dataclass(slots=True)
+class ResponseModels:
+    """The models of a workspace, by operator and metric."""
+
+    models: dict[tuple[str, str], ResponseModel] = field(default_factory=dict)
+
+    def of(self, problem: Problem) -> ResponseModel | None:
+        """The model for a problem; None if nothing was learned about its operator."""
+        return self.models.get((problem.workload.operator, problem.objective.metric))
+
+    @classmethod
+    def train(cls, problems: Mapping[int, Problem], trials: TrialStore, facts: Facts) -> Self:
+        """Learn every operator that has enough timed rows.
+
+        Args:
+            problems: Known problems by their key in the trial store.
+            trials: What was measured on them.
+            facts: Facts by hardware id; LookupError for what it does not know.
+
+        Raises:
+            MissingDependencyError: scikit-learn is not installed.
+        """
+        families: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for key, problem in problems.items():
+            families[problem.workload.operator, problem.objective.metric].append(key)
+        models = cls()
+        for name, keys in sorted(families.items()):
+            model = fit(((problems[key], key) for key in keys), trials, facts)
+            if model is not None:
+                models.models[name] = model
+        return models
+
+    def save(self, folder: Path) -> None:
+        """Write plain arrays and a JSON header; a reader sees the old models or the new ones."""
+        folder.mkdir(parents=True, exist_ok=True)
+        header: list[dict[str, object]] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for number, (name, model) in enumerate(sorted(self.models.items())):
+            header.append(
+                {
+                    "name": name,
+                    "design": model.design.to_json(),
+                    "devices": model.devices,
+                    "rows": model.rows,
+                }
+            )
+            arrays |= {f"{number}.{part}": array for part, array in model.trees.to_arrays().items()}
+            if model.numbers is not None:
+                arrays |= {f"{number}+.{part}": array for part, array in model.numbers.to_arrays().items()}
+        content = json.dumps({"version": 1, "models": header}).encode()
+        arrays["header"] = np.frombuffer(content, np.uint8)
+        beside = folder / "response.new.npz"
+        np.savez(beside, **arrays)  # type: ignore[arg-type]  # numpy types the keywords as its options
+        beside.replace(folder / "response.npz")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """The models that :meth:`save` wrote; none if there is no file."""
+        path = folder / "response.npz"
+        models = cls()
+        if not path.is_file():
+            return models
+        with np.load(path, allow_pickle=False) as file:
+            arrays: dict[str, NDArray[Any]] = dict(file)
+        for number, item in enumerate(json.loads(arrays["header"].tobytes())["models"]):
+            trees, numbers = _trees(arrays, f"{number}."), _trees(arrays, f"{number}+.")
+            if trees is not None:
+                models.models[item["name"][0], item["name"][1]] = ResponseModel(
+                    design=Design.from_json(item["design"]),
+                    trees=trees,
+                    numbers=numbers,
+                    devices=tuple(item["devices"]),
+                    rows=int(item["rows"]),
+                )
+        return models
+
+
+def _trees(arrays: Mapping[str, NDArray[Any]], prefix: str) -> BoostedTrees | None:
+    parts = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return BoostedTrees.from_arrays(parts) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """The timed rows of a problem."""
+
+    problem: Problem
+    ids: NDArray[np.int64]
+    logs: NDArray[np.float64]
+
+
+def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) -> ResponseModel | None:
+    """Learn one operator's response; None where there is too little to learn from.
+
+    Args:
+        known: Problems of one operator and metric, with their keys.
+        trials: What was measured on them.
+        facts: Facts by hardware id.
+
+    Raises:
+        MissingDependencyError: scikit-learn is not installed.
+    """
+    ordered = sorted(known, key=lambda item: hashlib.sha256(item[0].id.encode()).digest())
+    tables: list[_Timed] = []
+    total = 0
+    for problem, key in ordered:
+        table = trials.table(key)
+        timed = np.isfinite(table.costs) & (table.costs > 0)
+        if timed.sum() >= 2:
+            tables.append(_Timed(problem, table.configuration_ids[timed], np.log(table.costs[timed])))
+            total += int(timed.sum())
+            if total > MOST_ROWS:
+                break
+    if total < LEAST_ROWS:
+        return None
+    return _fit(tables, trials, facts)
+
+
+def _fit(tables: Sequence[_Timed], trials: TrialStore, facts: Facts) -> ResponseModel | None:
+    ids = sorted({int(item) for table in tables for item in table.ids})
+    known = trials.configurations(ids)
+    configurations = [known[item] for item in ids]
+    row_of = {item: place for place, item in enumerate(ids)}
+    rows = [np.array([row_of[int(item)] for item in table.ids]) for table in tables]
+    many = _many_words(configurations)
+    variants = [_without(configurations, len(ids), {name}) for name in sorted(many)]
+    open_words = _without(configurations, len(ids), many)
+    design = Design.of((table.problem for table in tables), configurations)
+    if design.empty:
+        return None
+    devices = sorted({table.problem.hardware.name for table in tables})
+    device_rows = np.stack([device_row(facts, name) for name in devices])
+    hardware = np.array([devices.index(table.problem.hardware.name) for table in tables])
+    tasks = design.tasks([table.problem for table in tables])
+    columns = design.configurations(configurations)
+
+    def learn(targets: _Targets) -> BoostedTrees | None:
+        if targets.rows < LEAST_ROWS:
+            return None
+        at, row, target = targets.joined()
+        return BoostedTrees.fit(design.joined(tasks[at], device_rows[hardware[at]], columns[row]), target)
+
+    whole, numbers = _Targets(), _Targets()
+    words = _words_of(configurations)
+    for place, (table, mine) in enumerate(zip(tables, rows, strict=True)):
+        whole.add(place, mine, table.logs)
+        for variant in variants:
+            if (variant[mine] != mine).any():
+                whole.add(place, *_least(variant[mine], table.logs))
+        if design.parameters and words:
+            shown, logs = _least(open_words[mine], table.logs)
+            group = np.array([words[item] for item in shown])
+            for word in np.unique(group):
+                numbers.add(place, shown[group == word], logs[group == word])
+    trees = learn(whole)
+    if trees is None:
+        return None
+    return ResponseModel(
+        design=design, trees=trees, numbers=learn(numbers), devices=tuple(devices), rows=whole.rows
+    )
+
+
+class _Targets:
+    """Log costs about the mean of their problem, growing."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+
+    def add(self, place: int, rows: NDArray[np.int64], logs: NDArray[np.float64]) -> None:
+        """Rows that are compared with each other: of the problem at ``place``, configurations ``rows``."""
+        if len(rows) > 1:
+            regret = np.minimum(logs - logs.min(), WORST)
+            self._parts.append((np.full(len(rows), place), rows, regret - regret.mean()))
+            self.rows += len(rows)
+
+    def joined(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Problem, configuration and target of every row."""
+        at, row, target = zip(*self._parts, strict=True)
+        return np.concatenate(at), np.concatenate(row), np.concatenate(target)
+
+
+def _many_words(configurations: Sequence[Configuration]) -> set[str]:
+    """Parameters of so many words that they are dispatched as often as chosen."""
+    words: dict[str, set[str]] = defaultdict(set)
+    for item in configurations:
+        for name, value in item.items():
+            if isinstance(value, str):
+                words[name].add(value)
+    return {name for name, values in words.items() if len(values) > _MANY_WORDS}
+
+
+def _without(configurations: list[Configuration], complete: int, names: set[str]) -> NDArray[np.int64]:
+    """Where each of the complete configurations goes when some parameters are left open.
+
+    Appends the configurations without those parameters to ``configurations``.
+    """
+    place: dict[Settings, int] = {}
+    to = np.arange(complete)
+    for at, item in enumerate(configurations[:complete]):
+        if not names.isdisjoint(item):
+            rest = Settings({key: value for key, value in item.items() if key not in names})
+            if rest not in place:
+                place[rest] = len(configurations)
+                configurations.append(rest)
+            to[at] = place[rest]
+    return to
+
+
+def _words_of(configurations: Sequence[Configuration]) -> list[int]:
+    """A number for the words of each configuration; empty if all have the same."""
+    number: dict[tuple[tuple[str, str], ...], int] = {}
+    of = [
+        number.setdefault(tuple((n, v) for n, v in item.items() if isinstance(v, str)), len(number))
+        for item in configurations
+    ]
+    return of if len(number) > 1 else []
+
+
+def _least(
+    rows: NDArray[np.int64], logs: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The least cost of each distinct row."""
+    distinct, inverse = np.unique(rows, return_inverse=True)
+    least = np.full(len(distinct), np.inf)
+    np.minimum.at(least, inverse, logs)
+    return distinct, least

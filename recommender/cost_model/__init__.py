@@ -1,0 +1,1 @@
+"""What an operator, a training step and a serving step cost, from facts of hardware and model."""

@@ -1,0 +1,96 @@
+"""Collectives, piecewise alpha-beta: a start-up that grows with the ranks, two slopes, a switch between.
+
+One all-reduce is a reduce-scatter and an all-gather of a share. Sizes are bytes: the share of one
+rank for all-gather and reduce-scatter, all of a rank's data for all-reduce and all-to-all.
+Times are microseconds.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Floats = NDArray[np.float64]
+
+OPERATIONS = MappingProxyType(
+    {"all_gather": 0, "reduce_scatter": 1, "all_reduce": 2, "all_to_all": 3, "alltoall": 3}
+)
+
+PRIOR = MappingProxyType(
+    {
+        "start_us": 2.5,  # two ranks
+        "start_ranks": 1.65,  # factor per fourfold... of ranks: exponent is its logarithm
+        "exchange_us": 2.2,  # all-to-all start-up over that
+        "exchange_ranks": 0.83,
+        "slow_bytes_per_us": 1.0e5,
+        "switch_us": 55.0,
+        "switch_ranks": 1.3,
+        "fast_bytes_per_us": 1.7e5,
+        "switch_bytes": 5.5e5,  # share of a rank at which the library changes algorithm, 8 ranks
+        "switch_bytes_ranks": 0.37,
+    }
+)
+"""Starting values for a 16-device A3-like node (HCCL, aiconfigurator-npu, machine A)."""
+
+KERNELS = ((0, 2, 4, 5), (1, 2, 3, 5), (0, 1, 2, 3, 4, 5))
+
+
+def codes(operations: Sequence[str]) -> NDArray[np.int64]:
+    """Numbers of operations by name.
+
+    Raises:
+        InputError: An unknown operation.
+    """
+    unknown = sorted({name for name in operations if name not in OPERATIONS})
+    if unknown:
+        raise InputError(f"no collective named {unknown[0]!r}", hint=f"known: {', '.join(OPERATIONS)}")
+    return np.array([OPERATIONS[name] for name in operations], dtype=np.int64)
+
+
+def analytic(x: Floats, constants: Mapping[str, float]) -> tuple[Floats, Floats]:
+    """Times, shape (r,), and features, shape (r, 6).
+
+    Args:
+        x: Rows of operation code, ranks, bytes.
+        constants: As ``PRIOR``; ``*_ranks`` are what a factor e of ranks multiplies.
+
+    Raises:
+        InputError: Fewer than two ranks, or no bytes.
+    """
+    code, ranks, size = x.T
+    if np.any(ranks < 2) or np.any(size <= 0):
+        raise InputError("collective: at least two ranks and one byte")
+    exchange = code == OPERATIONS["all_to_all"]
+    reduce_all = code == OPERATIONS["all_reduce"]
+    share = np.where(exchange | reduce_all, size / ranks, size)
+    sent = share * (ranks - 1)
+    times = np.where(reduce_all, 2.0, 1.0)
+
+    def grows(name: str) -> Floats:
+        return np.asarray(ranks ** np.log(constants[name]))
+
+    start = constants["start_us"] * grows("start_ranks")
+    turn = constants["switch_bytes"] * (ranks / 8) ** np.log(constants["switch_bytes_ranks"])
+    large = (share > turn) & ~exchange
+    small_us = start + sent / constants["slow_bytes_per_us"]
+    large_us = constants["switch_us"] * grows("switch_ranks") + sent / constants["fast_bytes_per_us"]
+    swap_us = (
+        start * constants["exchange_us"] * grows("exchange_ranks") + sent / constants["fast_bytes_per_us"]
+    )
+    time = times * np.where(exchange, swap_us, np.where(large, large_us, small_us))
+    kind = np.select([code == 0, code == 1, reduce_all], [0.0, 1.0, 0.5], 2.0)
+    features = np.column_stack(
+        [
+            np.log2(share) / 4, np.log2(sent) / 4, np.log2(ranks) / 2, kind, exchange.astype(float),
+            large.astype(float),
+        ]
+    )  # fmt: skip
+    return time, features

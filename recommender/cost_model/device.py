@@ -1,0 +1,154 @@
+"""A device as the cost model sees it: a few facts, and a refusal by name where one is missing.
+
+Units: operations and bytes per second, bytes, hertz, watt. The names of facts are those of
+``docs/knowledge-format.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ELEMENT_BYTES = MappingProxyType(
+    {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
+)
+"""Bytes of one element, by precision."""
+
+PRECISION_NAMES = MappingProxyType(
+    {
+        "float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16",
+        "float8": "fp8", "w8a8": "int8", "w8a8_dynamic": "int8", "i8": "int8",
+    }
+)  # fmt: skip
+
+_PEAKS = MappingProxyType(
+    {
+        "fp32": ("peak_fp32_flops", "peak_matrix_fp32_flops", "measured_peak_fp32_flops",
+                 "sustained_fp32_flops"),
+        "tf32": ("peak_tf32_flops",),
+        "fp16": ("peak_fp16_flops",),
+        "bf16": ("peak_bf16_flops",),
+        "fp8": ("peak_fp8_flops",),
+        "int8": ("peak_int8_ops",),
+        "int4": ("peak_int4_ops",),
+    }
+)  # fmt: skip
+
+FLOPS_PER_CYCLE = 2 * 4096
+"""16-bit operations of one DaVinci cube core per cycle: 16 x 16 x 16 multiply-adds (Hot Chips 2019)."""
+
+
+def precision(name: str) -> str:
+    """The canonical name of a precision: ``"bfloat16"`` gives ``"bf16"``.
+
+    Raises:
+        InputError: No such precision.
+    """
+    short = PRECISION_NAMES.get(name.lower(), name.lower())
+    if short not in ELEMENT_BYTES:
+        raise InputError(f"no precision named {name!r}", hint=f"known: {', '.join(ELEMENT_BYTES)}")
+    return short
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device.
+
+    Attributes:
+        id: Node of the hardware tree.
+        facts: Its facts, inherited ones included.
+    """
+
+    id: str
+    facts: Mapping[str, float | str] = field(repr=False)
+
+    def number(self, *names: str) -> float:
+        """The first of ``names`` that is known.
+
+        Raises:
+            MissingFactError: None of them is; the message names them.
+        """
+        found = self.known(*names)
+        if found is None:
+            wanted = " or ".join(names)
+            raise MissingFactError(
+                f"{self.id}: {wanted} is not known", hint="add it: tunegraph kb add hardware FILE"
+            )
+        return found
+
+    def known(self, *names: str) -> float | None:
+        """The first of ``names`` that is known, or None."""
+        for name in names:
+            value = self.facts.get(name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+                return float(value)
+        return None
+
+    @property
+    def ascend(self) -> bool:
+        """Whether its cores are DaVinci cube cores."""
+        return "cube_macs_per_cycle_fp16" in self.facts or "core_design" in self.facts
+
+    @property
+    def joint(self) -> bool:
+        """Whether cube and vector unit share a core: what one makes the other reads in place."""
+        return str(self.facts.get("core_design", "")).startswith("joint")
+
+    @property
+    def cores(self) -> float:
+        """Cube cores, streaming multiprocessors or compute units."""
+        return self.number("cube_cores", "compute_units")
+
+    @property
+    def memory_bandwidth(self) -> float:
+        """Nominal bandwidth of device memory, byte/s."""
+        return self.number("memory_bandwidth_bytes_per_s")
+
+    @property
+    def memory_capacity(self) -> float:
+        """``memory_bytes``; NaN where it is not known."""
+        return self.memory_bytes if self.known("memory_bytes") else float("nan")
+
+    @property
+    def memory_bytes(self) -> float:
+        """What a program can allocate: measured where known, else 94 % of nominal (FlagPerf, 910B)."""
+        usable = self.known("usable_memory_bytes", "measured_usable_memory_bytes")
+        nominal = self.number("memory_bytes")
+        return min(usable, nominal) if usable is not None else 0.94 * nominal
+
+    @property
+    def l2_bytes(self) -> float:
+        """Size of the last-level cache; 0 where unknown, so that everything comes from memory."""
+        return self.known("l2_bytes") or 0.0
+
+    @property
+    def clock(self) -> float:
+        """Clock of the matrix cores, hertz: stated, or what the 16-bit peak implies (Ascend)."""
+        stated = self.known("clock_hz")
+        if stated is not None or not self.ascend:
+            return stated if stated is not None else self.number("clock_hz", "clock_base_hz")
+        return self.peak("fp16") / self.cores / FLOPS_PER_CYCLE
+
+    def peak(self, name: str) -> float:
+        """Dense matrix throughput in one precision, operation/s.
+
+        Raises:
+            InputError: The device has no such precision (FP8 on the 910 and 910B).
+            MissingFactError: The peak is not known.
+        """
+        short = precision(name)
+        found = self.known(*_PEAKS[short])
+        if found is not None:
+            return found
+        if short in {"fp8", "tf32", "int4"} and self.known(*_PEAKS["fp16"], *_PEAKS["bf16"]):
+            held = [known for known, facts in _PEAKS.items() if self.known(*facts)]
+            raise InputError(
+                f"precision: {self.id} has no {short} matrix unit", hint=f"it computes {', '.join(held)}"
+            )
+        return self.number(*_PEAKS[short])

@@ -1,0 +1,180 @@
+"""What a learned part adds to physics: the logarithm of measured over analytic time.
+
+X: features of the training points, shape (n, d); q: query points, shape (m, d). The prediction is
+the mean of a Gaussian process (a sum of kernels, each on some of the features) and a forest of
+regression trees. Both are plain arrays; prediction is numpy alone. They are fitted in
+``recommender.cost_model.learning``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Floats = NDArray[np.float64]
+Narrow = NDArray[np.float32]
+
+CHUNK = 2048
+"""Query points at once, so that a kernel block stays in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A Gaussian process with known hyperparameters, ready to predict.
+
+    Attributes:
+        points: Training features, shape (n, d).
+        weights: ``(K + noise)^-1 (y - mean)``, shape (n,).
+        amplitudes: Log amplitude per kernel, shape (c,).
+        scales: Log inverse length per kernel and feature, shape (c, d); -inf where a kernel does not look.
+        mean: Value far from every point.
+        rough: Matern 1/2 instead of 3/2.
+    """
+
+    points: Floats
+    weights: Floats
+    amplitudes: Floats
+    scales: Floats
+    mean: float
+    rough: bool
+
+    def predict(self, queries: Floats) -> Floats:
+        """Posterior mean at ``queries``, shape (m,)."""
+        out = np.empty(len(queries))
+        weights = self.weights.astype(np.float32)
+        sides = [
+            ((self.points[:, used] * np.exp(row[used])).astype(np.float32), np.exp(row[used]), used)
+            for row in self.scales
+            for used in [np.flatnonzero(np.isfinite(row))]
+        ]
+        for start in range(0, len(queries), CHUNK):
+            part = queries[start : start + CHUNK]
+            total = np.zeros(len(part), dtype=np.float32)
+            for amplitude, (near, scale, used) in zip(self.amplitudes, sides, strict=True):
+                far = (part[:, used] * scale).astype(np.float32)
+                total += np.float32(np.exp(2 * amplitude)) * (_matern(far, near, self.rough) @ weights)
+            out[start : start + CHUNK] = total
+        return out + self.mean
+
+
+def _matern(a: Narrow, b: Narrow, rough: bool) -> Narrow:
+    """Correlation between rows of ``a`` and ``b``: Matern 1/2 or 3/2 of their distance."""
+    square = (a * a).sum(1)[:, None] + (b * b).sum(1)[None] - 2 * a @ b.T
+    np.maximum(square, 1e-6, out=square)
+    distance = np.sqrt(square, out=square)
+    if rough:
+        near: Narrow = np.exp(-distance)
+        return near
+    distance *= np.float32(np.sqrt(3.0))
+    result: Narrow = (1 + distance) * np.exp(-distance)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Regression trees laid end to end; a leaf points at itself.
+
+    Attributes:
+        roots: First node of each tree, shape (t,).
+        feature: Feature a node compares, shape (nodes,).
+        threshold: It goes left at or below this, shape (nodes,).
+        left: Left child, shape (nodes,); the right child of a node is kept in ``right``.
+        right: Right child.
+        value: Prediction of a leaf, shape (nodes,).
+        depth: Steps that reach a leaf from any root.
+    """
+
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int16]
+    threshold: Narrow
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: Narrow
+    depth: int
+
+    def predict(self, queries: Floats) -> Floats:
+        """Mean over the trees, shape (m,)."""
+        out = np.empty(len(queries))
+        for start in range(0, len(queries), CHUNK):
+            part = queries[start : start + CHUNK].astype(np.float32)
+            rows = np.arange(len(part))[:, None] * part.shape[1]
+            flat = part.ravel()
+            node = np.broadcast_to(self.roots, (len(part), len(self.roots)))
+            for _ in range(self.depth):
+                below = flat[rows + self.feature[node]] <= self.threshold[node]
+                node = np.where(below, self.left[node], self.right[node])
+            out[start : start + CHUNK] = self.value[node].mean(1)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """The learned part of one operator.
+
+    Attributes:
+        process: Gaussian process, or None.
+        forest: Trees, or None.
+        weight: What of the correction is applied: 0 where it measured no better than physics alone.
+    """
+
+    process: Process | None
+    forest: Forest | None
+    weight: float
+
+    def predict(self, queries: Floats) -> Floats:
+        """Log ratio of measured to analytic time at ``queries``, shape (m,)."""
+        parts = [part.predict(queries) for part in (self.process, self.forest) if part is not None]
+        if not parts or self.weight == 0:
+            return np.zeros(len(queries))
+        return np.asarray(self.weight * np.mean(parts, axis=0), dtype=np.float64)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The parts as named arrays, the inverse of ``residual_of``."""
+        found: dict[str, NDArray[np.generic]] = {"weight": np.array(self.weight)}
+        if self.process is not None:
+            process = self.process
+            found |= {
+                "gp_points": process.points, "gp_weights": process.weights,
+                "gp_amplitudes": process.amplitudes, "gp_scales": process.scales,
+                "gp_mean": np.array(process.mean), "gp_rough": np.array(process.rough),
+            }  # fmt: skip
+        if self.forest is not None:
+            forest = self.forest
+            found |= {
+                "tree_roots": forest.roots, "tree_feature": forest.feature,
+                "tree_threshold": forest.threshold, "tree_left": forest.left,
+                "tree_right": forest.right, "tree_value": forest.value,
+                "tree_depth": np.array(forest.depth),
+            }  # fmt: skip
+        return found
+
+
+def residual_of(arrays: Mapping[str, NDArray[np.generic]]) -> Residual:
+    """A residual from the arrays that ``Residual.arrays`` gives."""
+    process = forest = None
+    if "gp_points" in arrays:
+        process = Process(
+            points=np.asarray(arrays["gp_points"], dtype=np.float64),
+            weights=np.asarray(arrays["gp_weights"], dtype=np.float64),
+            amplitudes=np.asarray(arrays["gp_amplitudes"], dtype=np.float64),
+            scales=np.asarray(arrays["gp_scales"], dtype=np.float64),
+            mean=float(np.asarray(arrays["gp_mean"], dtype=np.float64)),
+            rough=bool(arrays["gp_rough"]),
+        )
+    if "tree_roots" in arrays:
+        forest = Forest(
+            roots=np.asarray(arrays["tree_roots"], dtype=np.int32),
+            feature=np.asarray(arrays["tree_feature"], dtype=np.int16),
+            threshold=np.asarray(arrays["tree_threshold"], dtype=np.float32),
+            left=np.asarray(arrays["tree_left"], dtype=np.int32),
+            right=np.asarray(arrays["tree_right"], dtype=np.int32),
+            value=np.asarray(arrays["tree_value"], dtype=np.float32),
+            depth=int(np.asarray(arrays["tree_depth"], dtype=np.int64)),
+        )
+    return Residual(process, forest, float(np.asarray(arrays["weight"], dtype=np.float64)))

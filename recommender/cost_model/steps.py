@@ -1,0 +1,73 @@
+"""What a step costs: one result for a batch of configurations, with its split, memory and power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Floats = NDArray[np.float64]
+
+PARTS = (
+    "compute", "memory", "communication_exposed", "scheduling", "synchronisation", "bubble", "host",
+    "data_loading",
+)  # fmt: skip
+"""Parts of the time that add up to it; hidden communication stands beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Costs of ``n`` configurations.
+
+    Attributes:
+        time_s: Time of a step (training) or of a decode step (serving), shape (n,).
+        split_s: Its parts, by the names of ``PARTS``; they add up to ``time_s``.
+        hidden_s: Communication that runs behind compute.
+        throughput: Tokens (or samples) per second of the whole job.
+        unit: What throughput counts.
+        memory_bytes: Parts of the memory of the fullest device.
+        capacity_bytes: What that device can allocate; NaN if unknown.
+        power_w: Power of one device; None where facts are missing.
+        energy_j: Energy of a step over all devices; None likewise.
+        devices: Devices of the job.
+        spread: Standard deviation of the log of the time.
+        extra: Further results by name, such as ``ttft_s``.
+    """
+
+    time_s: Floats
+    split_s: Mapping[str, Floats]
+    hidden_s: Floats
+    throughput: Floats
+    unit: str
+    memory_bytes: Mapping[str, Floats]
+    capacity_bytes: float
+    power_w: Floats | None
+    energy_j: Floats | None
+    devices: Floats
+    spread: float
+    extra: Mapping[str, Floats]
+
+    @property
+    def memory_total(self) -> Floats:
+        """Bytes in use on the fullest device."""
+        return np.asarray(sum(self.memory_bytes.values()), dtype=np.float64)
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        """Whether the memory suffices; false where the capacity is not known."""
+        return np.asarray(self.memory_total <= self.capacity_bytes)
+
+
+def ceiling(share: Floats | float) -> Floats:
+    """Largest speed-up that removing a part of this share of the time can give: ``1 / (1 - share)``."""
+    return np.asarray(1 / (1 - np.clip(share, 0, 1 - 1e-9)))
+
+
+def without(steps: Steps, part: str) -> Floats:
+    """Speed-up if one part took no time; never above ``ceiling`` of its share."""
+    return np.asarray(steps.time_s / np.maximum(steps.time_s - steps.split_s[part], 1e-12))

@@ -1,0 +1,1 @@
+"""Why a recommendation was made, in sections that a person can read."""

@@ -1,0 +1,223 @@
+"""What is recommended, and everything it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kg.values import Settings, digest, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.entities import Configuration, Limit, Problem
+    from recommender.ranking.feasibility import Refusal
+    from recommender.ranking.posterior import Gain
+
+ID_LENGTH = 12
+"""Hexadecimal digits of a recommendation's id: what a person copies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """One thing that a recommendation rests on.
+
+    Attributes:
+        kind: How it is known: measured, published, winner, documented and so on.
+        says: What it says, in a line.
+        weight: Its share of the expectation, 0 to 1; None where it has none.
+        problem: Id of the known problem; empty if it is not a case.
+        source: Title and address.
+    """
+
+    kind: str
+    says: str
+    weight: float | None = None
+    problem: str = ""
+    source: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "kind": self.kind,
+            "says": self.says,
+            "weight": None if self.weight is None else round(self.weight, 4),
+            "problem": self.problem or None,
+            "source": self.source or None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """A configuration to try.
+
+    Attributes:
+        id: From problem, configuration and knowledge version; an outcome refers to it.
+        title: What it is, in a few words.
+        how: What one does, in a sentence; empty if the configuration says it.
+        configuration: What to set; only what differs from the current configuration.
+        flags: The same, ready to paste.
+        gain: Expected log gain with a 90 % interval; None if nothing can be said.
+        against: What the gain is against.
+        basis: What the gain rests on, in words.
+        distance_class: How far the nearest evidence is; empty if there is none.
+        bottleneck: Observed bottleneck that it is for; empty if none was told.
+        ceiling: Log gain that cannot be exceeded; None if unknown.
+        parts: The numbers behind the rank, by name.
+        evidence: What it rests on, the weightiest first.
+        conflicts: What it cannot be combined with.
+        conditions: What must hold, and what to check before.
+        accuracy: Effect on accuracy: unchanged, may-change or unknown.
+        strategy: Id of the strategy; empty for a configuration of past cases.
+    """
+
+    id: str
+    title: str
+    configuration: Configuration
+    flags: tuple[str, ...]
+    gain: Gain | None
+    against: str
+    basis: str
+    distance_class: str = ""
+    bottleneck: str = ""
+    ceiling: float | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    evidence: tuple[Support, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    accuracy: str = "unchanged"
+    strategy: str = ""
+    how: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content; what is unknown is null."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "strategy": self.strategy or None,
+            "how": self.how or None,
+            "configuration": self.configuration.to_json(),
+            "flags": list(self.flags),
+            "gain": None if self.gain is None else {**self.gain.to_json(), "against": self.against},
+            "basis": self.basis,
+            "distance_class": self.distance_class or None,
+            "bottleneck": self.bottleneck or None,
+            "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+            "parts": {name: round(value, 6) for name, value in self.parts.items()},
+            "evidence": [item.to_json() for item in self.evidence],
+            "conflicts": list(self.conflicts),
+            "conditions": list(self.conditions),
+            "accuracy": self.accuracy,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a question.
+
+    Attributes:
+        problem: The question.
+        version: The knowledge that it rests on.
+        recommendations: What to try, best first.
+        notes: What was assumed, and what limits the answer.
+        unchecked: Limits that nothing can check yet.
+        refused: What was left out, with the rule and its source.
+        neighbours: The known problems that were asked, nearest first.
+        ceiling: Log gain if all observed bottlenecks went away; None if their shares are not known.
+    """
+
+    problem: Problem
+    version: str
+    recommendations: tuple[Recommendation, ...]
+    notes: tuple[str, ...] = ()
+    unchecked: tuple[Limit, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    neighbours: tuple[Mapping[str, object], ...] = ()
+    ceiling: float | None = None
+
+    def __iter__(self) -> Iterator[Recommendation]:
+        return iter(self.recommendations)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        work, hardware = self.problem.workload, self.problem.hardware
+        return {
+            "problem": {
+                "id": self.problem.id,
+                "kind": str(work.kind),
+                "operator": work.operator,
+                "model": work.model,
+                "shape": work.shape.to_json(),
+                "precision": work.precision,
+                "hardware": hardware.name,
+                "count": hardware.count,
+                "objective": self.problem.objective.metric,
+                "bottlenecks": self.problem.bottlenecks.to_json(),
+            },
+            "knowledge_version": self.version,
+            "recommendations": [item.to_json() for item in self.recommendations],
+            "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+            "notes": list(self.notes),
+            "unchecked_limits": [
+                {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}
+                for limit in self.unchecked
+            ],
+            "refused": [item.to_json() for item in self.refused],
+            "neighbours": [dict(item) for item in self.neighbours],
+        }
+
+    def to_frame(self) -> Any:
+        """One row a recommendation, as a pandas data frame.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        from kg.errors import MissingDependencyError
+
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingDependencyError("a frame needs pandas", hint="pip install pandas") from None
+        rows = []
+        for item in self.recommendations:
+            gain = item.gain.to_json() if item.gain else {}
+            rows.append({"id": item.id, "title": item.title, **gain, **item.configuration.to_json()})
+        return pd.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{place}</td><td>{escape(item.title)}</td><td>{escape(str(item.configuration))}</td>"
+            f"<td>{escape(factor_text(item.gain))}</td><td>{escape(item.basis)}</td></tr>"
+            for place, item in enumerate(self.recommendations, 1)
+        )
+        return (
+            "<table><tr><th></th><th>what</th><th>set</th><th>expected gain (90 %)</th><th>basis</th></tr>"
+            f"{rows}</table>"
+        )
+
+
+def recommendation_id(
+    problem: Problem, configuration: Configuration, version: str, strategy: str = ""
+) -> str:
+    """Id of a recommendation: the same question, configuration and knowledge give the same one."""
+    return digest(problem.id, configuration.to_json(), strategy, version)[:ID_LENGTH]
+
+
+def factor_text(gain: Gain | None) -> str:
+    """A gain for people: ``1.25x (0.98 to 1.60)``."""
+    if gain is None:
+        return "unknown"
+    return f"{math.exp(gain.expected):.2f}x ({math.exp(gain.low):.2f} to {math.exp(gain.high):.2f})"
+
+
+def plain_flags(configuration: Configuration) -> tuple[str, ...]:
+    """Settings that have no better spelling, as ``name=value``."""
+    return tuple(f"{name}={show(value)}" for name, value in configuration.items())
+
+
+def changes(configuration: Configuration, current: Configuration | None) -> Settings:
+    """What of a configuration differs from the current one; all of it where none is told."""
+    return configuration if current is None else configuration.changed_from(current)

@@ -1,0 +1,1 @@
+"""Which known problems have something to say about this one."""

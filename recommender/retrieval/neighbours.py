@@ -1,0 +1,176 @@
+"""The known problems that are nearest to a question, and how near each is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.entities import WorkloadKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from embeddings.encoder import ProblemEncoder
+    from embeddings.index import Neighbours, ProblemIndex
+    from kg.entities import Problem
+    from kg.hardware_tree import Distance, HardwareTree
+    from kg.trials import ProblemRow, TrialStore
+
+MOST = 32
+"""Sources that a ranking reads."""
+
+SEARCHED = 256
+"""Nearest problems looked at before operator and metric are compared."""
+
+ACTIVITIES = {
+    WorkloadKind.TRAINING: frozenset({"train", "pretrain", "llm_pretrain", "finetune"}),
+    WorkloadKind.SERVING: frozenset({"serve", "llm_serve", "llm_generate", "infer"}),
+}
+"""What sources call the same activity of a whole model."""
+
+_ENOUGH = 16
+_DEEPER = 8
+"""Where fewer than enough neighbours have the operator and the number of devices, so many times as many are
+looked at."""
+
+_PER_DEVICE = 12
+"""Sources of another task taken from one device, as long as other devices have any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A known problem beside the one asked about.
+
+    Attributes:
+        problem: What the trial store knows of it.
+        device: How far its hardware is.
+        same_task: It is the same task, on whatever hardware.
+        same_count: It has as many devices.
+        apart: Distance in the weighted feature space; 0 for the same task on the same device.
+    """
+
+    problem: ProblemRow
+    device: Distance
+    same_task: bool
+    same_count: bool
+    apart: float
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "problem": self.problem.id,
+            "hardware": self.problem.hardware,
+            "count": self.problem.count,
+            "operator": self.problem.operator,
+            "model": self.problem.model,
+            "distance_class": self.device.name.lower(),
+            "same_task": self.same_task,
+            "distance": round(self.apart, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """Finds neighbours in a workspace.
+
+    Attributes:
+        trials: Knows the problems by task.
+        index: Knows them by vector.
+        encoder: Makes the vector of a question.
+        tree: Knows how far hardware is apart.
+    """
+
+    trials: TrialStore
+    index: ProblemIndex
+    encoder: ProblemEncoder
+    tree: HardwareTree
+
+    def find(
+        self,
+        problem: Problem,
+        *,
+        most: int = MOST,
+        exclude: Callable[[ProblemRow], bool] | None = None,
+        any_operator: bool = False,
+    ) -> list[Neighbour]:
+        """Known problems of the same operator and metric, the most telling first.
+
+        First the same task, nearest hardware first; then other tasks by distance, no device crowding
+        out the others.
+
+        Args:
+            problem: The question.
+            most: How many at most.
+            exclude: Problems that must not answer; for backtests.
+            any_operator: Also other operators and metrics, to browse; rankings do not use those.
+        """
+        vector = self.encoder.query(problem)
+        found: list[Neighbour] = []
+        for depth in (SEARCHED, SEARCHED * _DEEPER):
+            near = self.index.search(vector, depth, self.trials.acknowledged)
+            found = self._kept(problem, near, exclude, any_operator=any_operator)
+            if any_operator or sum(item.same_count for item in found) >= _ENOUGH or len(near) < depth:
+                break
+        return _spread(_filled(found), most)
+
+    def _kept(
+        self,
+        problem: Problem,
+        near: Neighbours,
+        exclude: Callable[[ProblemRow], bool] | None,
+        *,
+        any_operator: bool,
+    ) -> list[Neighbour]:
+        task_id, problem_id = problem.task_id, problem.id  # computed anew at each access
+        wanted = self.trials.keys(task_id=task_id)
+        apart = dict(zip(near.keys.tolist(), near.distances.tolist(), strict=True))
+        keys = dict.fromkeys([*wanted.tolist(), *apart])
+        rows = [row for row in self.trials.summary(keys) if exclude is None or not exclude(row)]
+        if not any_operator:
+            comparable = [row for row in rows if row.metric == problem.objective.metric]
+            rows = [row for row in comparable if row.operator == problem.workload.operator]
+            if not rows:  # a whole model by another name for what it does
+                names = ACTIVITIES.get(problem.workload.kind, frozenset())
+                rows = [row for row in comparable if row.operator in names]
+        return [
+            Neighbour(
+                problem=row,
+                device=self.tree.distance(problem.hardware.name, row.hardware),
+                same_task=row.task_id == task_id,
+                same_count=row.count == problem.hardware.count,
+                apart=0.0 if row.id == problem_id else float(apart.get(row.key, np.nan)),
+            )
+            for row in rows
+        ]
+
+
+def _filled(found: list[Neighbour]) -> list[Neighbour]:
+    """The same task beyond the searched depth stands at the farthest distance seen."""
+    seen = [item.apart for item in found if not np.isnan(item.apart)]
+    farthest = max(seen, default=1.0)
+    return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in found]
+
+
+def _spread(found: list[Neighbour], most: int) -> list[Neighbour]:
+    def order(item: Neighbour) -> tuple[object, ...]:
+        return (
+            not item.same_count,
+            not item.same_task,
+            item.device if item.same_task else 0,
+            item.apart,
+            item.problem.id,
+        )
+
+    taken: list[Neighbour] = []
+    crowded: list[Neighbour] = []
+    by_device: dict[str, int] = {}
+    for item in sorted(found, key=order):
+        number = by_device.get(item.problem.hardware, 0)
+        if item.same_task or number < _PER_DEVICE:
+            taken.append(item)
+            by_device[item.problem.hardware] = number + (not item.same_task)
+        else:
+            crowded.append(item)
+    return sorted([*taken, *crowded[: max(0, most - len(taken))]][:most], key=order)

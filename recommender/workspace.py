@@ -1,0 +1,460 @@
+"""The workspace: everything the command line can do, for programs.
+
+A reader sees the newest published snapshot; :meth:`Workspace.edit` takes the lock and writes.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
+
+import data
+from embeddings.index import ProblemIndex
+from ingest.problems import KnownOperator, problem_from
+from kg.cases import all_cases
+from kg.entities import Problem
+from kg.errors import UnknownEntityError
+from kg.hardware_tree import HardwareTree
+from kg.knowledge import Model
+from kg.names import Names
+from kg.queries import CATALOGUE
+from kg.serialisation import from_graph, newest_batch
+from kg.snapshots import newest, open_newest
+from kg.trials import TrialStore
+from recommender import asked, holdings, shipped
+from recommender.calibration.reliability import Reliability
+from recommender.calibration.response import ResponseModels
+from recommender.encoding import default_model, prepare, problem_encoder
+from recommender.explanation.explanation import explain
+from recommender.explanation.neighbours import describe
+from recommender.inspection import Finding, Severity, in_step
+from recommender.layout import Layout
+from recommender.ranking.case_choice import CaseChooser
+from recommender.ranking.ranker import Ranker
+from recommender.ranking.strategies import StrategyRanker
+from recommender.recommend import Recommender
+from recommender.retrieval.neighbours import Retriever
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from embeddings.encoder import ProblemEncoder
+    from ingest.exporting import Exported
+    from kg.queries import NamedQuery
+    from kg.trials import ProblemRow
+    from kg.validation import Violation
+    from kg.values import Value
+    from recommender.coverage import Coverage
+    from recommender.editor import Editor
+    from recommender.explanation.explanation import Explanation
+    from recommender.holdings import Rows
+    from recommender.ingestion import Options, Summary
+    from recommender.merging import Merged
+    from recommender.ranking.recommendation import Answer
+    from recommender.retrieval.neighbours import Neighbour
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Workspace:
+    """A workspace, open for reading.
+
+    Args:
+        path: Its directory.
+        cache: The user's cache directory, where text models are.
+        clock: Tells the time, with its time zone.
+
+    Raises:
+        WorkspaceError: There is none, it is damaged, or it is of another version.
+    """
+
+    def __init__(self, path: Path, *, cache: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.layout = Layout(path)
+        self._cache = cache
+        self._clock = clock
+        self._manifest = self.layout.read()
+        self._open()
+
+    @classmethod
+    def open(cls, path: Path, *, cache: Path) -> Self:
+        """Open a workspace for reading."""
+        return cls(path, cache=cache)
+
+    @staticmethod
+    def exists(path: Path) -> bool:
+        """Whether there is a workspace at ``path``."""
+        return Layout(path).exists()
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        cache: Path,
+        text_model: str | None = "",
+        with_shipped: bool = True,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        """Make a workspace.
+
+        Args:
+            path: Its directory; made if it does not exist.
+            cache: The user's cache directory.
+            text_model: Name of the text model; None for structured features alone; the default where
+                it can be had if empty.
+            with_shipped: Fill it with the shipped knowledge and cases.
+            clock: Tells the time.
+
+        Raises:
+            WorkspaceError: The directory holds something else, or cannot be written.
+            MissingDependencyError: The text model cannot be had here.
+        """
+        layout = Layout(path)
+        layout.prepare()
+        model = default_model(cache) if text_model == "" else text_model
+        prepare(cache, model)
+        with _editor(layout, cache, model, clock, command="create", durable=True) as editor:
+            if with_shipped:
+                editor.add_knowledge(shipped.knowledge())
+                from importlib.resources import as_file
+
+                with ExitStack() as files:
+                    editor.ingest(
+                        [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
+                    )
+        layout.create(
+            {
+                "created": clock().isoformat(timespec="seconds"),
+                "by": f"tunegraph {program_version()}",
+                "encoder": model,
+                "shipped": shipped.version() if with_shipped else None,
+            }
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.index.close()
+        self.trials.close()
+        self.graph.close()
+
+    def refresh(self) -> None:
+        """See what was acknowledged since the workspace was opened."""
+        self.close()
+        for name in ("knowledge_version", "_retriever", "_recommender"):
+            self.__dict__.pop(name, None)
+        self._open()
+
+    @property
+    def text_model(self) -> str | None:
+        """Name of the text model; None for structured features alone."""
+        return _text_model(self._manifest)
+
+    @cached_property
+    def knowledge_version(self) -> str:
+        """Identifier of what answers rest on: the newest acknowledged batch and the shipped knowledge."""
+        return f"{self.batch}-{self._manifest.get('shipped') or 'own'}"
+
+    def edit(self, *, command: str = "", durable: bool = False) -> Editor:
+        """The writing side; enter it to take the lock."""
+        return self.editor(self.layout.root, cache=self._cache, command=command, durable=durable)
+
+    @staticmethod
+    def editor(
+        path: Path,
+        *,
+        cache: Path,
+        command: str = "",
+        durable: bool = False,
+        clock: Callable[[], datetime] = _now,
+    ) -> Editor:
+        """The writing side of a workspace, which need not be readable.
+
+        Entering it mends what a crash or another encoder left.
+
+        Raises:
+            WorkspaceError: There is no workspace, or it is of another version.
+        """
+        layout = Layout(path)
+        model = _text_model(layout.read(for_writing=True))
+        return _editor(layout, cache, model, clock, command=command, durable=durable)
+
+    def ingest(self, *paths: Path, options: Options | None = None) -> Summary:
+        """Take in files and folders, and see them."""
+        with self.edit(command="ingest") as editor:
+            summary = editor.ingest(paths, options=options)
+        self.refresh()
+        return summary
+
+    def try_out(
+        self,
+        paths: Iterable[Path],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+        options: Options | None = None,
+    ) -> Summary:
+        """Read files as an ingest would, and write nothing."""
+        from recommender.ingestion import take_in
+
+        return take_in(paths, self.graph, None, on_progress=on_progress, options=options)
+
+    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> Merged:
+        """Join another workspace, and see what came; see ``recommender.merging.merge``."""
+        if dry_run:
+            from recommender.merging import merge
+
+            return merge(self.layout, self.graph, self.trials, None, other, label=label)
+        with self.edit(command="kb merge") as editor:
+            merged = editor.merge(other, label=label)
+        self.refresh()
+        return merged
+
+    def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
+        """A question as people put it (``ingest.problems.KEYS``), and notes on what was assumed."""
+        return problem_from(raw, self.names, self.operator)
+
+    def operator(self, name: str) -> KnownOperator:
+        """What the cases know of an operator.
+
+        Raises:
+            UnknownEntityError: No case has it.
+        """
+        objectives = self.trials.objectives(name)
+        if not objectives:
+            known = self.trials.operators()
+            near = get_close_matches(name.lower(), known, n=5) or known[:20]
+            hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
+            raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
+        metric, better, problem_id = objectives[0]
+        kind = from_graph(self.graph, Problem, problem_id).workload.kind
+        return KnownOperator(name=name, kind=kind, metric=metric, better=better)
+
+    def stats(self) -> dict[str, Any]:
+        """How much there is of everything."""
+        return {
+            **holdings.count(self.graph, self.trials),
+            "batches": self.batch,
+            "text_model": self.text_model,
+            "knowledge_version": self.knowledge_version,
+        }
+
+    def coverage(self, *, most: int = 10) -> Coverage:
+        """Where evidence is thin, what is there twice, and what to measure next."""
+        from recommender.coverage import coverage
+
+        return coverage(self.graph, self.trials, self.hardware, most=most)
+
+    def validate(self) -> list[Violation]:
+        """Faults of the knowledge against its shapes; a circle of causes counts as one."""
+        from kg.validation import knowledge_part, validate
+
+        return validate(knowledge_part(self.graph), known=self.graph)
+
+    def check(self) -> list[Finding]:
+        """Whether graph, trials, vectors and index are whole and in step; every byte of the index is read."""
+        findings = list(in_step(self.graph, self.trials, self.index))
+        faults = self.index.verify()
+        findings.append(
+            Finding(
+                about="index",
+                severity=Severity.FAULT if faults else Severity.OK,
+                says="; ".join(faults) or f"{len(self.index):,} vectors, whole",
+                remedy="tunegraph doctor --repair" if faults else "",
+            )
+        )
+        if self._manifest.get("shipped") not in {None, shipped.version()}:
+            findings.append(
+                Finding(
+                    about="knowledge",
+                    severity=Severity.NOTE,
+                    says="this program ships newer knowledge than the workspace was made with",
+                    remedy="make a workspace anew and ingest your cases, or go on with the old knowledge",
+                )
+            )
+        return findings
+
+    def catalogue(self) -> list[NamedQuery]:
+        """The named queries."""
+        return list(CATALOGUE.values())
+
+    def query(self, text: str, given: Mapping[str, str] | None = None, *, deadline_s: float = 30.0) -> Rows:
+        """Answer a query of the catalogue by name, or SPARQL in a process of its own with a deadline."""
+        return holdings.run_query(self.graph, self._snapshot, text, given or {}, seconds=deadline_s)
+
+    def export(self, path: Path, *, knowledge_only: bool = False, force: bool = False) -> tuple[int, str]:
+        """Write the graph as RDF or the cases as a table, by the ending of ``path``.
+
+        Returns:
+            How many, and what was written.
+
+        Raises:
+            InputError: The ending is unknown, or the file is there already.
+        """
+        from ingest.exporting import SUFFIXES
+
+        if path.suffix in SUFFIXES:
+            return self.export_cases(path, SUFFIXES[path.suffix], force=force).rows, "cases"
+        if knowledge_only:
+            from kg.validation import knowledge_part
+
+            return holdings.write_out(path, knowledge_part(self.graph), force=force), "triples"
+        return holdings.write_out(path, self.graph.triples(), force=force), "triples"
+
+    def export_cases(
+        self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False
+    ) -> Exported:
+        """Write cases in one of the forms of ``ingest.exporting``, for other programs.
+
+        Args:
+            path: A file, or a folder for the forms that are folders.
+            form: Name of the form.
+            operator: Only cases of this operator; all if empty.
+            hardware: Only cases on this device, by any of its names; all if empty.
+            force: Replace what is there.
+
+        Raises:
+            InputError: The form is unknown or cannot hold the cases, or something is there already.
+            MissingDependencyError: What the form needs is not installed.
+        """
+        device = self.names.hardware_or_slug(hardware)[0] if hardware else ""
+
+        def wanted(row: ProblemRow) -> bool:
+            return operator in ("", row.operator) and device in ("", row.hardware)
+
+        return holdings.write_cases(path, all_cases(self.graph, self.trials, wanted), form, force=force)
+
+    def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
+        """The k configurations to try, best first, with expected gain, interval and evidence.
+
+        Args:
+            problem: The question; :meth:`problem` makes one from plain words.
+            k: How many at most.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            NoEvidenceError: Nothing known is near enough; the hint says what to measure.
+            InfeasibleError: All that is known was refused; the message names the rules.
+        """
+        return self._recommender.answer(problem, k, model=self._model_facts(problem), notes=notes)
+
+    def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
+        """The k known problems that are nearest; those of another operator or metric come last."""
+        found = self._retriever.find(problem, most=k)
+        there = {item.problem.key for item in found}
+        others = self._retriever.find(problem, most=k, any_operator=True)
+        return [*found, *(item for item in others if item.problem.key not in there)][:k]
+
+    def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
+        """The same for people: each with its shape, how many rows it has, and its best value."""
+        return [describe(item, self.graph, self.trials) for item in self.similar(problem, k)]
+
+    def explain(self, recommendation_id: str) -> Explanation:
+        """Why a recommendation was made: its answer is made again from the remembered question.
+
+        Raises:
+            UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
+        """
+        found = asked.recall(self.layout.asked, recommendation_id) if recommendation_id else []
+        if len({item[0] for item in found}) > 1:
+            raise UnknownEntityError(f"{recommendation_id} begins several ids", hint="give more of it")
+        for identifier, question, k, known in found:
+            problem, notes = self.problem(json.loads(question))
+            answer = self.recommend(problem, k, notes=notes)
+            if any(item.id == identifier for item in answer):
+                return explain(answer, identifier)
+            raise UnknownEntityError(
+                f"{identifier} was answered by knowledge {known}; now it is {self.knowledge_version}",
+                hint="ask again: tunegraph recommend",
+            )
+        raise UnknownEntityError(
+            f"no recommendation {recommendation_id!r} is remembered", hint="ask again: tunegraph recommend"
+        )
+
+    def remember(self, ids: Iterable[str], raw: Mapping[str, object], k: int) -> bool:
+        """Keep which question some recommendations answered; whether that was possible."""
+        question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
+        return asked.remember(self.layout.asked, ids, question=question, k=k, version=self.knowledge_version)
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        return Retriever(trials=self.trials, index=self.index, encoder=self.encoder, tree=self.hardware)
+
+    @cached_property
+    def _recommender(self) -> Recommender:
+        models = ResponseModels.load(self.layout.models)
+        ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.layout.calibration))
+        return Recommender(
+            retriever=self._retriever,
+            cases=CaseChooser(ranker, self.graph, self.knowledge_version),
+            strategies=StrategyRanker(self.graph, self.hardware),
+            version=self.knowledge_version,
+        )
+
+    def _model_facts(self, problem: Problem) -> dict[str, Value]:
+        try:
+            model = from_graph(self.graph, Model, problem.workload.model or "")
+        except UnknownEntityError:
+            return {}
+        return {fact.name: fact.value for fact in model.facts}
+
+    def _open(self) -> None:
+        with ExitStack() as undo:
+            self.graph = undo.enter_context(open_newest(self.layout.graph))
+            self._snapshot = newest(self.layout.graph) or self.layout.live
+            self.batch = newest_batch(self.graph)
+            self.trials = undo.enter_context(
+                TrialStore(self.layout.trials, read_only=True, acknowledged=self.batch)
+            )
+            self.hardware = HardwareTree(self.graph)
+            self.names = Names(self.graph, self.hardware)
+            self.encoder: ProblemEncoder = problem_encoder(
+                self.hardware, self.layout, self._cache, self.text_model, read_only=False
+            )
+            self.index = ProblemIndex(
+                self.layout.root, self.encoder.dimension, self.encoder.hash, read_only=True
+            )
+            undo.pop_all()
+
+
+def _text_model(manifest: Mapping[str, object]) -> str | None:
+    name = manifest.get("encoder")
+    return name if isinstance(name, str) else None
+
+
+def program_version() -> str:
+    """Version of the installed program."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tunegraph")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _editor(
+    layout: Layout,
+    cache: Path,
+    model: str | None,
+    clock: Callable[[], datetime],
+    *,
+    command: str,
+    durable: bool,
+) -> Editor:
+    # A question is answered without these; the readers of all formats come with them.
+    from recommender.editor import Editor
+    from recommender.writer import Writer
+
+    encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)
+    return Editor(Writer(layout, encoder, clock, command=command, durable=durable))

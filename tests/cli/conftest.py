@@ -1,0 +1,174 @@
+"""The real script in a process of its own, and files to give it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a run of the script gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        content = json.loads(self.out)
+        assert content["schema_version"] == 1
+        return content
+
+    @property
+    def fault(self) -> str:
+        """The line that says what is wrong; what is assumed or noted on the way is none."""
+        [line] = [line for line in self.err.splitlines() if line.startswith("tunegraph: ")]
+        return line.removeprefix("tunegraph: ")
+
+
+class Run(Protocol):
+    """Runs the script."""
+
+    def __call__(
+        self,
+        *arguments: object,
+        workspace: Path | None = ...,
+        before: Sequence[str] = ...,
+        environment: Mapping[str, str] | None = ...,
+        folder: Path | None = ...,
+    ) -> Ran: ...
+
+
+@pytest.fixture(scope="session")
+def script() -> str:
+    """The installed script."""
+    beside = Path(sys.executable).with_name("tunegraph")
+    found = str(beside) if beside.is_file() else shutil.which("tunegraph")
+    assert found, "the project is not installed"
+    return found
+
+
+@pytest.fixture(scope="session")
+def clean(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> dict[str, str]:
+    """An environment in which the script finds nothing of whoever runs the tests."""
+    home = tmp_path_factory.mktemp("home")
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "LD_LIBRARY_PATH"}}
+    return {
+        **kept,
+        "HOME": str(home),
+        "TUNEGRAPH_CACHE": str(shipped_path.parent / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+@pytest.fixture(scope="session")
+def run(script: str, clean: dict[str, str], shipped_path: Path) -> Run:
+    """Runs the script on the shipped workspace or another, and sees that no traceback comes out."""
+
+    def call(
+        *arguments: object,
+        workspace: Path | None = None,
+        before: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> Ran:
+        done = subprocess.run(
+            [*before, script, "--workspace", str(workspace or shipped_path), *map(str, arguments)],
+            capture_output=True,
+            env={**clean, **(environment or {})},
+            cwd=folder,
+            check=False,
+            timeout=120,
+        )
+        ran = Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+        assert "Traceback" not in ran.err, ran.err
+        return ran
+
+    return call
+
+
+@pytest.fixture
+def line() -> Any:
+    """Makes a line of case JSONL."""
+
+    def make(
+        value: object = 1.5, *, block: int = 64, unit: str = "ms", size: int = 128, **more: object
+    ) -> str:
+        record = {
+            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+            "hardware": {"vendor": "nvidia", "name": "NVIDIA A100-SXM4-80GB"},
+            "config": {"block": block},
+            "outcome": {
+                "metric": "kernel_time",
+                "unit": unit,
+                "value": value,
+                "better": "lower",
+                "status": "ok",
+            },
+            "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
+            **more,
+        }
+        return json.dumps(record) + "\n"
+
+    return make
+
+
+@pytest.fixture
+def toy_path(empty_path: Path, tmp_path: Path, line: Any) -> Path:
+    """A workspace with five cases of one operator and one device, Acme One."""
+    cases, chip = tmp_path / "toy.jsonl", tmp_path / "chip.yaml"
+    cases.write_text("".join(line(block / 10, block=block) for block in (8, 16, 32, 64, 128)))
+    chip.write_text(
+        "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
+        "  - {id: acme-one, level: device, broader: acme, label: {en: Acme One}}\n"
+    )
+    with Workspace.editor(empty_path, cache=tmp_path / "cache") as editor:
+        editor.ingest([cases])
+        editor.add_file("hardware", chip)
+    return empty_path
+
+
+@pytest.fixture
+def seal() -> Iterator[Callable[[Path], Path]]:
+    """Takes away the permission to write to a folder and all in it, for the time of the test."""
+    sealed: list[Path] = []
+
+    def close(folder: Path) -> Path:
+        subprocess.run(["chmod", "-R", "a-w", str(folder)], check=True)
+        sealed.append(folder)
+        return folder
+
+    yield close
+    for folder in sealed:
+        subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
+
+
+@pytest.fixture
+def bound_by_permissions() -> list[str]:
+    """What to put before a command so that it is an ordinary user's: a file that may not be written is not.
+
+    Root may write everywhere; without the capabilities that let it, it is bound like anybody.
+    """
+    if os.geteuid():
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("runs as root, and there is no setpriv to give up its power over permissions")
+    powers = "-dac_override,-dac_read_search,-fowner"
+    before = ["setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}"]
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("runs as root, which cannot give up its power over permissions here")
+    return before

@@ -1,0 +1,120 @@
+"""``tunegraph doctor``: what is wrong with a workspace, and what mends it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.layout import Layout
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def filled(run: Any, empty_path: Path, tmp_path: Path, line: Any) -> Path:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("".join(line(size=size) for size in range(1, 6)))
+    assert run("ingest", cases, workspace=empty_path).code == 0
+    return empty_path
+
+
+def faults(ran: Any) -> dict[str, str]:
+    return {item["about"]: item["remedy"] for item in ran.json["findings"] if item["severity"] == "fault"}
+
+
+def test_a_sound_workspace_has_no_fault(run: Any) -> None:
+    ran = run("doctor", "--json")
+    assert ran.code == 0
+    assert ran.json["faults"] == 0
+    assert {"packages", "text model", "problems", "vectors", "index"} <= {
+        item["about"] for item in ran.json["findings"]
+    }
+
+
+def test_the_table_says_what_to_do(run: Any) -> None:
+    ran = run("doctor")
+    assert ran.code == 0
+    assert "what to do" in ran.out
+    assert "the graph and the trial store agree" in ran.out
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "garbage"])
+def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path, damage: str) -> None:
+    log = Layout(filled).vectors
+    if damage == "gone":
+        log.unlink()
+    elif damage == "cut":
+        log.write_bytes(log.read_bytes()[: 4096 + 1500])
+    else:
+        log.write_bytes(b"garbage")
+    found = run("doctor", "--json", workspace=filled)
+    assert found.code == 1
+    if damage == "garbage":
+        assert "vectors.log is not a vector log" in found.fault
+    else:
+        assert faults(found) == {"vectors": "tunegraph doctor --repair"}
+    repaired = run("doctor", "--repair", "--json", workspace=filled)
+    assert (repaired.code, faults(repaired)) == (0, {})
+
+
+def test_a_lost_index_heals_by_itself(run: Any, shipped_path: Path, filled: Path) -> None:
+    for item in (filled / "index").glob("*"):
+        item.write_bytes(b"garbage")
+    assert run("doctor", "--repair", workspace=filled).code == 0
+
+
+@pytest.mark.parametrize("part", ["trials", "live"])
+def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_path: Path, part: str) -> None:
+    lost = getattr(Layout(filled), part)
+    kept = tmp_path / "kept"
+    lost.rename(kept)
+    ran = run("ingest", tmp_path / "cases.jsonl", workspace=filled)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.fault == f"{lost} is missing"
+    kept.rename(lost)
+    assert run("kb", "stats", "--json", workspace=filled).json["cases"]["rows"] == 5
+    assert run("doctor", workspace=filled).code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (json.dumps({"format": 99}), "is a workspace of format 99, this program reads format 1"),
+        ("[]", "is a workspace of format None"),
+        ("{", "workspace.json is damaged"),
+    ],
+)
+def test_another_version_is_refused_by_readers_and_writers(
+    run: Any, filled: Path, content: str, says: str
+) -> None:
+    Layout(filled).manifest.write_text(content)
+    for command in (["kb", "stats"], ["doctor", "--repair"]):
+        ran = run(*command, workspace=filled)
+        assert (ran.code, ran.out) == (1, "")
+        assert says in ran.fault
+
+
+def test_a_damaged_trial_store_is_one_line(run: Any, filled: Path) -> None:
+    Layout(filled).trials.write_bytes(b"garbage" * 1000)
+    ran = run("kb", "stats", workspace=filled)
+    assert (ran.code, ran.out) == (1, "")
+    assert "is damaged or no trial store" in ran.fault
+
+
+def test_no_workspace_is_made_over_other_things(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    ran = run("kb", "stats", workspace=tmp_path)
+    assert (ran.code, ran.out) == (1, "")
+    assert "neither empty nor a workspace: it holds thesis.tex" in ran.fault
+    assert [item.name for item in tmp_path.glob("*.tex")] == ["thesis.tex"]
+
+
+def test_a_file_in_its_place_is_no_workspace(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("text")
+    ran = run("kb", "stats", workspace=file)
+    assert (ran.code, ran.out) == (1, "")
+    assert "cannot make a workspace" in ran.fault

@@ -1,0 +1,94 @@
+"""``tunegraph explain``: the same answer again, with everything behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TOY = ("--op", "toy", "--hardware", "acme-one")
+QUESTION = (
+    "recommend",
+    "--model",
+    "bert-large",
+    "--phase",
+    "training",
+    "--hardware",
+    "910b3",
+    "--count",
+    "8",
+)
+
+
+@pytest.fixture(scope="module")
+def asked(run: Any) -> Any:
+    ran = run(*QUESTION, "--bottleneck", "allreduce-wait=0.28", "--limit", "peak_memory<=32GB", "--json")
+    assert ran.code == 0
+    return ran.json
+
+
+def test_every_section_is_there_for_people(run: Any, asked: Any) -> None:
+    ran = run("explain", asked["recommendations"][0]["id"])
+    assert (ran.code, ran.err) == (0, "")
+    titles = [line for line in ran.out.splitlines() if line and not line.startswith(" ")]
+    assert titles[1:] == [
+        "What was asked",
+        "Where it looked",
+        "What was left out",
+        "What it sets",
+        "The numbers",
+        "What it rests on",
+        "Why not the next",
+        "What would change the answer",
+    ]
+    assert "observed bottleneck collective-wait, 28% of the time" in ran.out
+    assert "nothing can check yet: peak_memory <= 3.2e+10 B" in ran.out
+
+
+def test_the_json_holds_the_answer_that_was_given(run: Any, asked: Any) -> None:
+    item = asked["recommendations"][1]
+    explained = run("explain", item["id"], "--json").json
+    assert explained["explained"] == item["id"]
+    assert explained["answer"]["recommendations"] == asked["recommendations"]
+    assert explained["answer"]["refused"] == asked["refused"]
+
+
+def test_the_beginning_of_an_id_is_enough(run: Any, asked: Any) -> None:
+    identifier = asked["recommendations"][0]["id"]
+    assert run("explain", identifier[:8], "--json").json["explained"] == identifier
+
+
+@pytest.mark.parametrize("identifier", ["zzz", "", "%", "' OR 1"])
+def test_an_unknown_id_is_refused(run: Any, asked: Any, identifier: str) -> None:
+    ran = run("explain", identifier)
+    assert (ran.code, ran.out) == (2, "")
+    assert (
+        f"no recommendation {identifier!r} is remembered" in ran.fault.replace('"', "'")
+        or "' OR 1" in ran.fault
+    )
+    assert "ask again" in ran.err
+
+
+def test_an_answer_of_older_knowledge_is_said_to_be_one(
+    run: Any, toy_path: Path, tmp_path: Path, line: Any
+) -> None:
+    asked = run("recommend", *TOY, "--json", workspace=toy_path).json
+    more = tmp_path / "more.jsonl"
+    more.write_text(line(0.5, block=1))
+    run("ingest", more, workspace=toy_path)
+    ran = run("explain", asked["recommendations"][0]["id"], workspace=toy_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "was answered by knowledge 1-own; now it is 2-own" in ran.fault
+
+
+def test_what_could_not_be_remembered_is_said(
+    run: Any, toy_path: Path, seal: Callable[[Path], Path], bound_by_permissions: list[str]
+) -> None:
+    ran = run("recommend", *TOY, "--json", workspace=seal(toy_path), before=bound_by_permissions)
+    assert ran.code == 0
+    assert ran.json["recommendations"]
+    assert "explain will not know these ids" in ran.err

@@ -1,0 +1,118 @@
+"""``recommend --format``, ``kb export --format`` and the options of ``ingest``: in and out of other programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from ingest.answers import ANSWERS
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTION = ("--op", "toy", "--shape", "M=128", "--hardware", "Acme One", "-k", "2")
+
+
+@pytest.mark.parametrize("form", [form for form in ANSWERS if form not in {"vllm", "sglang"}])
+def test_an_answer_in_the_form_of_another_program(run: Any, toy_path: Path, form: str) -> None:
+    ran = run("recommend", *QUESTION, "--format", form, workspace=toy_path)
+    assert ran.code == 0
+    expected = {
+        "flags": lambda: ran.out.splitlines()[0] == "block=8",
+        "env": lambda: ran.out.splitlines()[0] == "block=8",
+        "yaml": lambda: yaml.safe_load(ran.out)[0] == {"block": 8},
+        "optuna": lambda: json.loads(ran.out)[0] == {"block": 8},
+        "triton": lambda: ran.out.startswith("[\n    triton.Config({'block': 8}),\n"),
+        "kernel-tuner": lambda: json.loads(ran.out)["results"][0]["configuration"] == {"block": 8},
+        "json": lambda: ran.json["recommendations"][0]["configuration"] == {"block": 8},
+    }
+    assert expected[form]()
+
+
+@pytest.mark.parametrize("form", ["vllm", "sglang", "toml"])
+def test_a_form_that_cannot_hold_the_answer_ends_with_2(run: Any, toy_path: Path, form: str) -> None:
+    ran = run("recommend", *QUESTION, "--format", form, workspace=toy_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.fault.startswith(("no tuning table for 'toy'", "no format 'toml'"))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_cases_come_back_from_every_table(run: Any, toy_path: Path, tmp_path: Path, ending: str) -> None:
+    out, other = tmp_path / f"out.{ending}", tmp_path / "other"
+    ran = run("kb", "export", out, workspace=toy_path)
+    assert (ran.code, ran.err) == (0, f"wrote 5 cases to {out}\n")
+    assert run("kb", "export", out, workspace=toy_path).code == 2, "it is there already"
+    Workspace.create(other, cache=tmp_path / "cache", text_model=None, with_shipped=False)
+    assert run("ingest", out, workspace=other).code == 0
+    with Workspace.open(toy_path, cache=tmp_path) as one, Workspace.open(other, cache=tmp_path) as two:
+        assert [row.id for row in one.trials.summary([1])] == [row.id for row in two.trials.summary([1])]
+        assert one.trials.rows(one.trials.summary([1])[0].id) == two.trials.rows(
+            one.trials.summary([1])[0].id
+        )
+
+
+def test_cases_are_chosen_by_operator_and_hardware(run: Any, toy_path: Path, tmp_path: Path) -> None:
+    chosen = ("--op", "toy", "--hardware", "NVIDIA A100-SXM4-80GB")
+    ran = run("kb", "export", tmp_path / "kt", "--format", "kernel-tuner", *chosen, workspace=toy_path)
+    assert ran.code == 0, ran.err
+    [file] = (tmp_path / "kt").iterdir()
+    assert file.name == "toy_NVIDIA_A100-SXM4-80GB_T4.json"
+    assert len(json.loads(file.read_text())["results"]) == 5
+    none = run("kb", "export", tmp_path / "x.csv", "--op", "other", workspace=toy_path)
+    assert (none.code, none.err) == (0, f"wrote 0 cases to 1 files at {tmp_path / 'x.csv'}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("out", "--format", "toml"), "no form 'toml' for cases"),
+        (("out", "--format", "vllm"), "nothing to write as vllm"),
+        (("out.nq", "--op", "toy"), "--op and --hardware choose cases"),
+        (("out.xyz",), "no format ends in '.xyz'"),
+    ],
+)
+def test_an_export_that_cannot_be_ends_with_2(
+    run: Any, toy_path: Path, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    ran = run("kb", "export", *arguments, workspace=toy_path, folder=tmp_path)
+    assert ran.code == 2
+    assert says in ran.fault
+    assert sorted(item.name for item in tmp_path.iterdir() if item.name.startswith(("out", ".out"))) == []
+
+
+def test_a_plain_table_becomes_cases_by_its_mapping(run: Any, toy_path: Path, tmp_path: Path) -> None:
+    table, mapping = tmp_path / "runs.csv", tmp_path / "mine.yaml"
+    table.write_text("Model,TP,Tokens/s\nbert,1,100\nbert,2,180\n")
+    drafted = run("ingest", table, "--suggest-mapping", workspace=toy_path)
+    assert drafted.code == 0
+    draft = yaml.safe_load(drafted.out)
+    assert draft["metrics"] == [{"column": "Tokens/s", "metric": "throughput", "unit": "tokens/s"}]
+    assert "runs.mapping.yaml" in drafted.err
+    unanswered = run("ingest", table, "--mapping", mapping, workspace=toy_path)
+    assert unanswered.code == 2
+    draft["task"] = {**draft["task"], "kind": "training", "op": "pretrain"}
+    draft.pop("hardware", None)
+    mapping.write_text(yaml.safe_dump(draft))
+    named = ("--mapping", mapping, "--hardware", "Acme One")
+    taken = run("ingest", table, *named, "--json", workspace=toy_path).json
+    assert (taken["rows_new"], taken["rows_bad"]) == (2, 0)
+    rows = run("kb", "stats", "--json", workspace=toy_path).json["cases"]["rows"]
+    assert rows == 7
+
+
+def test_trust_and_again_are_options_of_ingest(run: Any, toy_path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "toy.jsonl"  # read again first: hardware was added since
+    assert run("ingest", file, workspace=toy_path).code == 0
+    known = run("ingest", file, "--json", workspace=toy_path).json
+    assert (known["files"][0]["known"], known["rows_known"]) == (True, 5)
+    assert "were taken in before; --again reads them" in run("ingest", file, workspace=toy_path).err
+    again = run("ingest", file, "--again", "--json", workspace=toy_path).json
+    assert (again["files"][0]["known"], again["rows_known"], again["rows_new"]) == (False, 5, 0)
+    assert run("ingest", file, "--trust", "low", workspace=toy_path).code == 0
+    query = "SELECT ?trust { ?source a tg:Source ; tg:trust ?trust }"
+    assert run("kb", "query", query, "--json", workspace=toy_path).json["rows"] == [["low"]]
+    assert run("ingest", file, "--trust", "blind", workspace=toy_path).code == 2

@@ -1,0 +1,331 @@
+"""``tunegraph ingest``: good rows in, bad rows told, and nothing torn whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def rows_in(path: Path) -> int:
+    """Rows that a reader sees, of a workspace in which everything agrees."""
+    with Workspace.open(path, cache=path.parent / "cache") as workspace:
+        assert [item for item in workspace.check() if item.severity == "fault"] == []
+        return workspace.trials.counts().trials
+
+
+@pytest.fixture
+def many(tmp_path: Path, line: Any) -> Path:
+    """A file that takes some seconds."""
+    path = tmp_path / "many.jsonl"
+    path.write_text(
+        "".join(line(1 + number % 7, block=number % 10, size=number // 10) for number in range(12_000))
+    )
+    return path
+
+
+def test_good_rows_are_kept_and_bad_ones_told_with_their_lines(
+    run: Any, empty_path: Path, tmp_path: Path, line: Any
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    bad = [
+        "{not json\n",
+        line(-3),
+        line(float("nan")),
+        line(unit="parsec"),
+        line("1.5"),
+        line(0),
+        "[]\n",
+        "3\n",
+        '{"hello": "world"}\n',
+        line(hardware={"vendor": "x", "name": ""}),
+    ]
+    path.write_text(line() + "".join(bad) + line(block=32))
+    ran = run("ingest", path, "--json", workspace=empty_path)
+    assert ran.code == 2
+    [file] = ran.json["files"]
+    assert (file["rows_good"], file["rows_bad"]) == (2, len(bad))
+    assert [fault["place"] for fault in file["faults"]] == [
+        f"line {number}" for number in range(2, 2 + len(bad))
+    ]
+    reasons = {fault["place"]: fault["reason"] for fault in file["faults"]}
+    assert reasons["line 3"] == "outcome.value: -3 is negative"
+    assert reasons["line 5"] == "outcome.unit: unknown unit 'parsec'"
+    assert rows_in(empty_path) == 2
+    again = run("ingest", path, "--keep-going", workspace=empty_path)
+    assert again.code == 0
+    assert "line 3: outcome.value: -3 is negative" in again.err
+    assert "line" not in again.out
+
+
+def test_an_infinite_number_is_a_failed_run(run: Any, empty_path: Path, tmp_path: Path, line: Any) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(line() + line(float("inf"), block=32))
+    assert run("ingest", path, workspace=empty_path).code == 0
+    with Workspace.open(empty_path, cache=tmp_path) as workspace:
+        assert {str(status): count for status, count in workspace.trials.counts().statuses.items()} == {
+            "ok": 1,
+            "failed": 1,
+        }
+
+
+def test_a_dry_run_reports_and_writes_nothing(run: Any, empty_path: Path, tmp_path: Path, line: Any) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(line() + "{\n")
+    ran = run("ingest", path, "--dry-run", "--json", workspace=empty_path)
+    assert ran.code == 2
+    assert (ran.json["dry_run"], ran.json["rows_good"], ran.json["rows_bad"]) == (True, 1, 1)
+    assert rows_in(empty_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.jsonl", b"", "empty"),
+        ("binary.jsonl", bytes(range(256)) * 64, "binary"),
+        ("cut.jsonl.gz", gzip.compress(bytes(range(256)) * 16, mtime=0)[:100], ""),
+        ("other.json", b'{"hello": "world"}', "in no format that is known"),
+        ("deep.json", b"[" * 200_000, "in no format that is known"),
+        ("one-line.json", b'{"a": "' + b"x" * 30_000_000, "in no format that is known"),
+        ("utf-16.jsonl", '{"task": {"op": "toy"}}\n'.encode("utf-16"), "UTF-16 text: save it as UTF-8"),
+        ("gbk.jsonl", ('{"task": {"op": "昇腾算子"}}\n' * 20).encode("gbk"), "GBK text: save it as UTF-8"),
+    ],
+)
+def test_a_file_that_is_none_of_ours_is_refused(
+    run: Any, empty_path: Path, tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    ran = run("ingest", path, workspace=empty_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.fault.startswith(f"{path}: {says}")
+
+
+def test_a_missing_file_stops_before_anything_is_read(
+    run: Any, empty_path: Path, tmp_path: Path, line: Any
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(line())
+    ran = run("ingest", path, tmp_path / "nowhere.jsonl", workspace=empty_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.fault == f"{tmp_path / 'nowhere.jsonl'}: no such file or directory"
+    assert rows_in(empty_path) == 0
+
+
+def test_a_folder_without_cases_is_not_success(run: Any, empty_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text("nothing to see")
+    ran = run("ingest", tmp_path / "folder", workspace=empty_path)
+    assert ran.code == 2
+    assert ran.fault == "nothing there could be read"
+    assert "notes.txt: skipped" in ran.err
+
+
+def test_a_damaged_line_in_the_middle_costs_only_itself(
+    run: Any, empty_path: Path, tmp_path: Path, line: Any
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    huge = '{"a": "' + "x" * 20_000_000 + '"}\n'
+    path.write_text(line() + '{"task":' * 100_000 + "\n" + line(block=32) + huge + line(block=16))
+    ran = run("ingest", path, "--json", workspace=empty_path)
+    assert ran.code == 2
+    assert [fault["place"] for fault in ran.json["files"][0]["faults"]] == ["line 2", "line 4"]
+    assert rows_in(empty_path) == 3
+
+
+def test_who_may_not_write_can_read(
+    run: Any, toy_path: Path, seal: Callable[[Path], Path], bound_by_permissions: list[str], tmp_path: Path
+) -> None:
+    seal(toy_path)
+    user = {"workspace": toy_path, "before": bound_by_permissions}
+    for command in (
+        ["recommend", "--op", "toy", "--hardware", "acme-one"],
+        ["similar", "--op", "toy", "--hardware", "acme-one"],
+        ["kb", "stats"],
+        ["kb", "query", "classes"],
+        ["kb", "query", "ASK { ?s ?p ?o }"],
+        ["doctor"],
+        ["ingest", tmp_path / "toy.jsonl", "--dry-run"],
+    ):
+        assert run(*command, **user).code == 0, command
+    for command in (
+        ["ingest", tmp_path / "toy.jsonl"],
+        ["kb", "add", "hardware", tmp_path / "chip.yaml"],
+        ["doctor", "--repair"],
+    ):
+        ran = run(*command, **user)
+        assert (ran.code, ran.out) == (1, ""), command
+        assert ran.fault == f"{toy_path} cannot be written to: Permission denied"
+
+
+def test_what_may_not_even_be_read_is_one_line(
+    run: Any, toy_path: Path, bound_by_permissions: list[str]
+) -> None:
+    toy_path.chmod(0)
+    ran = run("kb", "stats", workspace=toy_path, before=bound_by_permissions)
+    toy_path.chmod(0o755)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.fault == f"{toy_path} cannot be read: Permission denied"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a few megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("may not mount a small disk here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_costs_only_what_was_not_acknowledged(
+    run: Any, small_disk: Path, tmp_path: Path, many: Path, line: Any
+) -> None:
+    place = small_disk / "workspace"
+    Workspace.create(place, cache=tmp_path / "cache", text_model=None, with_shipped=False)
+    few = tmp_path / "few.jsonl"
+    few.write_text(line() + line(block=32))
+    assert run("ingest", few, workspace=place).code == 0
+    ran = run("ingest", "--no-learn", many, workspace=place)
+    assert (ran.code, ran.out) == (1, "")
+    assert "No space left on device" in ran.fault or "disk is full" in ran.fault
+    there = rows_in(place)
+    assert there >= 2
+    assert there < 12_000
+
+
+def test_a_limit_on_the_size_of_files_is_like_a_full_disk(
+    script: str, clean: dict[str, str], empty_path: Path, many: Path
+) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = subprocess.run(
+        [script, "--workspace", str(empty_path), "ingest", "--no-learn", str(many)],
+        env=clean,
+        capture_output=True,
+        text=True,
+        preexec_fn=limited,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("tunegraph: ")
+    assert rows_in(empty_path) < 12_000
+
+
+def started(script: str, clean: dict[str, str], workspace: Path, file: Path) -> subprocess.Popen[str]:
+    """An ingest at work: it holds the lock and has acknowledged its first batch."""
+    process = subprocess.Popen(
+        [script, "--workspace", str(workspace), "--verbose", "ingest", "--no-learn", str(file)],
+        env=clean,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    for said in process.stderr:
+        if "acknowledged" in said:
+            break
+    return process
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_readers_go_on(
+    run: Any, script: str, clean: dict[str, str], toy_path: Path, many: Path, tmp_path: Path
+) -> None:
+    process = started(script, clean, toy_path, many)
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        second = run("ingest", tmp_path / "toy.jsonl", workspace=toy_path)
+        reader = run("recommend", "--op", "toy", "--hardware", "acme-one", "--json", workspace=toy_path)
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    out, _ = process.communicate(timeout=60)
+    assert (second.code, second.out) == (1, "")
+    assert f"process {process.pid} on" in second.fault
+    assert "ingest" in second.fault
+    assert reader.code == 0
+    assert process.returncode == 0
+    assert "12,000 rows" in out
+    assert rows_in(toy_path) == 12_005
+
+
+def test_ctrl_c_keeps_what_was_acknowledged(
+    script: str, clean: dict[str, str], empty_path: Path, many: Path
+) -> None:
+    process = started(script, clean, empty_path, many)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.splitlines()[-1] == "tunegraph: interrupted; what was acknowledged is kept"
+    assert 4000 <= rows_in(empty_path) < 12_000
+
+
+def test_ctrl_c_before_anything_is_one_line(
+    script: str, clean: dict[str, str], empty_path: Path, many: Path
+) -> None:
+    for wait_s in (0.06, 0.15, 0.3):
+        process = subprocess.Popen(
+            [script, "--workspace", str(empty_path), "ingest", "--no-learn", str(many)],
+            env=clean,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(wait_s)
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        if process.returncode != -signal.SIGINT:  # the interpreter itself was still starting
+            assert process.returncode == 130
+            assert err.splitlines()[-1] == "tunegraph: interrupted; what was acknowledged is kept"
+    assert rows_in(empty_path) < 12_000
+
+
+def test_the_summary_counts_what_is_new_and_what_was_known(
+    run: Any, empty_path: Path, tmp_path: Path, line: Any
+) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text(line() + line(block=32))
+    second.write_text(line() + line(block=16))
+    run("ingest", first, workspace=empty_path)
+    summary = run("ingest", second, "--json", workspace=empty_path).json
+    assert (summary["rows_good"], summary["rows_new"], summary["rows_known"], summary["problems_new"]) == (
+        2,
+        1,
+        1,
+        0,
+    )
+    again = run("ingest", second, workspace=empty_path)
+    assert again.code == 0
+    assert "0 rows and 0 problems are new" in again.out
+
+
+def test_a_line_is_json_whatever_the_locale(run: Any, toy_path: Path) -> None:
+    ran = run(
+        "kb", "stats", "--json", workspace=toy_path, environment={"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}
+    )
+    assert json.loads(ran.out)["cases"]["rows"] == 5

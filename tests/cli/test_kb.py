@@ -1,0 +1,202 @@
+"""``tunegraph kb``: the knowledge asked, checked, added to, carried out and in."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyoxigraph import Triple
+
+from kg.oxigraph_store import OxigraphStore
+from kg.vocabulary import RDF_TYPE, TG, hardware_iri
+from recommender.layout import Layout
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def triples_in(path: Path) -> int:
+    with Workspace.open(path, cache=path.parent / "cache") as workspace:
+        return len(workspace.graph)
+
+
+def test_stats_count_what_is_there(run: Any) -> None:
+    stats = run("kb", "stats", "--json").json
+    assert stats["knowledge"]["Strategy"] > 100
+    assert stats["cases"]["rows"] == sum(stats["rows_by_kind"].values()) > 900
+    table = run("kb", "stats")
+    assert table.code == 0
+    assert f"{stats['cases']['rows']:,}" in table.out
+
+
+def test_what_its_shapes_do_not_allow_is_found(run: Any, toy_path: Path) -> None:
+    ran = run("kb", "validate", "--json", workspace=toy_path)
+    assert ran.code == 0
+    assert ran.json == {"schema_version": 1, "conforms": True, "violations": []}
+    nameless = Triple(hardware_iri("nameless"), RDF_TYPE, TG.HARDWARE_PROFILE)
+    with OxigraphStore(Layout(toy_path).live) as graph:
+        graph.extend([nameless])
+    with Workspace.editor(toy_path, cache=toy_path):
+        pass  # a writer publishes what is there
+    broken = run("kb", "validate", workspace=toy_path)
+    assert broken.code == 1
+    assert "nameless" in broken.out
+
+
+def test_the_catalogue_is_listed_and_asked_by_name(run: Any) -> None:
+    listed = run("kb", "query", "--json").json
+    assert listed["columns"] == ["query", "takes", "answers"]
+    assert "cause-chain" in {row[0] for row in listed["rows"]}
+    chain = run("kb", "query", "cause-chain", "--with", "bottleneck=collective-wait", "--json").json
+    assert chain["rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nonsense",), "no query named 'nonsense'"),
+        (("effects",), "the query effects takes bottleneck"),
+        (("effects", "--with", "bottleneck"), "--with 'bottleneck': expected name=value"),
+        (("SELECT * { ?s ?p",), "the query has a fault: line 1, column 17"),
+        (("DELETE WHERE { ?s ?p ?o }",), "DELETE changes the graph"),
+        (("SELECT * { SERVICE <http://example.org/> { ?s ?p ?o } }",), ""),
+        (("ASK { ?s ?p ?o }", "--with", "a=b"), "parameters go with a query of the catalogue"),
+        (
+            ("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", "--deadline", "1"),
+            "did not end within 1 s",
+        ),
+    ],
+)
+def test_a_bad_query_is_one_line(run: Any, arguments: tuple[str, ...], says: str) -> None:
+    ran = run("kb", "query", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.fault
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_deadline_is_a_number_of_seconds(run: Any, seconds: str) -> None:
+    ran = run("kb", "query", "ASK { ?s ?p ?o }", "--deadline", seconds)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--deadline" in ran.err
+
+
+def test_own_hardware_can_be_added_and_asked_about(run: Any, empty_path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "chip.yaml"
+    file.write_text(
+        "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
+        "  - {id: acme-one, level: device, broader: acme, label: {en: Acme One, zh: 一号}}\n"
+    )
+    ran = run("kb", "add", "hardware", file, "--json", workspace=empty_path)
+    assert ran.code == 0
+    assert ran.json["added"] == [
+        {"class": "HardwareProfile", "id": "acme"},
+        {"class": "HardwareProfile", "id": "acme-one"},
+    ]
+    found = run("similar", "--model", "x", "--hardware", "一号", workspace=empty_path)
+    assert "no model named 'x'" in found.fault  # the device is known
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "says"),
+    [
+        ("chips", b"hardware: []", "cannot add 'chips'"),
+        ("hardware", b"", "line 1: empty"),
+        ("hardware", bytes(range(256)), "not UTF-8"),
+        ("hardware", "hardware: []".encode("utf-16"), "not UTF-8"),
+        ("hardware", b"[" * 100_000, "nested more than"),
+        ("hardware", b"a: &a [x]\nb: *a\n", "anchors and aliases"),
+        ("hardware", b"hardware: [\n", "no YAML"),
+        ("model", b"hardware:\n  - {id: acme, level: vendor, label: {en: A}}\n", "belongs to hardware"),
+    ],
+)
+def test_a_bad_knowledge_file_is_refused(
+    run: Any, empty_path: Path, tmp_path: Path, kind: str, content: bytes, says: str
+) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_bytes(content)
+    ran = run("kb", "add", kind, file, workspace=empty_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_all_faults_of_a_knowledge_file_are_told_and_nothing_is_added(
+    run: Any, empty_path: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "chip.yaml"
+    file.write_text(
+        "hardware:\n  - {id: acme-one, level: device, broader: nowhere, label: {en: One}}\n"
+        "  - {id: acme-two, level: planet, label: {en: Two}, colour: red}\n"
+    )
+    ran = run("kb", "add", "hardware", file, workspace=empty_path)
+    assert ran.code == 2
+    assert "planet" in ran.err
+    assert "colour" in ran.err
+    assert "HardwareProfile" not in run("kb", "stats", "--json", workspace=empty_path).json["knowledge"]
+
+
+def test_what_is_exported_can_be_imported(run: Any, toy_path: Path, tmp_path: Path) -> None:
+    graph = tmp_path / "graph.ttl"
+    exported = run("kb", "export", graph, "--knowledge", workspace=toy_path)
+    assert (exported.code, exported.out) == (0, "")
+    again = run("kb", "export", graph, workspace=toy_path)
+    assert (again.code, again.fault) == (2, f"{graph} is there already")
+    assert run("kb", "export", graph, "--knowledge", "--force", workspace=toy_path).code == 0
+    imported = run("kb", "import", graph, workspace=toy_path)
+    assert (imported.code, imported.out) == (0, "")
+    assert "triples" in imported.err
+
+
+def test_cases_are_exported_as_they_can_be_ingested(run: Any, toy_path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "cases.jsonl"
+    assert run("kb", "export", out, workspace=toy_path).code == 0
+    assert {json.loads(line)["config"]["block"] for line in out.read_text().splitlines()} == {
+        8,
+        16,
+        32,
+        64,
+        128,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "says"),
+    [
+        ("graph.foo", 2, "no format ends in '.foo'"),
+        ("graph", 2, "its ending says no format"),
+        ("nowhere/graph.nt", 1, "cannot write"),
+    ],
+)
+def test_an_export_that_cannot_be_is_refused(
+    run: Any, toy_path: Path, tmp_path: Path, name: str, code: int, says: str
+) -> None:
+    ran = run("kb", "export", tmp_path / name, workspace=toy_path)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.fault
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cut.nt", b"<http://a.org/a> <http://a.org/b>"),
+        ("binary.ttl", bytes(range(128, 256))),
+        ("utf-16.nt", "<http://a.org/a> <http://a.org/b> <http://a.org/c> .\n".encode("utf-16")),
+        ("relative.nt", b"<a> <b> <c> .\n"),
+        ("blank.nt", b"_:a <http://a.org/b> <http://a.org/c> .\n"),
+        ("cases.jsonl", b"{}"),
+    ],
+)
+def test_an_import_that_is_no_graph_is_refused_whole(
+    run: Any, toy_path: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(
+        b"<http://a.org/x> <http://a.org/y> <http://a.org/z> .\n" * (path.suffix == ".nt") + content
+    )
+    before = triples_in(toy_path)
+    ran = run("kb", "import", path, workspace=toy_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.fault.startswith(f"{path}: ")
+    assert triples_in(toy_path) == before

@@ -1,0 +1,280 @@
+"""``tunegraph recommend``: questions, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRAINING = ("--model", "bert-large", "--phase", "training")
+B3 = ("--hardware", "910b3")
+KEYS = {
+    "id",
+    "title",
+    "strategy",
+    "how",
+    "configuration",
+    "flags",
+    "gain",
+    "basis",
+    "distance_class",
+    "bottleneck",
+    "ceiling_factor",
+    "parts",
+    "evidence",
+    "conflicts",
+    "conditions",
+    "accuracy",
+}
+
+
+def test_an_answer_is_json_with_everything_behind_it(run: Any) -> None:
+    ran = run("recommend", *TRAINING, *B3, "--count", 8, "--json")
+    assert ran.code == 0
+    answer = ran.json
+    assert {"problem", "knowledge_version", "recommendations", "notes", "unchecked_limits", "refused"} <= set(
+        answer
+    )
+    assert answer["problem"]["hardware"] == "ascend-910b3"
+    assert len(answer["recommendations"]) == 5
+    for item in answer["recommendations"]:
+        assert set(item) >= KEYS
+        gain = item["gain"]
+        assert gain is None or gain["low_factor"] <= gain["expected_factor"] <= gain["high_factor"]
+        assert item["flags"]
+        assert all(support["source"] or support["problem"] for support in item["evidence"])
+
+
+def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
+    question = ("recommend", *TRAINING, *B3, "--bottleneck", "allreduce-wait=0.28,host-bound=0.2", "--json")
+    seeds = [{"PYTHONHASHSEED": seed} for seed in ("1", "2")]
+    first, second = (run(*question, environment=seed) for seed in seeds)
+    assert first.code == second.code == 0
+    assert first.out == second.out
+
+
+def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> None:
+    ran = run("recommend", "--model", "bert-large", *B3, "-k", 1)
+    assert ran.code == 0
+    assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\n\n1. ")
+    assert "note: no phase given: taken as training" in ran.err
+    assert "note:" not in ran.out
+    assert "Why: tunegraph explain " in ran.err
+
+
+def test_all_spellings_of_a_chip_are_one(run: Any) -> None:
+    answers = [
+        run("recommend", *TRAINING, "--hardware", name, "-k", 3, "--json").json
+        for name in ("昇腾910B3", "Ascend 910B3", "910b3")
+    ]
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_bare_910b_lists_the_bins_to_choose_from(run: Any) -> None:
+    ran = run("recommend", *TRAINING, "--hardware", "910B")
+    assert (ran.code, ran.out) == (2, "")
+    assert "'910B' fits several devices" in ran.fault
+    assert all(f"ascend-910b{number}" in ran.err for number in (1, 2, 3, 4))
+
+
+def test_a_bare_910_is_taken_as_910a_and_the_output_says_so(run: Any) -> None:
+    ran = run("recommend", *TRAINING, "--hardware", "Ascend 910", "-k", 1, "--json")
+    assert ran.code == 0
+    assert ran.json["problem"]["hardware"] == "ascend-910a"
+    assert "Ascend 910 is taken as Ascend 910A" in ran.json["notes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "hint"),
+    [
+        (("--model", "bret-large", *B3), "no model named 'bret-large'", "did you mean bert-large"),
+        ((*TRAINING, "--hardware", "910b33"), "no hardware named '910b33'", "did you mean ascend-910b3"),
+        (("--op", "attention_decod", *B3), "no case of an operator named", "did you mean"),
+        (
+            (*TRAINING, *B3, "--objective", "throughputt"),
+            "no metric named 'throughputt'",
+            "did you mean throughput?",
+        ),
+        (
+            (*TRAINING, *B3, "--bottleneck", "allreduce-wiat"),
+            "no bottleneck named",
+            "did you mean collective-wait",
+        ),
+        (("--model", "bert-large", "--phase", "trian", *B3), "unknown phase 'trian'", "known: training"),
+        (
+            (*TRAINING, *B3, "--limit", "peek_memory<=32GB"),
+            "no metric named 'peek_memory'",
+            "did you mean peak_memory?",
+        ),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(
+    run: Any, options: tuple[str, ...], says: str, hint: str
+) -> None:
+    ran = run("recommend", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.fault
+    assert hint in ran.err
+
+
+def test_everything_wrong_with_a_question_is_told_at_once(run: Any) -> None:
+    ran = run(
+        "recommend", "--model", "bret-large", "--hardware", "910b33", "--limit", "peak_memory<=32parsec"
+    )
+    assert ran.code == 2
+    assert all(part in ran.fault for part in ("bret-large", "910b33", "unknown unit 'parsec'"))
+
+
+def test_contradictory_limits_are_refused(run: Any) -> None:
+    ran = run("recommend", *TRAINING, *B3, "--limit", "peak_memory<=32GB", "--limit", "peak_memory<=16GB")
+    assert (ran.code, ran.out) == (2, "")
+    assert "limits on peak_memory contradict each other" in ran.fault
+
+
+def test_a_limit_that_nothing_can_check_is_listed_as_unchecked(run: Any) -> None:
+    ran = run("recommend", *TRAINING, *B3, "--limit", "peak_memory<=32GB", "--json")
+    assert ran.json["unchecked_limits"] == [{"metric": "peak_memory", "maximum": 32e9, "unit": "B"}]
+
+
+def test_far_from_everything_it_abstains(run: Any) -> None:
+    ran = run("recommend", "--op", "arg_min", "--hardware", "h100", "--objective", "energy")
+    assert (ran.code, ran.out) == (3, "")
+    assert "no case of arg_min decided by energy is known" in ran.fault
+
+
+def test_where_everything_is_refused_it_is_infeasible(
+    run: Any, empty_path: Path, tmp_path: Path, line: Any
+) -> None:
+    cases = tmp_path / "cases.jsonl"
+    record = json.loads(line())
+    record["task"] = {"kind": "operator", "op": "moe_layer", "shape": {"experts": 8, "inter": 128}}
+    record["config"] = {"moe_tp_size": 1, "moe_ep_size": 8}
+    record["hardware"]["count"] = 8
+    cases.write_text(json.dumps(record))
+    knowledge = tmp_path / "chip.yaml"
+    knowledge.write_text(
+        "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
+        "  - {id: acme-one, level: device, broader: acme, label: {en: Acme One}}\n"
+    )
+    assert run("ingest", cases, workspace=empty_path).code == 0
+    assert run("kb", "add", "hardware", knowledge, workspace=empty_path).code == 0
+    ran = run(
+        *("recommend", "--op", "moe_layer", "--shape", "experts=7,inter=128", "--hardware", "acme-one"),
+        *("--count", 4),
+        workspace=empty_path,
+    )
+    assert (ran.code, ran.out) == (4, "")
+    assert "expert parallel size divides the experts" in ran.fault
+
+
+def test_options_win_over_the_file(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "problem.yaml"
+    file.write_text("model: bert-large\nphase: training\nhardware: h100\nshape: {seq_len: 128}\n")
+    ran = run("recommend", file, "--hardware", "910b3", "--shape", "batch=32", "-k", 1, "--json")
+    assert ran.json["problem"]["hardware"] == "ascend-910b3"
+    assert ran.json["problem"]["shape"] == {"batch": 32, "seq_len": 128}
+
+
+def _content(kind: str) -> bytes:
+    text = "model: bert-large\nphase: training\nhardware: 昇腾910B3\n"
+    return {
+        "empty": b"",
+        "truncated": b'{"model": "bert-large", "hardware": ["910b3"',
+        "binary": bytes(range(256)) * 8,
+        "utf-16": text.encode("utf-16"),
+        "gbk": text.encode("gbk"),
+        "huge": text.encode() + b"#" * 2_000_000,
+        "not yaml": b"model: [bert-large\nhardware: 910b3\n",
+        "not a mapping": b"- model\n- hardware\n",
+        "unknown keys": text.encode() + b"modle: x\ncuont: 8\n",
+        "twice": text.encode() + b"model: gpt2\n",
+        "bomb": b"a: &a [x, x]\nb: &b [*a, *a]\nmodel: *b\n",
+        "deep": b"[" * 100_000,
+        "object": b'!!python/object/apply:os.system ["true"]\n',
+        "version as a number": text.encode() + b"software: {torch: 2.10}\n",
+        "not finite": text.encode() + b"shape: {M: .nan}\n",
+        "negative": text.encode() + b"shape: {M: -1}\n",
+        "no devices": text.encode() + b"count: 0\n",
+        "date": text.encode() + b"current: {since: 2020-01-01}\n",
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("empty", "line 1: empty"),
+        ("truncated", "no YAML"),
+        ("binary", "not UTF-8"),
+        ("utf-16", "not UTF-8"),
+        ("gbk", "not UTF-8"),
+        ("huge", "too large for a problem file"),
+        ("not yaml", "no YAML"),
+        ("not a mapping", "expected fields, found a list"),
+        ("unknown keys", "2 faults"),
+        ("twice", "model is there twice"),
+        ("bomb", "line 1: anchors and aliases are not used here"),
+        ("deep", "nested more than"),
+        ("object", "found a list"),
+        ("version as a number", "write the version in quotes"),
+        ("not finite", "shape: M: nan is not a finite number"),
+        ("negative", "a size is not negative"),
+        ("no devices", "0 is not a number of devices"),
+        ("date", "current: since: date is not a value"),
+    ],
+)
+def test_a_bad_problem_file_is_refused_with_a_line(run: Any, tmp_path: Path, kind: str, says: str) -> None:
+    file = tmp_path / "problem.yaml"
+    file.write_bytes(_content(kind))
+    ran = run("recommend", file)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.fault
+
+
+def test_every_unknown_key_is_named_with_its_line(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "problem.yaml"
+    file.write_bytes(_content("unknown keys"))
+    lines = run("recommend", file).err.splitlines()
+    assert [line.strip() for line in lines[1:3]] == [
+        "line 4: file: unknown key modle",
+        "line 5: file: unknown key cuont",
+    ]
+
+
+@pytest.mark.parametrize("path", ["nowhere.yaml", "."])
+def test_a_file_that_is_none_is_named(run: Any, tmp_path: Path, path: str) -> None:
+    ran = run("recommend", path, folder=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.fault.startswith(f"{path}: ")
+
+
+def test_a_closed_pipe_ends_it_quietly(script: str, clean: dict[str, str], shipped_path: Path) -> None:
+    command = f"{script} kb query 'SELECT * {{ ?s ?p ?o }}' --json | head -1"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env={**clean, "TUNEGRAPH_WORKSPACE": str(shipped_path)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout == b"{\n"
+    assert done.stderr == b""
+
+
+def test_an_output_that_is_full_is_one_line(script: str, clean: dict[str, str], shipped_path: Path) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123  a device
+        done = subprocess.run(
+            [script, "--workspace", str(shipped_path), "recommend", *TRAINING, *B3, "--json"],
+            env=clean,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["tunegraph: cannot use the output: No space left on device"]

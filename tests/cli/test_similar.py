@@ -1,0 +1,40 @@
+"""``tunegraph similar``: the nearest known problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_neighbours_come_nearest_first_and_say_what_they_are(run: Any) -> None:
+    ran = run(
+        "similar", "--model", "bert-large", "--phase", "training", "--hardware", "910b3", "-k", 4, "--json"
+    )
+    assert ran.code == 0
+    found = ran.json["neighbours"]
+    assert len(found) == 4
+    same_work = [item["distance"] for item in found if item["operator"] == "train"]
+    assert same_work == sorted(same_work)
+    for item in found:
+        assert item["rows"] >= 1
+        assert item["distance_class"]
+        assert item["best_configuration"]
+
+
+def test_the_table_has_a_row_for_each(run: Any) -> None:
+    ran = run("similar", "--op", "arg_min", "--hardware", "h100", "-k", 2)
+    assert ran.code == 0
+    heading, *rows = ran.out.splitlines()
+    assert heading.split()[:3] == ["operator", "model", "shape"]
+    assert [row.split()[0] for row in rows] == ["1", "2"]
+
+
+def test_a_question_without_hardware_is_bad_input(run: Any) -> None:
+    ran = run("similar", "--op", "arg_min")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.fault == "on what? give --hardware"
+
+
+def test_a_number_out_of_bounds_is_a_usage_error(run: Any) -> None:
+    ran = run("similar", "--op", "arg_min", "--hardware", "h100", "-k", 0)
+    assert (ran.code, ran.out) == (2, "")
+    assert "'-k'" in ran.err

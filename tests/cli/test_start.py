@@ -1,0 +1,133 @@
+"""What the script brings along: little, ours, and with help for everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+
+from cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OURS = ("kg", "embeddings", "recommender", "ingest", "cli", "data")
+HEAVY = {
+    "faiss",
+    "networkx",
+    "numpy",
+    "onnxruntime",
+    "pyshacl",
+    "rdflib",
+    "scipy",
+    "sentence_transformers",
+    "sklearn",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "yaml",
+}
+NOT_TO_ANSWER = HEAVY - {"faiss", "numpy", "onnxruntime", "tokenizers"}
+
+PROBE = """
+import sys
+sys.argv = ["tunegraph", *sys.argv[1:]]
+from cli.main import main
+try:
+    main()
+finally:
+    print("imported:", *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def imported(clean: dict[str, str], *arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROBE, *arguments],
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("imported:")[2].split())
+
+
+def test_help_imports_nothing_heavy(clean: dict[str, str]) -> None:
+    assert not imported(clean, "--help") & HEAVY
+
+
+def test_an_answer_needs_neither_torch_nor_rdflib_nor_sklearn(
+    clean: dict[str, str], shipped_path: Path
+) -> None:
+    question = ("recommend", "--model", "bert-large", "--phase", "training", "--hardware", "910b3", "--json")
+    assert not imported(clean, "--workspace", str(shipped_path), *question) & NOT_TO_ANSWER
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_nobody_else_owns_our_names(name: str) -> None:
+    assert set(packages_distributions().get(name, ["tunegraph"])) == {"tunegraph"}
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if name != "cli"])
+def test_a_package_of_another_with_our_name_is_refused(run: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("")
+    ran = run("--help", environment={"PYTHONPATH": str(tmp_path)})
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.fault == f"another package stands in for ours: {name} from {tmp_path}"
+
+
+def commands(group: Any, path: str = "tunegraph") -> Iterator[tuple[str, Any]]:
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands(typer.main.get_command(app))))
+def test_every_command_and_option_has_help(path: str, command: Any) -> None:
+    assert command.help, path
+    silent = [item.name for item in command.params if not getattr(item, "help", None)]
+    assert silent == [], path
+
+
+def test_the_version_is_the_installed_one(run: Any) -> None:
+    ran = run("--version")
+    assert ran.code == 0
+    assert ran.out.startswith("tunegraph ")
+
+
+def test_what_is_no_command_is_a_usage_error(run: Any) -> None:
+    ran = run("recomend")
+    assert (ran.code, ran.out) == (2, "")
+    assert "No such command 'recomend'" in ran.err
+
+
+def test_the_first_command_makes_a_workspace_and_says_so_beside_the_result(run: Any, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    environment = {
+        "TUNEGRAPH_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(_without_text_model(tmp_path)),
+    }
+    ran = run("kb", "stats", "--json", workspace=made, environment=environment)
+    assert ran.code == 0
+    assert ran.json["cases"]["rows"] > 900
+    assert f"Making a workspace from the shipped knowledge at {made}" in ran.err
+    assert "No text model here" in ran.err
+
+
+def _without_text_model(tmp_path: Path) -> Path:
+    """A folder for the path that hides what makes the text model, as where it is not installed."""
+    place = tmp_path / "path"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(
+        "import importlib.util\n"
+        "_find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'torch' else _find(name, *rest)\n"
+    )
+    return place

@@ -1,0 +1,48 @@
+"""What several test packages share: a workspace of the shipped knowledge, and where shared data may lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shipped_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of the shipped knowledge, without a text model; do not write to it."""
+    place = tmp_path_factory.mktemp("shipped")
+    Workspace.create(place / "workspace", cache=place / "cache", text_model=None)
+    return place / "workspace"
+
+
+@pytest.fixture
+def shipped(shipped_path: Path) -> Iterator[Workspace]:
+    """The same, open for reading."""
+    with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as opened:
+        yield opened
+
+
+@pytest.fixture
+def empty_path(tmp_path: Path) -> Path:
+    """A workspace with nothing in it."""
+    Workspace.create(tmp_path / "workspace", cache=tmp_path / "cache", text_model=None, with_shipped=False)
+    return tmp_path / "workspace"
+
+
+@pytest.fixture(scope="session")
+def shared_cases() -> Path:
+    """The folder of real cases, where there is one."""
+    root = Path(os.environ.get("TUNEGRAPH_SHARED", ROOT.parent / "shared"))
+    found = root / "data" / "cases"
+    if not found.is_dir():
+        pytest.skip("no folder of shared cases: set TUNEGRAPH_SHARED")
+    return found

@@ -1,0 +1,108 @@
+"""Evidence commutes: any order, any grouping, the same effect to the last digit."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.effects import UNATS_PER_NAT, Context, Effect, to_unats
+from kg.entities import Kind
+
+EMPTY = Effect(
+    context=Context(bottleneck="slow-link", hardware="h100", family="llama"),
+    strategy="overlap",
+    metric="step_time",
+    kind=Kind.MEASURED,
+)
+GAINS = st.lists(st.floats(-20, 20), max_size=30)
+TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
+
+
+def effects() -> st.SearchStrategy[Effect]:
+    return st.builds(lambda gains, now: EMPTY.add(gains, now=now), GAINS, TIMES)
+
+
+@given(gains=GAINS.flatmap(lambda gains: st.tuples(st.just(gains), st.permutations(gains))))
+def test_order_does_not_matter(gains: tuple[list[float], list[float]]) -> None:
+    one_by_one = EMPTY
+    for gain in gains[1]:
+        one_by_one = one_by_one.add([gain])
+    assert one_by_one == EMPTY.add(gains[0])
+
+
+@given(effects(), effects(), effects())
+def test_merging_commutes_and_associates(a: Effect, b: Effect, c: Effect) -> None:
+    assert a.merge(b) == b.merge(a)
+    assert a.merge(b).merge(c) == a.merge(b.merge(c))
+    assert a.merge(EMPTY) == a
+
+
+@given(GAINS, GAINS)
+def test_adding_is_merging(first: list[float], second: list[float]) -> None:
+    assert EMPTY.add(first).add(second) == EMPTY.add(first).merge(EMPTY.add(second))
+
+
+@given(GAINS)
+def test_mean_and_variance_are_those_of_the_gains(gains: list[float]) -> None:
+    effect = EMPTY.add(gains)
+    assert effect.n == len(gains)
+    rounded = [to_unats(gain) / UNATS_PER_NAT for gain in gains]
+    if gains:
+        assert effect.mean is not None
+        assert math.isclose(effect.mean, statistics.fmean(rounded), rel_tol=1e-12, abs_tol=1e-15)
+        assert math.isclose(effect.mean, statistics.fmean(gains), abs_tol=0.5 / UNATS_PER_NAT + 1e-12)
+    else:
+        assert effect.mean is None
+    if len(gains) > 1:
+        assert effect.variance is not None
+        assert math.isclose(effect.variance, statistics.variance(rounded), rel_tol=1e-9, abs_tol=1e-15)
+    else:
+        assert effect.variance is None
+
+
+def test_a_large_sum_keeps_a_small_spread() -> None:
+    effect = EMPTY.add([15.0, 15.0 + 2 / UNATS_PER_NAT] * 500_000)
+    assert effect.variance == pytest.approx(1e-12 * 1_000_000 / 999_999, rel=1e-12)
+
+
+@pytest.mark.parametrize("gain", [math.nan, math.inf, -math.inf])
+def test_a_gain_that_is_none_is_refused(gain: float) -> None:
+    with pytest.raises(ValueError, match="log gain"):
+        EMPTY.add([0.1, gain])
+
+
+@pytest.mark.parametrize(("n", "total", "squares"), [(-1, 0, 0), (0, 1, 0), (1, 2, 3), (2, 0, -1)])
+def test_sums_that_no_gains_have_are_refused(n: int, total: int, squares: int) -> None:
+    with pytest.raises(ValueError, match=r"no .* gains"):
+        Effect(
+            context=EMPTY.context,
+            strategy="overlap",
+            metric="step_time",
+            kind=Kind.MEASURED,
+            n=n,
+            sum_unats=total,
+            sum_squares_unats2=squares,
+        )
+
+
+def test_kinds_metrics_and_contexts_are_not_mixed() -> None:
+    others = [
+        Effect(context=Context(), strategy="overlap", metric="step_time", kind=Kind.MEASURED),
+        Effect(context=EMPTY.context, strategy="other", metric="step_time", kind=Kind.MEASURED),
+        Effect(context=EMPTY.context, strategy="overlap", metric="energy", kind=Kind.MEASURED),
+        Effect(context=EMPTY.context, strategy="overlap", metric="step_time", kind=Kind.CLAIMED),
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match="not the same effect"):
+            EMPTY.merge(other)
+
+
+def test_the_newest_evidence_is_remembered() -> None:
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+    assert EMPTY.add([0.1], now=late).add([0.2], now=early).last_evidence == late
+    assert EMPTY.add([], now=late).last_evidence is None

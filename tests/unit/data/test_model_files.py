@@ -1,0 +1,270 @@
+"""Laws of the shipped model files: every name means one model, every fact has a page, sizes add up."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import unicodedata
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import data
+
+FILES = tuple(data.files("models", ".yaml"))
+SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared"))
+
+ARCHITECTURES = {
+    "encoder", "decoder", "encoder-decoder", "moe-decoder", "vision", "diffusion", "recommendation", "audio",
+    "multimodal", "other",
+}  # fmt: skip
+FACTS = {
+    "parameters", "active_parameters", "layers", "hidden_size", "intermediate_size", "attention_heads",
+    "kv_heads", "head_dim", "vocabulary_size", "experts", "experts_per_token", "shared_experts",
+    "moe_intermediate_size", "max_positions", "kv_lora_rank", "image_size", "flops_per_sample",
+}  # fmt: skip
+KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}
+
+UNGATED = {
+    "bert-base", "bert-large", "distilbert", "roberta-base", "roberta-large", "phi-2", "chatglm-6b",
+    "nemotron-4-340b", "gpt-j-6b",
+}  # fmt: skip
+"""Models beside the GPT, OPT, BLOOM and MPT families whose feed-forward layer has two matrices, not three."""
+
+WIDE_ATTENTION = {
+    "qwen3-0-6b", "qwen3-4b", "qwen3-32b", "qwen3-30b-a3b", "qwen3-coder-30b-a3b", "qwen3-235b-a22b",
+    "qwen3-coder-480b-a35b", "qwen3-next-80b-a3b", "qwen3-vl-30b-a3b", "qwen3-vl-235b-a22b", "qwen3-5-27b",
+    "qwen3-5-397b-a17b", "gpt-oss-120b", "gpt-oss-20b", "mistral-nemo-12b", "glm-4-5", "glm-4-5-air",
+    "minimax-m2-5",
+}  # fmt: skip
+"""Models whose heads together are wider or narrower than the hidden state, by design."""
+
+
+def normalised(name: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKC", name).lower() if letter.isalnum())
+
+
+def load(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.load(data.text(name), Loader=yaml.CSafeLoader)
+    return content
+
+
+DOCUMENTS = {name: load(name) for name in FILES}
+MODELS: list[tuple[str, dict[str, Any]]] = [
+    (name, model) for name, content in DOCUMENTS.items() for model in content["models"]
+]
+FAMILIES = [family for content in DOCUMENTS.values() for family in content["families"]]
+VALUES = {
+    model["id"]: {name: fact["value"] for name, fact in model.get("facts", {}).items()} for _, model in MODELS
+}
+
+
+def names_of(model: dict[str, Any]) -> set[str]:
+    spelt = [model["id"], *model["label"].values(), *model.get("aliases", [])]
+    return {normalised(name) for name in spelt}
+
+
+def resolve(name: str) -> str | None:
+    for attempt in (name, name.rsplit("/", 1)[-1]):
+        for _, model in MODELS:
+            if normalised(attempt) in names_of(model):
+                return str(model["id"])
+    return None
+
+
+def test_ids_are_unique_slugs() -> None:
+    for ids in ([model["id"] for _, model in MODELS], [family["id"] for family in FAMILIES]):
+        assert [name for name, count in Counter(ids).items() if count > 1] == []
+        assert [name for name in ids if name != name.lower() or not name.replace("-", "").isalnum()] == []
+
+
+def test_every_name_means_one_model() -> None:
+    meant: dict[str, set[str]] = {}
+    for _, model in MODELS:
+        for name in names_of(model):
+            meant.setdefault(name, set()).add(model["id"])
+    assert {name: ids for name, ids in meant.items() if len(ids) > 1 or not name} == {}
+
+
+def test_families_and_architectures_exist() -> None:
+    known = {family["id"] for family in FAMILIES}
+    assert {model["family"] for _, model in MODELS} == known
+    assert {model["architecture"] for _, model in MODELS} <= ARCHITECTURES
+
+
+def test_no_label_is_repeated_as_alias() -> None:
+    repeated = []
+    for _, model in MODELS:
+        label = normalised(model["label"]["en"])
+        aliases = [normalised(alias) for alias in model.get("aliases", [])]
+        repeated += [model["id"]] if label in aliases or len(set(aliases)) < len(aliases) else []
+    assert repeated == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_sources_can_be_opened_and_are_used(name: str) -> None:
+    content = DOCUMENTS[name]
+    cited = {fact["source"] for model in content["models"] for fact in model.get("facts", {}).values()}
+    assert cited == set(content["sources"])
+    for source in content["sources"].values():
+        assert source["url"].startswith("https://")
+        assert source["title"]
+
+
+def test_facts_are_positive_numbers_of_a_known_kind() -> None:
+    for _, model in MODELS:
+        for name, fact in model.get("facts", {}).items():
+            assert name in FACTS, model["id"]
+            assert isinstance(fact["value"], int), (model["id"], name)
+            assert fact["value"] > 0, (model["id"], name)
+            assert fact["kind"] in KINDS
+            assert fact["confidence"] in {"high", "medium", "low"}
+
+
+def test_heads_divide_the_hidden_state() -> None:
+    for model, fact in VALUES.items():
+        if {"hidden_size", "attention_heads", "head_dim"} <= fact.keys():
+            equal = fact["hidden_size"] == fact["attention_heads"] * fact["head_dim"]
+            assert equal == (model not in WIDE_ATTENTION), model
+
+
+def test_groups_and_experts_are_consistent() -> None:
+    for model, fact in VALUES.items():
+        if {"attention_heads", "kv_heads"} <= fact.keys():
+            assert fact["attention_heads"] % fact["kv_heads"] == 0, model
+        if "experts" in fact:
+            assert fact["experts_per_token"] < fact["experts"], model
+        if {"parameters", "active_parameters"} <= fact.keys():
+            assert fact["active_parameters"] < fact["parameters"], model
+
+
+def implied_parameters(model: str, family: str) -> tuple[float, float] | None:
+    """Weights that the architecture facts imply, with tied and with separate output embeddings.
+
+    Per layer, with ``d`` the hidden size: query and output projections ``2 d H h``, keys and values
+    ``2 d K h``, and ``m d f`` for the feed-forward matrices (three if gated, else two); a mixture of
+    experts has one such block per expert. Norms and biases, below a percent, are left out.
+    """
+    fact = VALUES[model]
+    needed = {"layers", "hidden_size", "attention_heads", "head_dim", "vocabulary_size"}
+    if not needed <= fact.keys() or "kv_lora_rank" in fact:
+        return None
+    width, head = fact["hidden_size"], fact["head_dim"]
+    key_heads = fact.get("kv_heads", fact["attention_heads"])
+    attention = 2 * width * head * (fact["attention_heads"] + key_heads)
+    matrices = 2 if family in {"gpt", "opt", "bloom", "mpt"} or model in UNGATED else 3
+    if "experts" in fact:
+        blocks = fact["experts"] + fact.get("shared_experts", 0)
+        feed_forward = (
+            3 * width * fact["moe_intermediate_size"] * blocks if "moe_intermediate_size" in fact else 0
+        )
+    else:
+        feed_forward = matrices * width * fact.get("intermediate_size", 0)
+    if not feed_forward:
+        return None
+    body = float(fact["layers"] * (attention + feed_forward))
+    embedding = float(fact["vocabulary_size"] * width)
+    return body + embedding, body + 2 * embedding
+
+
+PLAIN = [
+    (model["id"], model["family"])
+    for _, model in MODELS
+    if model["architecture"] in {"encoder", "decoder", "moe-decoder"}
+    and "parameters" in VALUES[model["id"]]
+    and implied_parameters(model["id"], model["family"]) is not None
+    and "hybrid" not in model["id"]
+]
+HALF_DENSE = {"llama-4-maverick"}
+"""Its experts stand in every second layer, which the plain formula does not know."""
+
+
+@pytest.mark.parametrize(("model", "family"), [item for item in PLAIN if item[0] not in HALF_DENSE])
+def test_parameters_are_what_the_architecture_implies(model: str, family: str) -> None:
+    stated = VALUES[model]["parameters"]
+    implied = implied_parameters(model, family)
+    assert implied is not None
+    assert min(abs(stated / total - 1) for total in implied) <= 0.15, (stated, implied)
+
+
+def test_the_arithmetic_covers_the_families_people_ask_about() -> None:
+    covered = {family for _, family in PLAIN}
+    assert {"bert", "llama", "qwen", "deepseek", "mistral", "mixtral", "gpt", "glm"} <= covered
+    assert len(PLAIN) >= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("Qwen3-32B-W8A8", "qwen3-32b"),
+        ("meta-llama/Meta-Llama-3-8B", "llama-3-8b"),
+        ("Llama3-8B", "llama-3-8b"),
+        ("llama3_8b", "llama-3-8b"),
+        ("DeepSeek-R1-W8A8", "deepseek-r1"),
+        ("vllm-ascend/DeepSeek-R1-0528-W8A8", "deepseek-r1"),
+        ("bert-large", "bert-large"),
+        ("bert-large-uncased", "bert-large"),
+        ("Llama2-7B", "llama-2-7b"),
+        ("ResNet50", "resnet-50"),
+        ("盘古", "pangu"),
+    ],
+)
+def test_usual_spellings_resolve(name: str, model: str) -> None:
+    assert resolve(name) == model
+
+
+def test_every_shipped_case_names_a_known_model() -> None:
+    known = {name for _, model in MODELS for name in names_of(model)}
+    unknown = set()
+    for file in data.files("cases", ".jsonl"):
+        for line in data.text(file).splitlines():
+            name = json.loads(line)["task"].get("model")
+            if name and not {normalised(name), normalised(name.rsplit("/", 1)[-1])} & known:
+                unknown.add((file, name))
+    assert unknown == set()
+
+
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the material beside the project is not here")
+
+
+@needs_shared
+def test_every_model_of_the_case_corpora_is_known() -> None:
+    known = {name for _, model in MODELS for name in names_of(model)}
+    met: set[str] = set()
+    for path in sorted((SHARED / "data" / "cases").glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            first = next(lines)
+            if '"model":' not in first:
+                continue
+            met |= {json.loads(line)["task"]["model"] for line in (first, *lines)}
+    for name in ("ascend_endtoend.csv", "ascend_expert_configs.csv"):
+        with (SHARED / "data" / name).open(encoding="utf-8", newline="") as rows:
+            met |= {row["model"] for row in csv.DictReader(rows)}
+    assert len(met) > 300
+    assert {m for m in met if not {normalised(m), normalised(m.rsplit("/", 1)[-1])} & known} == set()
+
+
+@needs_shared
+def test_layer_sizes_agree_with_a_published_profile() -> None:
+    names = {
+        "n_embd": "hidden_size",
+        "n_head": "attention_heads",
+        "n_kv_head": "kv_heads",
+        "n_ff": "intermediate_size",
+    }
+    path = SHARED / "data" / "cases" / "vidur_tp_layer_times.jsonl.gz"
+    profiled = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            task = json.loads(line)["task"]
+            profiled[task["model"]] = {names[key]: task["shape"][key] for key in names}
+    assert len(profiled) == 7
+    for name, sizes in profiled.items():
+        model = resolve(name)
+        assert model is not None
+        assert {key: VALUES[model][key] for key in sizes} == sizes, name

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from embeddings import index_building
+from embeddings.index import UNINDEXED_ROWS, ProblemIndex
+from kg.errors import IndexMismatchError, WorkspaceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+D = 16
+ROWS = UNINDEXED_ROWS + 500
+
+
+def vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(40, D))
+    return (centres[rng.integers(40, size=count)] + 0.3 * rng.normal(size=(count, D))).astype(np.float32)
+
+
+def keys(start: int, count: int) -> NDArray[np.int64]:
+    return np.arange(start, start + count, dtype=np.int64)
+
+
+def nearest(table: NDArray[np.float32], asked: NDArray[np.float32], k: int) -> list[int]:
+    order = np.argsort(np.linalg.norm(table - asked, axis=1), kind="stable")
+    return [int(row) + 1 for row in order[:k]]
+
+
+def index_file(folder: Path) -> Path:
+    (found,) = (folder / "index").glob("*.faiss")
+    return found
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> ProblemIndex:
+    """Batch 1: an indexed log."""
+    index = ProblemIndex(tmp_path, D, "hash")
+    index.append(keys(1, ROWS), 1, vectors(ROWS))
+    assert index.catch_up()
+    return index
+
+
+def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
+    index = ProblemIndex(tmp_path, D, "hash")
+    assert len(index.search(np.zeros(D, np.float32), 5)) == 0
+    assert not index.catch_up()
+    index.rebuild()
+    assert index.verify() == []
+
+
+def test_few_rows_are_searched_in_the_log_without_faiss(tmp_path: Path) -> None:
+    ProblemIndex(tmp_path, D, "hash").append(keys(1, 20), 1, vectors(20))
+    script = (
+        "import sys, pathlib, numpy\nfrom embeddings.index import ProblemIndex\n"
+        "index = ProblemIndex(pathlib.Path(sys.argv[1]), 16, 'hash', read_only=True)\n"
+        "print(index.catch_up(), len(index.search(numpy.zeros(16, 'f4'), 5)), 'faiss' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "5", "False"]
+
+
+def test_distances_are_euclidean_and_ascend(built: ProblemIndex) -> None:
+    asked = vectors(1, seed=5)[0]
+    found = built.search(asked, 7)
+    assert found.keys.tolist() == nearest(vectors(ROWS), asked, 7)
+    assert found.distances == pytest.approx(
+        np.linalg.norm(vectors(ROWS)[found.keys - 1] - asked, axis=1), rel=1e-4
+    )
+    assert (np.diff(found.distances) >= 0).all()
+
+
+def test_more_asked_than_there_is(built: ProblemIndex) -> None:
+    assert sorted(built.search(np.zeros(D, np.float32), ROWS + 50).keys) == list(range(1, ROWS + 1))
+
+
+def test_rows_added_since_are_found_by_readers_at_once(built: ProblemIndex, tmp_path: Path) -> None:
+    reader = ProblemIndex(tmp_path, D, "hash", read_only=True)
+    asked = vectors(1, seed=5)[0]
+    assert 9001 not in reader.search(asked, 3).keys
+    built.append(np.array([9001]), 2, asked[None, :])
+    assert not built.catch_up()
+    assert reader.search(asked, 3).keys[0] == 9001
+    assert 9001 not in reader.search(asked, 3, acknowledged=1).keys
+
+
+def test_rows_of_later_batches_do_not_exist(built: ProblemIndex) -> None:
+    asked = vectors(1, seed=5)[0]
+    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    assert built.catch_up()  # they are in the index now, and still do not count
+    assert built.search(asked, 9, acknowledged=1).keys.tolist() == nearest(vectors(ROWS), asked, 9)
+    assert len(built.search(asked, 9, acknowledged=0)) == 0
+    assert built.keys(acknowledged=1).tolist() == list(range(1, ROWS + 1))
+
+
+def test_an_acknowledged_index_leaves_the_rest_out(built: ProblemIndex, tmp_path: Path) -> None:
+    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    built.append(keys(9001, ROWS), 3, vectors(ROWS, seed=2))
+    assert built.catch_up(acknowledged=2)
+    assert json.loads((tmp_path / "index" / "manifest.json").read_text())["count"] == 2 * ROWS
+
+
+def test_a_problem_has_one_vector(built: ProblemIndex) -> None:
+    added = built.append(np.array([1, 7001, 7001, 2]), 2, np.zeros((4, D), np.float32))
+    assert added == 1
+    assert len(built) == ROWS + 1
+    assert built.append(keys(1, 3), 2, np.zeros((3, D), np.float32)) == 0
+    assert built.verify() == []
+
+
+def test_sweeping_removes_rows_and_an_index_that_has_them(built: ProblemIndex, tmp_path: Path) -> None:
+    asked = vectors(1, seed=5)[0]
+    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    built.catch_up()
+    reader = ProblemIndex(tmp_path, D, "hash", read_only=True)
+    reader.search(asked, 3)
+    assert built.sweep(after_batch=1) == ROWS
+    assert built.sweep(after_batch=1) == 0
+    # The numbers of the swept rows are given again, to other problems.
+    built.append(keys(8001, ROWS), 2, vectors(ROWS, seed=3))
+    assert built.verify() == []
+    for index in (built, reader, ProblemIndex(tmp_path, D, "hash")):
+        both = np.concatenate([vectors(ROWS), vectors(ROWS, seed=3)])
+        expected = [key if key <= ROWS else key - ROWS + 8000 for key in nearest(both, asked, 9)]
+        assert index.search(asked, 9).keys.tolist() == expected
+        assert index.search(asked, 9, acknowledged=1).keys.tolist() == nearest(vectors(ROWS), asked, 9)
+
+
+def test_an_index_of_rows_that_are_gone_is_not_used(built: ProblemIndex, tmp_path: Path) -> None:
+    """A crash after cutting the log and before removing the index."""
+    manifest = (tmp_path / "index" / "manifest.json").read_bytes()
+    file = index_file(tmp_path)
+    content = file.read_bytes()
+    built.sweep(after_batch=0)
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    (tmp_path / "index" / "manifest.json").write_bytes(manifest)
+    other = ProblemIndex(tmp_path, D, "hash")
+    other.append(keys(1, ROWS), 1, vectors(ROWS, seed=9))
+    asked = vectors(1, seed=5)[0]
+    assert other.search(asked, 9).keys.tolist() == nearest(vectors(ROWS, seed=9), asked, 9)
+    assert "other vectors" in other.verify()[0]
+    assert other.catch_up()
+    assert other.verify() == []
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "garbage", "manifest"])
+def test_a_damaged_index_is_found_and_mended(built: ProblemIndex, tmp_path: Path, damage: str) -> None:
+    asked = vectors(1, seed=5)[0]
+    file = index_file(tmp_path)
+    content = bytearray(file.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 0x40
+        file.write_bytes(content)
+    elif damage == "truncate":
+        file.write_bytes(content[:-100])
+    elif damage == "garbage":
+        file.write_bytes(b"\xaa" * len(content))
+    elif damage == "remove":
+        file.unlink()
+    else:
+        (tmp_path / "index" / "manifest.json").write_text('{"count": ')
+    fresh = ProblemIndex(tmp_path, D, "hash")
+    assert len(fresh.verify()) == 1
+    if damage != "flip":  # which only the checksum sees
+        assert fresh.search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
+    fresh.rebuild()
+    assert fresh.verify() == []
+    assert ProblemIndex(tmp_path, D, "hash").search(asked, 9).keys.tolist() == nearest(
+        vectors(ROWS), asked, 9
+    )
+    assert built.search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
+
+
+def test_an_index_left_half_written_does_no_harm(built: ProblemIndex, tmp_path: Path) -> None:
+    (tmp_path / "index" / "index.new").write_bytes(b"half")
+    (tmp_path / "index" / "7-old.faiss").write_bytes(b"left by a crash")
+    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    assert built.catch_up()
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == sorted(
+        ["manifest.json", index_file(tmp_path).name]
+    )
+
+
+def test_another_encoder_is_refused(built: ProblemIndex, tmp_path: Path) -> None:
+    with pytest.raises(IndexMismatchError):
+        ProblemIndex(tmp_path, D, "another", read_only=True)
+
+
+def test_an_index_folder_that_cannot_be_written_is_told(built: ProblemIndex, tmp_path: Path) -> None:
+    (tmp_path / "index" / "index.new").mkdir()
+    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    with pytest.raises(WorkspaceError, match="index"):
+        built.catch_up()
+    assert len(built.search(vectors(1)[0], 5)) == 5
+
+
+def test_cells_find_what_exact_search_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_building, "FLAT_BELOW", 2000)
+    table = vectors(6000)
+    index = ProblemIndex(tmp_path, D, "hash")
+    index.append(keys(1, 1500), 1, table[:1500])
+    index.catch_up()
+    assert json.loads((tmp_path / "index" / "manifest.json").read_text())["nlist"] == 0
+    index.append(keys(1501, 4500), 2, table[1500:])
+    assert index.catch_up()
+    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text())
+    assert manifest["nlist"] > 0
+    assert manifest["recall"] >= index_building.RECALL
+    asked = 0.8 * vectors(60) + 0.2 * vectors(60, seed=4)
+    found = [len({*index.search(one, 20).keys} & {*nearest(table, one, 20)}) / 20 for one in asked]
+    # 60 x 20 neighbours at a recall of 0.98 have a standard error of 0.4 points.
+    assert np.mean(found) > 0.96
+    limited = index.search(asked[0], 20, acknowledged=1).keys
+    assert set(limited) <= set(range(1, 1501))
+    assert index.verify() == []
+
+
+def test_a_folder_nobody_may_write_is_read(built: ProblemIndex, tmp_path: Path) -> None:
+    built.append(np.array([9001]), 2, np.zeros((1, D), np.float32))
+    script = (
+        "import os, pathlib, sys, numpy, faiss\nfrom embeddings.index import ProblemIndex\n"
+        "os.geteuid() or os.setuid(65534)\n"
+        "index = ProblemIndex(pathlib.Path(sys.argv[1]), 16, 'hash', read_only=True)\n"
+        "print(index.search(numpy.zeros(16, 'f4'), 1).keys)"
+    )
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and str(folder) not in {"/", "/tmp"}:
+            folder.chmod(0o755)
+    (tmp_path / "index").chmod(0o555)
+    tmp_path.chmod(0o555)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
+        )
+    finally:
+        tmp_path.chmod(0o755)
+        (tmp_path / "index").chmod(0o755)
+    assert done.stdout.strip() == "[9001]", done.stderr

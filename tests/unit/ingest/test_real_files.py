@@ -1,0 +1,135 @@
+"""Real files of the formats' own producers, with the counts that their content implies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.reading import FileReport, read
+from kg.entities import Case, Kind, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.records import Names
+
+CASES = {
+    "aiter_tuned_kernels": 33916,
+    "argonne_llm_inference_bench": 2250,
+    "clblast_winners": 5336,
+    "flagperf_operator_impl_choice": 316,
+    "flagperf_training_multivendor": 144,
+    "gavel_training_throughput": 264,
+    "gptune_hpc": 12,
+    "kerneltuner_convolution": 13536,
+    "kerneltuner_convolution_milo": 17448,
+    "kerneltuner_gemm_a100_time_energy": 1796,
+    "kerneltuner_pnpoly": 8184,
+    "lightllm_triton_winners": 1048,
+    "llmfoundry_training_throughput": 122,
+    "megatron_bridge_training_tables": 121,
+    "sglang_ascend_serving_recipes": 38,
+    "tpu_tuned_blocks_winners": 2981,
+    "tvm_tophub_winners": 2291,
+    "vidur_tp_layer_times": 545,
+    "vllm_mamba_ssu_winners": 162,
+    "vllm_sglang_fp8_block_gemm_winners": 3267,
+    "vllm_sglang_moe_winners": 6620,
+}
+
+
+def result_of(paths: list[Path], names: Names) -> tuple[list[Case], list[FileReport]]:
+    items = list(read(paths, names))
+    cases = [item for item in items if isinstance(item, Case)]
+    return cases, [item for item in items if isinstance(item, FileReport)]
+
+
+@pytest.mark.parametrize("corpus", CASES)
+def test_every_row_of_a_corpus_is_a_case(corpus: str, shared: Path, names: Names) -> None:
+    _, (report,) = result_of([shared / "cases" / f"{corpus}.jsonl.gz"], names)
+    assert (report.good, report.bad) == (CASES[corpus], 0)
+
+
+def test_kinds_and_statuses_are_kept_apart(shared: Path, names: Names) -> None:
+    corpora = ("kerneltuner_pnpoly", "flagperf_training_multivendor", "sglang_ascend_serving_recipes")
+    cases, _ = result_of([shared / "cases" / f"{corpus}.jsonl.gz" for corpus in corpora], names)
+    assert Counter((case.kind, case.measurement.status) for case in cases) == {
+        (Kind.MEASURED, Status.OK): 7508,
+        (Kind.MEASURED, Status.FAILED): 676,
+        (Kind.PUBLISHED, Status.OK): 78,
+        (Kind.PUBLISHED, Status.UNKNOWN): 66,
+        (Kind.TARGET, Status.NOT_MEASURED): 38,
+    }
+
+
+def test_fused_moe_tables(shared: Path, names: Names) -> None:
+    cases, reports = result_of([shared / "formats" / "vllm_fused_moe"], names)
+    assert len(reports) == 22
+    assert (len(cases), sum(report.bad for report in reports)) == (378, 0)
+    cases, reports = result_of([shared / "formats" / "sglang_fused_moe"], names)
+    assert len(reports) == 9
+    assert (len(cases), sum(report.bad for report in reports)) == (162, 0)
+    assert Counter(case.software["triton"] for case in cases) == {
+        "3.1.0": 36,
+        "3.2.0": 36,
+        "3.4.0": 54,
+        "3.5.1": 36,
+    }
+    assert sum(case.problem.workload.traits.get("gemm") == "down" for case in cases) == 36
+
+
+def test_fused_moe_files_and_their_rows_in_the_corpus_are_the_same_problems(
+    shared: Path, names: Names
+) -> None:
+    files, _ = result_of(
+        [shared / "formats" / "vllm_fused_moe", shared / "formats" / "sglang_fused_moe"], names
+    )
+    rows, _ = result_of([shared / "cases" / "vllm_sglang_moe_winners.jsonl.gz"], names)
+    known = {(case.problem.id, case.configuration) for case in rows}
+    assert all((case.problem.id, case.configuration) in known for case in files)
+
+
+def test_kernel_tuner_caches(shared: Path, names: Names) -> None:
+    cases, reports = result_of([shared / "formats" / "kernel_tuner_cache"], names)
+    assert [(report.path.name.split(".")[0], report.good, report.bad) for report in reports] == [
+        ("convolution_milo_A100", 4362, 0),
+        ("gemm_A100_power_energy_UNFINISHED", 1796, 0),
+        ("pnpoly_RTX_2080_Ti", 4092, 0),
+        ("pnpoly_RTX_3060_laptop", 4092, 0),
+    ]
+    assert any("unfinished" in guess for guess in reports[1].guesses)
+    failed = Counter(case.measurement.reason for case in cases if case.measurement.status is Status.FAILED)
+    assert failed == {"RuntimeFailedConfig": 155 + 358 + 318, "CompilationFailedConfig": 6}
+    assert sum(case.measurement.metric == "energy" for case in cases) == 898
+
+
+def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(shared: Path, names: Names) -> None:
+    formats = shared / "formats"
+    space = formats / "kernel_tuner_t1"
+    cache, _ = result_of([space, formats / "kernel_tuner_cache" / "convolution_milo_A100.json.gz"], names)
+    t4, _ = result_of([space, formats / "kernel_tuner_t4"], names)
+    rows, _ = result_of([shared / "cases" / "kerneltuner_convolution_milo.jsonl.gz"], names)
+    rows = [case for case in rows if case.problem.hardware.name == "nvidia-a100"]
+    assert len(cache) == len(t4) == len(rows) == 4362
+    assert len({case.problem.id for case in (*cache, *t4, *rows)}) == 1
+    by_row = {case.configuration: case.measurement for case in rows}
+    for case in (*cache, *t4):
+        other = by_row[case.configuration]
+        assert (case.measurement.status, case.measurement.reason) == (other.status, other.reason)
+        if other.value is not None:
+            assert case.measurement.value == pytest.approx(other.value, rel=1e-6)
+            assert case.measurement.stdev == pytest.approx(other.stdev, abs=1e-9)
+            assert case.measurement.repeats == other.repeats == 32
+
+
+def test_counts_are_those_of_the_files_themselves(shared: Path, names: Names) -> None:
+    path = shared / "formats" / "kernel_tuner_cache" / "pnpoly_RTX_3060_laptop.json.gz"
+    raw = json.loads(gzip.decompress(path.read_bytes()))["cache"]
+    cases, _ = result_of([path], names)
+    assert len(cases) == len(raw)
+    values = [case.measurement.value for case in cases]
+    assert values == [row["time"] / 1e3 if isinstance(row["time"], float) else None for row in raw.values()]

@@ -1,0 +1,85 @@
+"""One writer at a time, named; a dead one's lock is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import WorkspaceError
+from kg.lock import WriterLock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from kg.lock import WriterLock
+lock = WriterLock(Path(sys.argv[1]), command="tunegraph ingest cases")
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    now = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+    with (
+        WriterLock(path, command="tunegraph ingest cases", now=now),
+        pytest.raises(WorkspaceError, match="tunegraph ingest cases") as caught,
+    ):
+        WriterLock(path)
+    said = str(caught.value)
+    assert f"process {os.getpid()} on " in said
+    assert "2026-05-04T03:02:01" in said
+    assert "reading goes on" in caught.value.hint
+
+
+def test_a_released_lock_can_be_taken(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    lock = WriterLock(path)
+    lock.release()
+    lock.release()
+    WriterLock(path).release()
+
+
+@pytest.mark.parametrize("stale", [b"", b"{", b'{"pid": 1}', b"\xff\xfe", b"[]" * 90])
+def test_what_an_earlier_writer_left_in_the_file_does_no_harm(tmp_path: Path, stale: bytes) -> None:
+    path = tmp_path / "lock"
+    path.write_bytes(stale)
+    with WriterLock(path, command="new"):
+        written = path.read_bytes()
+        assert stale == b"" or not written.endswith(stale)
+        with pytest.raises(WorkspaceError, match="`new`"):
+            WriterLock(path)
+
+
+def test_a_holder_that_has_not_written_yet_is_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with WriterLock(path):
+        path.write_bytes(b"{")
+        with pytest.raises(WorkspaceError, match="another process"):
+            WriterLock(path)
+
+
+def test_a_killed_writer_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(WorkspaceError, match=f"process {holder.pid} "):
+        WriterLock(path)
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    WriterLock(path).release()
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="cannot be written to"):
+        WriterLock(tmp_path / "none" / "lock")

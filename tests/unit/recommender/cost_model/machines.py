@@ -1,0 +1,46 @@
+"""Machines and models for the tests of the cost model: facts as the shipped files have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from recommender.cost_model.estimate import Machine, machine
+from recommender.cost_model.model import Model, model_of
+
+DATA = Path(__file__).resolve().parents[4] / "data"
+
+
+def _nodes(folder: str, key: str) -> dict[str, Any]:
+    found = {}
+    for path in sorted((DATA / folder).glob("*.yaml")):
+        for node in yaml.safe_load(path.read_text(encoding="utf-8"))[key]:
+            found[node["id"]] = node
+    return found
+
+
+HARDWARE = _nodes("hardware", "hardware")
+MODELS = _nodes("models", "models")
+
+
+def facts(name: str) -> dict[str, float | str]:
+    found: dict[str, float | str] = {}
+    at: str | None = name
+    while at:
+        for fact, entry in (HARDWARE[at].get("facts") or {}).items():
+            found.setdefault(fact, entry["value"])
+        at = HARDWARE[at].get("broader")
+    return found
+
+
+def machine_of(device: str, count: int, server: str = "") -> Machine:
+    around = facts(server) if server else None
+    return machine(device, facts(device), count=count, server=server, server_facts=around)
+
+
+def model(name: str) -> Model:
+    node = MODELS[name]
+    values = {k: v["value"] for k, v in (node.get("facts") or {}).items()}
+    return model_of(name, node["architecture"], values)
