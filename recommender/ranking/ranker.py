@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.entities import Trust
 from recommender.ranking.evidence import ConfigurationReader, Evidence, Question, gather
 from recommender.ranking.scoring import Scores, score
 from recommender.ranking.selection import cover, select
@@ -124,7 +125,9 @@ class Ranker:
         copied = _copied(evidence, scores, kept)
         if model is None or (model.rows < COPIED_BELOW and _largest(evidence) < DENSE):
             covering = cover(scores.best[:, kept], scores.fate, scores.charged[kept], k)
-            order = _in_turn(copied, covering, order, known_task=bool(timed) and timed[0].same_task)[:k]
+            leader = _leader(evidence)
+            known_task = leader is not None and evidence.sources[leader].same_task
+            order = _in_turn(copied, covering, order, known_task=known_task)[:k]
         elif drift <= 0:
             order = _backed(order, copied)[:k]
         return Ranking(
@@ -158,11 +161,27 @@ def _largest(evidence: Evidence) -> int:
     return int(np.isfinite(evidence.ratios).sum(axis=1).max(initial=0))
 
 
+def _leader(evidence: Evidence) -> int | None:
+    """The nearest timed source; one of low trust only where no other did as near a task."""
+    timed = np.flatnonzero(evidence.timed)
+    if not len(timed):
+        return None
+    first = evidence.sources[timed[0]]
+    trusted = (
+        int(place)
+        for place in timed
+        if (source := evidence.sources[place]).problem.trust is not Trust.LOW
+        and source.same_task >= first.same_task
+    )
+    return next(trusted, int(timed[0]))
+
+
 def _copied(evidence: Evidence, scores: Scores, kept: Sequence[int]) -> list[int]:
-    """Places in ``kept`` of what the nearest timed source has, its best first."""
-    if not evidence.timed.any():
+    """Places in ``kept`` of what the leading source has, its best first."""
+    leader = _leader(evidence)
+    if leader is None:
         return []
-    ratios = evidence.ratios[int(np.argmax(evidence.timed))][scores.chosen[list(kept)]]
+    ratios = evidence.ratios[leader][scores.chosen[list(kept)]]
     return [int(place) for place in np.argsort(ratios, kind="stable") if np.isfinite(ratios[place])]
 
 

@@ -117,9 +117,10 @@ class Scores:
 def source_weights(
     problem: Problem, evidence: Evidence, facts: Facts, reliability: Reliability
 ) -> NDArray[np.float64]:
-    """How much each source's table counts, shape (S,): by hardware, and by how far its task is.
+    """How much each source's table counts, shape (S,): by hardware, by how far its task is, and by trust.
 
-    Sources of one device say much the same, so together they weigh what the best of them does.
+    Sources of one device say much the same, so together they weigh what the best of them does. A device
+    whose tables are copies of another's is that other one here.
     """
     weights = np.zeros(len(evidence.sources))
     best: dict[str, float] = {}
@@ -127,17 +128,37 @@ def source_weights(
     alike = _alike(problem, evidence.sources, facts)
     for place, (source, timed) in enumerate(zip(evidence.sources, evidence.timed, strict=True)):
         if timed:
-            name = source.problem.hardware
-            trust = reliability.classes[source.device].copied * alike[name]
+            name = source.problem.measured_on
+            device = reliability.classes[source.device].copied * alike[source.problem.hardware]
             near = _nearness(source, reliability.reach) + 1e-6
-            weights[place] = trust * near * (RELAXED if evidence.relaxed[place] else 1.0)
+            relaxed = RELAXED if evidence.relaxed[place] else 1.0
+            weights[place] = device * near * relaxed * source.problem.trust.weight
             best[name] = max(best.get(name, 0.0), weights[place])
             sums[name] = sums.get(name, 0.0) + weights[place]
     for place, source in enumerate(evidence.sources):
-        name = source.problem.hardware
+        name = source.problem.measured_on
         if weights[place]:
             weights[place] *= best[name] / sums[name]
     return weights
+
+
+def _voices(sources: Sequence[Neighbour]) -> NDArray[np.float64]:
+    """How many voices each source has where sources are counted, shape (S,).
+
+    A voice weighs as its source is trusted; a table and its copies under other devices share one.
+    """
+    tables = [
+        (source.problem.measured_on, source.problem.task_id, source.problem.count) for source in sources
+    ]
+    devices: dict[tuple[str, str, int | None], set[str]] = {}
+    for table, source in zip(tables, sources, strict=True):
+        devices.setdefault(table, set()).add(source.problem.hardware)
+    return np.array(
+        [
+            source.problem.trust.weight / len(devices[table])
+            for table, source in zip(tables, sources, strict=True)
+        ]
+    )
 
 
 def _nearness(source: Neighbour, reach: float) -> float:
@@ -209,7 +230,7 @@ def score(
         if weights[place] > 0:
             parts[f"table {source.problem.id}"] = (float(weights[place]), copied[place])
     charged = expected + UNTRIED * (1 - _support(evidence, chosen))
-    charged = charged - _VOTE * evidence.votes[:, chosen].sum(axis=0)
+    charged = charged - _VOTE * (_voices(evidence.sources) @ evidence.votes[:, chosen])
     best, fate = _best_of(evidence, chosen, reliability.reach)
     if len(chosen) <= SMALL or total <= 0:
         charged = charged + _OFTEN_BEST * (1 - fate @ best)
@@ -238,8 +259,11 @@ def _best_of(
             * float(np.exp2(-((source.apart / reach) ** 2)))
             * (1.0 if source.same_count else RELAXED)
             * (RELAXED if relaxed else 1.0)
+            * voice
             + 1e-9
-            for source, relaxed in zip(evidence.sources, evidence.relaxed, strict=True)
+            for source, relaxed, voice in zip(
+                evidence.sources, evidence.relaxed, _voices(evidence.sources), strict=True
+            )
         ]
     )
     return best, fate / max(float(fate.sum()), 1e-12)
@@ -251,7 +275,7 @@ def _tables(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.floa
     filled = np.where(known, np.minimum(np.nan_to_num(evidence.ratios), WORST), UNTRIED * 2)
     filled = np.where(evidence.failed, FAILED, filled)
     total = weights.sum()
-    votes: NDArray[np.float64] = -evidence.votes.sum(axis=0).astype(np.float64)
+    votes: NDArray[np.float64] = -(_voices(evidence.sources) @ evidence.votes)
     return weights @ filled / total if total > 0 else votes
 
 
@@ -290,7 +314,7 @@ def _support(evidence: Evidence, chosen: NDArray[np.intp]) -> NDArray[np.float64
             * (0.5 if source.device is Distance.OTHER_VENDOR else 1.0)
             for source, timed, relaxed in zip(evidence.sources, evidence.timed, evidence.relaxed, strict=True)
         ]
-    )
+    ) * _voices(evidence.sources)
     if not len(weights) or weights.sum() <= 0:
         return np.ones(len(chosen))
     share: NDArray[np.float64] = weights @ np.isfinite(evidence.ratios[:, chosen]) / weights.sum()
@@ -307,9 +331,12 @@ def _asked(
         if name in model.devices and (name not in nearest or source.apart < nearest[name].apart):
             nearest[name] = source
     alike = _alike(problem, list(nearest.values()), facts)
-    ranked = sorted(
+    by_device: dict[str, Neighbour] = {}
+    for item in sorted(
         nearest.values(), key=lambda item: (item.device, -alike[item.problem.hardware], item.apart)
-    )
+    ):
+        by_device.setdefault(item.problem.measured_on, item)
+    ranked = list(by_device.values())
     devices = [item.problem.hardware for item in ranked[:_VIRTUAL]]
     trusted = [
         reliability.classes[item.device].modelled * alike[item.problem.hardware] for item in ranked[:_VIRTUAL]

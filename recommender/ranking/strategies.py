@@ -227,9 +227,10 @@ class StrategyRanker:
             trust = STEP_TRUST**distance
             if effect.context.family and family and effect.context.family != family:
                 trust *= OTHER_FAMILY
-            seen.append(
-                SeenEffect(effect=effect, trust=trust, distance=distance, sources=self._sources(effect))
-            )
+            sources = self._sources(effect)
+            trust *= min((source.trust.weight for source in sources), default=1.0)
+            trust = min(trust, 1.0)
+            seen.append(SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources))
             evidence.append((mean, effect.n, trust))
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
         gain = None

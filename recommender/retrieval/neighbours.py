@@ -36,7 +36,7 @@ _DEEPER = 8
 looked at."""
 
 _PER_DEVICE = 12
-"""Sources of another task taken from one device, as long as other devices have any."""
+"""Sources of another task taken from one device and its copies, as long as other devices have any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +167,11 @@ def _spread(found: list[Neighbour], most: int) -> list[Neighbour]:
     crowded: list[Neighbour] = []
     by_device: dict[str, int] = {}
     for item in sorted(found, key=order):
-        number = by_device.get(item.problem.hardware, 0)
+        device = item.problem.measured_on
+        number = by_device.get(device, 0)
         if item.same_task or number < _PER_DEVICE:
             taken.append(item)
-            by_device[item.problem.hardware] = number + (not item.same_task)
+            by_device[device] = number + (not item.same_task)
         else:
             crowded.append(item)
     return sorted([*taken, *crowded[: max(0, most - len(taken))]][:most], key=order)

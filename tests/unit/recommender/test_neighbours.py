@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
 from embeddings.encoder import ProblemEncoder
 from embeddings.index import ProblemIndex
+from kg.copies import mark_copied_devices
 from kg.entities import Problem
 from kg.hardware_tree import Distance
-from recommender.retrieval.neighbours import Neighbour, Retriever
-from tests.unit.recommender.known_cases import problem, store, tree, trial
+from recommender.retrieval.neighbours import Neighbour, Retriever, _spread
+from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
 
 ROWS = [trial({"x": 1}, 1.0), trial({"x": 2}, 2.0)]
 
@@ -62,6 +64,20 @@ def test_one_device_does_not_crowd_out_the_others(tmp_path: Path) -> None:
     assert len(result) == 20
     assert "far" in {item.problem.hardware for item in result}
     assert len({item.problem.id for item in result}) == 20
+
+
+def test_copies_of_a_device_crowd_out_no_more_than_it_does(tmp_path: Path) -> None:
+    """Two devices have every table alike to the last digit: together they take the places of one."""
+    known = {problem(device, size=2**place): ROWS for device in ("near", "same") for place in range(1, 12)}
+    known |= {problem("far", size=2**place): ROWS[:1] for place in range(20, 32)}
+    with store(tmp_path, known) as trials:
+        mark_copied_devices(trials, trials.operators())
+        asked = problem("near", size=3)
+        items = [neighbour(trials, about, asked, apart=1.0 + place) for place, about in enumerate(known)]
+    taken = _spread(items, 16)
+    devices = Counter(item.problem.measured_on for item in taken)
+    assert devices["far"] == 4
+    assert sum(devices.values()) == 16
 
 
 def test_the_very_same_problem_is_at_no_distance(tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyoxigraph import Triple
 
 from kg.effects import Context, Effect
-from kg.entities import Better, Hardware, Kind, Objective, Problem, Source, Workload, WorkloadKind
+from kg.entities import Better, Hardware, Kind, Objective, Problem, Source, Trust, Workload, WorkloadKind
 from kg.hardware_tree import HardwareTree
 from kg.knowledge import (
     Assignment,
@@ -22,7 +24,9 @@ from kg.knowledge import (
 )
 from kg.oxigraph_store import OxigraphStore
 from kg.serialisation import to_triples
+from kg.tables.effects import EFFECT
 from kg.values import Settings
+from kg.vocabulary import Shared, source_iri
 from recommender.ranking.strategies import StrategyRanker
 from recommender.ranking.strategy_choice import as_recommendation, choose, flag
 
@@ -125,6 +129,28 @@ def test_own_measurements_outrank_the_prior_and_nothing_passes_its_ceiling(ranke
     for item in ranked:
         assert item.gain is not None
         assert item.gain.high <= -math.log(0.8) + 1e-12
+
+
+@pytest.mark.parametrize(("level", "weight"), [(Trust.LOW, 0.25), (Trust.HIGH, 1.0)])
+def test_an_effect_weighs_as_its_least_trusted_source(level: Trust, weight: float) -> None:
+    graph = OxigraphStore(None)
+    seen, told = effect("overlap", 0.3), replace(MANUAL, trust=level)
+    for noun in (
+        HardwareProfile(id="chip", labels={"en": "Chip"}, level=Level.DEVICE),
+        *(Bottleneck(id=name, labels={"en": name}) for name in ("wait", "memory", "io")),
+        *(STRATEGIES[0], STRATEGIES[1], seen, told),
+    ):
+        graph.extend(to_triples(noun))
+    ranker = StrategyRanker(graph, HardwareTree(graph))
+
+    def trust() -> float:
+        ranked, _ = ranker.rank(problem(wait=0.3))
+        return next(item for item in ranked if item.strategy.id == "overlap").effects[0].trust
+
+    usual = trust()
+    graph.extend([Triple(EFFECT.iri(seen), Shared.DERIVED_FROM, source_iri(told.id))])
+    ranker = StrategyRanker(graph, HardwareTree(graph))
+    assert trust() == pytest.approx(usual * weight)
 
 
 def test_nearer_evidence_is_trusted_more(ranker: StrategyRanker) -> None:
