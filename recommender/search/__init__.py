@@ -1,0 +1,1 @@
+"""Search: which configuration of a declared space to evaluate next, and when to stop."""

@@ -1,0 +1,126 @@
+"""What a search proposes, what it is told, and what it starts from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from kg.entities import Better, Status
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kg.entities import Objective
+    from kg.values import Settings
+
+Origin: TypeAlias = Literal["source", "default", "random", "model", "repeat"]
+"""Why a configuration is proposed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A configuration to evaluate next.
+
+    Attributes:
+        number: Of the suggestion in its search, from 0; ``Search.tell`` takes it back.
+        configuration: What to set.
+        origin: Why: a source's best, the default, chance, the model, or a finalist measured again.
+        expected: Predicted value of each objective in its own metric; None where no model spoke.
+        stdev: Standard deviation of the predicted logarithm, by objective; 0.05 is about 5 %.
+    """
+
+    number: int
+    configuration: Settings
+    origin: Origin
+    expected: tuple[float, ...] | None = None
+    stdev: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What came out of one configuration.
+
+    Attributes:
+        configuration: What was set.
+        values: One value an objective, then one a limit, each in its own metric; None where unknown.
+            All None unless ``status`` is ok.
+        status: What became of the run.
+        reason: Why it failed; empty if it did not.
+        stdev: Sample standard deviation over the repeats by value, same order and unit; None if unknown.
+        repeats: How often it was measured.
+        cost_s: Time it took; None if unknown.
+    """
+
+    configuration: Settings
+    values: tuple[float | None, ...]
+    status: Status = Status.OK
+    reason: str = ""
+    stdev: tuple[float | None, ...] | None = None
+    repeats: int = 1
+    cost_s: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a success without a first value, a failure with one, and numbers that are not finite."""
+        known = [value for value in self.values if value is not None]
+        if not all(map(math.isfinite, known)):
+            raise InputError("a measured value is a finite number", hint="tell a run without one as failed")
+        if self.status is Status.OK and (not self.values or self.values[0] is None):
+            raise InputError("an evaluation that is ok has a value of the first objective")
+        if self.status is not Status.OK and known:
+            raise InputError(f"an evaluation that is {self.status} has no values")
+        if self.repeats < 1:
+            raise InputError(f"{self.repeats} repeats")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was measured."""
+        return self.status is Status.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTable:
+    """What was measured on a similar problem.
+
+    Attributes:
+        name: What to call it, such as the device.
+        similarity: How far it is trusted before anything is measured, 0 to 1.
+        configurations: What was tried there; it may lack parameters of the space or have others.
+        costs: Shape (n,): the first objective as a positive cost, lower is better; inf for a failure.
+        problem_id: Of the problem in the graph; empty if it is not there.
+    """
+
+    name: str
+    similarity: float
+    configurations: Sequence[Settings]
+    costs: NDArray[np.float64]
+    problem_id: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a table whose columns differ in length."""
+        if len(self.configurations) != len(self.costs):
+            raise InputError(f"source {self.name}: {len(self.configurations)} rows, {len(self.costs)} costs")
+        if not 0 <= self.similarity <= 1:
+            raise InputError(f"source {self.name}: a similarity of {self.similarity}")
+
+
+def cost_of(value: float, objective: Objective) -> float:
+    """A value as a cost on the log scale; lower is better.
+
+    Raises:
+        InputError: The value is not positive, so it has no logarithm.
+    """
+    if not value > 0:
+        raise InputError(
+            f"{objective.metric}: {value} is not above zero", hint="search compares ratios: shift the metric"
+        )
+    return -math.log(value) if objective.better is Better.HIGHER else math.log(value)
+
+
+def value_of(cost: float, objective: Objective) -> float:
+    """The inverse of ``cost_of``."""
+    return math.exp(-cost if objective.better is Better.HIGHER else cost)
