@@ -18,7 +18,8 @@ from kg.hardware_tree import HardwareTree
 from kg.names import Names
 from kg.oxigraph_store import OxigraphStore
 from kg.serialisation import to_triples
-from kg.trials import Trial, TrialStore
+from kg.trial_rows import Trial
+from kg.trials import TrialStore
 
 ROOT = Path(__file__).parent.parent
 _BATCH = 20_000

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kg.graph import GraphStore
-    from kg.trials import ProblemRow, TrialStore
+    from kg.trial_rows import ProblemRow
+    from kg.trials import TrialStore
 
 CHUNK = 4096
 """Problems looked up at once."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from embeddings.encoder import ProblemEncoder
     from ingest.exporting import Exported
     from kg.queries import NamedQuery
-    from kg.trials import ProblemRow
+    from kg.trial_rows import ProblemRow
     from kg.validation import Violation
     from kg.values import Value
     from recommender.coverage import Coverage

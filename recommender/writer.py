@@ -38,7 +38,8 @@ from kg.serialisation import (
 from kg.snapshots import publish
 from kg.tables.effects import EFFECT
 from kg.tables.fields import Node
-from kg.trials import Trial, TrialStore
+from kg.trial_rows import Trial
+from kg.trials import TrialStore
 from kg.values import Settings
 from kg.vocabulary import TG, Shared, literal, source_iri
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.entities import Configuration
-    from kg.trials import Table, TrialStore
+    from kg.trial_rows import Table
+    from kg.trials import TrialStore
     from recommender.retrieval.neighbours import Neighbour
 
 ROWS = 8192

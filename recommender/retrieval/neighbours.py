@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from embeddings.index import Neighbours, ProblemIndex
     from kg.entities import Problem
     from kg.hardware_tree import Distance, HardwareTree
-    from kg.trials import ProblemRow, TrialStore
+    from kg.trial_rows import ProblemRow
+    from kg.trials import TrialStore
 
 MOST = 32
 """Sources that a ranking reads."""

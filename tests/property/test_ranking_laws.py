@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg.trials import Trial
+from kg.trial_rows import Trial
 from recommender.calibration.reliability import Reliability
 from recommender.ranking.evidence import Question
 from recommender.ranking.ranker import Ranker, Ranking

@@ -18,7 +18,8 @@ from kg.entities import (
     Workload,
     WorkloadKind,
 )
-from kg.trials import Trial, TrialStore
+from kg.trial_rows import Trial
+from kg.trials import TrialStore
 from kg.values import Settings
 
 if TYPE_CHECKING:

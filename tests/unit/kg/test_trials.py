@@ -23,7 +23,8 @@ from kg.entities import (
     WorkloadKind,
 )
 from kg.errors import WorkspaceError
-from kg.trials import Trial, TrialStore
+from kg.trial_rows import Trial
+from kg.trials import TrialStore
 from kg.values import Settings
 
 if TYPE_CHECKING:

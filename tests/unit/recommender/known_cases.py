@@ -21,7 +21,8 @@ from kg.hardware_tree import Distance, HardwareTree
 from kg.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
 from kg.oxigraph_store import OxigraphStore
 from kg.serialisation import to_triples
-from kg.trials import ProblemRow, Trial, TrialStore
+from kg.trial_rows import ProblemRow, Trial
+from kg.trials import TrialStore
 from kg.values import Settings
 from recommender.retrieval.neighbours import Neighbour
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kg.entities import Kind
-from kg.trials import Trial
+from kg.trial_rows import Trial
 from kg.values import Settings
 from recommender.ranking.evidence import ConfigurationReader, Evidence, Question, gather
 from tests.unit.recommender.known_cases import neighbour, problem, store, trial

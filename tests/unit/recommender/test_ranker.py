@@ -10,7 +10,7 @@ import pytest
 from kg.copies import LEAST_EQUAL, mark_copied_devices
 from kg.entities import Kind, Problem, Trust
 from kg.hardware_tree import Distance
-from kg.trials import Trial
+from kg.trial_rows import Trial
 from recommender.calibration.reliability import Reliability
 from recommender.ranking.evidence import Question
 from recommender.ranking.ranker import Ranker, Ranking

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kg.entities import Problem
-from kg.trials import Trial
+from kg.trial_rows import Trial
 from kg.values import Settings
 from recommender.calibration.response import ResponseModels
 from tests.unit.recommender.known_cases import problem, store, tree, trial
