@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal
 
-from kg.errors import InputError, WorkspaceError
+from ingest.problems import KnownOperator
+from kg.entities import Problem
+from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.exchange import SUFFIXES, export_triples
 from kg.queries import CATALOGUE, query_named
-from kg.serialisation import TABLES
+from kg.serialisation import TABLES, from_graph
 from kg.sparql import Limits, ask
 from kg.vocabulary import RDF_TYPE, name_of
 
@@ -40,6 +43,23 @@ class Rows:
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
     cut: bool = False
+
+
+def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
+    """What the cases know of an operator.
+
+    Raises:
+        UnknownEntityError: No case has it.
+    """
+    objectives = trials.objectives(name)
+    if not objectives:
+        known = trials.operators()
+        near = get_close_matches(name.lower(), known, n=5) or known[:20]
+        hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
+        raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
+    metric, better, problem_id = objectives[0]
+    kind = from_graph(graph, Problem, problem_id).workload.kind
+    return KnownOperator(name=name, kind=kind, metric=metric, better=better)
 
 
 def count(graph: GraphStore, trials: TrialStore) -> dict[str, Any]:

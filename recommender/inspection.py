@@ -43,6 +43,14 @@ class Finding:
     remedy: str = ""
 
 
+OLD_KNOWLEDGE = Finding(
+    about="knowledge",
+    severity=Severity.NOTE,
+    says="this program ships newer knowledge than the workspace was made with",
+    remedy="make a workspace anew and ingest your cases, or go on with the old knowledge",
+)
+
+
 def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Iterator[Finding]:
     """Every problem of the graph has rows and a vector, and nothing else has.
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-import data
 from embeddings.index import ProblemIndex
-from ingest.problems import KnownOperator, problem_from
+from ingest.problems import problem_from
 from kg.cases import all_cases
-from kg.entities import Problem
 from kg.errors import UnknownEntityError
 from kg.hardware_tree import HardwareTree
 from kg.knowledge import Model
@@ -25,13 +22,13 @@ from kg.queries import CATALOGUE
 from kg.serialisation import from_graph, newest_batch
 from kg.snapshots import newest, open_newest
 from kg.trials import TrialStore
-from recommender import asked, holdings, shipped
+from recommender import asked, creation, holdings, shipped
 from recommender.calibration.reliability import Reliability
 from recommender.calibration.response import ResponseModels
-from recommender.encoding import default_model, prepare, problem_encoder
+from recommender.encoding import problem_encoder
 from recommender.explanation.explanation import explain
 from recommender.explanation.neighbours import describe
-from recommender.inspection import Finding, Severity, in_step
+from recommender.inspection import OLD_KNOWLEDGE, Finding, Severity, in_step
 from recommender.layout import Layout
 from recommender.ranking.case_choice import CaseChooser
 from recommender.ranking.ranker import Ranker
@@ -45,6 +42,8 @@ if TYPE_CHECKING:
 
     from embeddings.encoder import ProblemEncoder
     from ingest.exporting import Exported
+    from ingest.problems import KnownOperator
+    from kg.entities import Problem
     from kg.queries import NamedQuery
     from kg.trial_rows import ProblemRow
     from kg.validation import Violation
@@ -116,27 +115,7 @@ class Workspace:
             WorkspaceError: The directory holds something else, or cannot be written.
             MissingDependencyError: The text model cannot be had here.
         """
-        layout = Layout(path)
-        layout.prepare()
-        model = default_model(cache) if text_model == "" else text_model
-        prepare(cache, model)
-        with _editor(layout, cache, model, clock, command="create", durable=True) as editor:
-            if with_shipped:
-                editor.add_knowledge(shipped.knowledge())
-                from importlib.resources import as_file
-
-                with ExitStack() as files:
-                    editor.ingest(
-                        [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
-                    )
-        layout.create(
-            {
-                "created": clock().isoformat(timespec="seconds"),
-                "by": f"tunegraph {program_version()}",
-                "encoder": model,
-                "shipped": shipped.version() if with_shipped else None,
-            }
-        )
+        creation.create(Layout(path), cache, text_model=text_model, with_shipped=with_shipped, clock=clock)
 
     def __enter__(self) -> Self:
         return self
@@ -160,7 +139,7 @@ class Workspace:
     @property
     def text_model(self) -> str | None:
         """Name of the text model; None for structured features alone."""
-        return _text_model(self._manifest)
+        return creation.text_model(self._manifest)
 
     @cached_property
     def knowledge_version(self) -> str:
@@ -188,8 +167,8 @@ class Workspace:
             WorkspaceError: There is no workspace, or it is of another version.
         """
         layout = Layout(path)
-        model = _text_model(layout.read(for_writing=True))
-        return _editor(layout, cache, model, clock, command=command, durable=durable)
+        model = creation.text_model(layout.read(for_writing=True))
+        return creation.editor(layout, cache, model, clock, command=command, durable=durable)
 
     def ingest(self, *paths: Path, options: Options | None = None) -> Summary:
         """Take in files and folders, and see them."""
@@ -231,15 +210,7 @@ class Workspace:
         Raises:
             UnknownEntityError: No case has it.
         """
-        objectives = self.trials.objectives(name)
-        if not objectives:
-            known = self.trials.operators()
-            near = get_close_matches(name.lower(), known, n=5) or known[:20]
-            hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
-            raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
-        metric, better, problem_id = objectives[0]
-        kind = from_graph(self.graph, Problem, problem_id).workload.kind
-        return KnownOperator(name=name, kind=kind, metric=metric, better=better)
+        return holdings.known_operator(self.graph, self.trials, name)
 
     def stats(self) -> dict[str, Any]:
         """How much there is of everything."""
@@ -275,14 +246,7 @@ class Workspace:
             )
         )
         if self._manifest.get("shipped") not in {None, shipped.version()}:
-            findings.append(
-                Finding(
-                    about="knowledge",
-                    severity=Severity.NOTE,
-                    says="this program ships newer knowledge than the workspace was made with",
-                    remedy="make a workspace anew and ingest your cases, or go on with the old knowledge",
-                )
-            )
+            findings.append(OLD_KNOWLEDGE)
         return findings
 
     def catalogue(self) -> list[NamedQuery]:
@@ -426,35 +390,3 @@ class Workspace:
                 self.layout.root, self.encoder.dimension, self.encoder.hash, read_only=True
             )
             undo.pop_all()
-
-
-def _text_model(manifest: Mapping[str, object]) -> str | None:
-    name = manifest.get("encoder")
-    return name if isinstance(name, str) else None
-
-
-def program_version() -> str:
-    """Version of the installed program."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("tunegraph")
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _editor(
-    layout: Layout,
-    cache: Path,
-    model: str | None,
-    clock: Callable[[], datetime],
-    *,
-    command: str,
-    durable: bool,
-) -> Editor:
-    # A question is answered without these; the readers of all formats come with them.
-    from recommender.editor import Editor
-    from recommender.writer import Writer
-
-    encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)
-    return Editor(Writer(layout, encoder, clock, command=command, durable=durable))
