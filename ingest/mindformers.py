@@ -152,16 +152,12 @@ def _configuration(cell: str, folder: Path, records: Records) -> dict[str, dict[
     link = unquote(link_in(cell).partition("#")[0])
     if not link.endswith((".yaml", ".yml")) or "://" in link:
         raise ContentError("links no YAML, so its configuration is unknown")
-    root = folder.resolve()
-    path = (folder / link).resolve()
-    if not path.is_relative_to(root):
-        raise ContentError(f"its configuration {link} is outside of the card's folder, and is not opened")
-    if not path.is_file():
-        beside = folder / path.name
-        if not beside.is_file():
-            raise ContentError(f"its configuration {link} is not there, so nothing is known of how it ran")
-        records.guess(f"{link} is not there; {path.name} beside the card is taken for it")
-        path = beside
+    try:
+        path = _linked(link, folder, records)
+    except ContentError:
+        raise
+    except (OSError, ValueError) as fault:  # too long for a name, or with a NUL in it
+        raise ContentError(f"its configuration {link[:60]!r} is no path") from fault
     try:
         with path.open("rb") as stream:
             settings = load_yaml(stream.read(MAXIMUM_BYTES + 1))
@@ -172,6 +168,26 @@ def _configuration(cell: str, folder: Path, records: Records) -> dict[str, dict[
     if not isinstance(settings, dict):
         raise ContentError(f"its configuration {link} has no sections")
     return {str(name): item if isinstance(item, dict) else {"": item} for name, item in settings.items()}
+
+
+def _linked(link: str, folder: Path, records: Records) -> Path:
+    """The file that a link means: at its place under the folder, else beside the card.
+
+    Raises:
+        ContentError: It is outside of the folder, or nowhere.
+        OSError: The link is no path.
+        ValueError: Likewise.
+    """
+    path = (folder / link).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ContentError(f"its configuration {link} is outside of the card's folder, and is not opened")
+    if path.is_file():
+        return path
+    beside = folder / path.name
+    if not beside.is_file():
+        raise ContentError(f"its configuration {link} is not there, so nothing is known of how it ran")
+    records.guess(f"{link} is not there; {path.name} beside the card is taken for it")
+    return beside
 
 
 def _of_settings(
