@@ -1,0 +1,81 @@
+"""What a search ran on: processor, system and versions, kept with its results. No names of hosts or users."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SECONDS = 10.0
+"""After which a command that tells a version is given up."""
+
+
+def processor(told: str | None = None) -> dict[str, str]:
+    """Name of the processor as it reports itself, with family and model (Linux), and how many cores.
+
+    Args:
+        told: Content of ``/proc/cpuinfo``; read if None.
+    """
+    found: dict[str, str] = {}
+    if told is None:
+        try:
+            told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            told = ""
+    cores = 0
+    for line in told.splitlines():
+        name, _, value = line.partition(":")
+        key = name.strip().lower()
+        cores += key == "processor"
+        if key in {"model name", "cpu family", "model"} and value.strip():
+            found.setdefault(key.replace(" ", "_"), value.strip())
+    name = found.get("model_name") or platform.processor() or platform.machine()
+    known = {"cpu_family", "model"} <= set(found)
+    family = f" family {found['cpu_family']} model {found['model']}" if known else ""
+    return {"processor": name + family, **({"cores": str(cores)} if cores else {})}
+
+
+def accelerators() -> list[str]:
+    """Accelerators that a vendor's tool lists: NVIDIA GPUs; Ascend NPUs where ``npu-smi`` is there."""
+    if shutil.which("nvidia-smi"):
+        listed = _said(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+        return [line.strip() for line in listed.splitlines() if line.strip()]
+    if shutil.which("npu-smi"):
+        rows = [line.split("|") for line in _said(["npu-smi", "info"]).splitlines()]
+        names = [row[1].split() for row in rows if len(row) > 2]
+        return [f"Ascend {words[1]}" for words in names if len(words) > 1 and words[0].isdigit()]
+    return []
+
+
+def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
+    """What can be told of the machine and of the versions a user asks for.
+
+    Args:
+        versions: Commands that print a version, by its name; the first line counts.
+    """
+    found: dict[str, object] = {
+        **processor(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+    if devices := accelerators():
+        found["accelerators"] = devices
+    software = {name: said for name, command in versions.items() if (said := _said(command))}
+    if software:
+        found["software"] = {name: said.splitlines()[0].strip()[:100] for name, said in software.items()}
+    return found
+
+
+def _said(command: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() or done.stderr.strip()

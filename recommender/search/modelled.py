@@ -1,0 +1,104 @@
+"""An objective that is the cost model: throughput, step time, peak memory and energy of a step.
+
+What does not fit the device's memory fails as out of memory, where the capacity is known; a layout that
+cannot be fails with its rule. Numbers are modelled, and say so.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.entities import Kind, Status
+from kg.errors import InputError
+from recommender.cost_model.estimate import as_records, estimate
+from recommender.search.objective import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from threading import Event
+
+    from kg.values import Settings
+    from recommender.cost_model.estimate import Machine
+    from recommender.cost_model.model import Model
+    from recommender.cost_model.operators import Operators
+
+_METRICS = {
+    "throughput": "throughput",
+    "step_time": "time_s",
+    "latency": "time_s",
+    "peak_memory": "memory_total_bytes",
+    "energy": "energy_j",
+    "power": "power_w",
+    "ttft": "ttft_s",
+    "tpot": "tpot_s",
+}
+"""Metrics and where the estimate has them; energy is that of one step over all devices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostModel:
+    """The cost model as an objective.
+
+    Attributes:
+        model: What runs.
+        machine: Where.
+        phase: ``"training"`` or ``"serving"``.
+        fixed: Settings that are not searched.
+        operators: Calibrated operators; the shipped ones if None.
+    """
+
+    model: Model
+    machine: Machine
+    phase: str
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    operators: Operators | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Modelled."""
+        return Kind.MODELLED
+
+    def evaluate(self, configuration: Settings, cancel: Event) -> Outcome:  # noqa: ARG002  takes milliseconds
+        """Estimate one configuration.
+
+        Raises:
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        started = time.monotonic()
+        try:
+            record = self.records([configuration])[0]
+        except InputError as fault:
+            return Outcome(status=Status.FAILED, reason=str(fault), cost_s=time.monotonic() - started)
+        if record["fits"] is False:
+            total, capacity = record["memory_total_bytes"], record["memory_capacity_bytes"]
+            reason = f"out of memory: {_gigabytes(total)} of {_gigabytes(capacity)}"
+            return Outcome(status=Status.FAILED, reason=reason, cost_s=time.monotonic() - started)
+        values = {
+            name: float(value)
+            for name, key in _METRICS.items()
+            if isinstance(value := record.get(key), int | float)
+        }
+        return Outcome(values=values, cost_s=time.monotonic() - started)
+
+    def records(self, configurations: Sequence[Settings]) -> list[dict[str, object]]:
+        """Full estimates, with the split of the time.
+
+        Raises:
+            InputError: A layout that cannot be.
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        settings = [{**self.fixed, **configuration} for configuration in configurations]
+        steps = estimate(
+            model=self.model,
+            machine=self.machine,
+            phase=self.phase,
+            settings=settings,
+            operators=self.operators,
+        )
+        return as_records(steps, settings)
+
+
+def _gigabytes(value: object) -> str:
+    return f"{value / 1e9:.1f} GB" if isinstance(value, int | float) else "?"
