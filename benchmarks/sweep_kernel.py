@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
