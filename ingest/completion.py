@@ -45,9 +45,10 @@ class Completion:
         """
         if format_.beside is None or format_.first:
             return ""
-        files = [path, *(path.with_name(name) for name in format_.beside)]
+        beside = [path.with_name(name.replace("*", path.name)) for name in format_.beside]
+        files = [path, *beside]
         return digest(
-            [_content(file) for file in files if file.is_file()],
+            [[file.name, _content(file)] for file in files if file.is_file()],
             path.absolute().parts[-PLACE:],
             [format_.name, format_.version],
             [repr(spaces[name]) for name in sorted(spaces)],

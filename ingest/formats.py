@@ -71,8 +71,8 @@ class Format:
         write: Cases as lines of text; None where the format cannot carry them.
         first: Read before others, because it completes what they say.
         version: Of the reader; another one reads anew what was read before.
-        beside: Names of files in the same folder that are part of what it says; None where any file
-            may be, so that it is read every time.
+        beside: Names of files in the same folder that are part of what it says, ``*`` standing for its own
+            name; None where any file may be, so that it is read every time.
     """
 
     name: str
@@ -97,6 +97,9 @@ class Reader(Protocol):
 
 _READ_EVERY_TIME = {"mapped-csv", "ray-tune", "mllog", "mindformers"}
 """Formats whose files are read together with others, wherever those are."""
+
+_BESIDE = {"optuna": ("*-wal",)}
+"""Side files of those that are only read."""
 
 _READERS: tuple[tuple[str, str, Reader], ...] = (
     ("mapped-csv", "CSV table with a mapping beside it (TABLE.mapping.yaml)", mapped_csv),
@@ -236,7 +239,7 @@ FORMATS: tuple[Format, ...] = (
             title=title,
             sniff=reader.sniff,
             read=reader.read,
-            beside=None if name in _READ_EVERY_TIME else (),
+            beside=None if name in _READ_EVERY_TIME else _BESIDE.get(name, ()),
         )
         for name, title, reader in _READERS
     ),

@@ -38,7 +38,8 @@ class FileReport:
         path: The file.
         format: Name of its format; empty if nothing reads it.
         size: Length on disk, in bytes.
-        digest: SHA-256 of the unpacked content; empty if it was not read.
+        digest: SHA-256 of the unpacked content of this file alone; empty if it was not read. What lies
+            beside it and belongs to it counts in ``key``.
         good: Rows that became cases.
         bad: Faults met, which is the number of bad rows in formats that have rows.
         faults: The first hundred of them.

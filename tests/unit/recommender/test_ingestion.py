@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,6 +60,105 @@ def test_what_changed_or_lies_elsewhere_is_read(workspace: Workspace, tmp_path: 
     assert workspace.ingest(tmp_path).added.problems == 1
     one.write_text(json.dumps({"1": {"BLOCK_SIZE_M": 32}}))
     assert workspace.ingest(tmp_path).added.rows == 1
+
+
+MAPPING = """
+format: tunegraph-mapping
+version: 1
+task: {kind: operator, op: gemm}
+hardware: {name: A100}
+config: {tile: {column: tile}}
+metrics: [{column: time, metric: latency, unit: UNIT}]
+"""
+CARD = """本文由 Atlas 800T A2 硬件环境下测得
+
+| Config | Task | SeqLength | Performance | Phase |
+|---|---|---|---|---|
+| [model](run.yaml) | text_generation | 4096 | 100 tokens/s/p | finetune |
+"""
+RUN = "runner_config: {batch_size: SIZE}\nparallel_config: {data_parallel: 1}\n"
+LOG = "".join(
+    f":::MLLOG {json.dumps(event)}\n"
+    for event in (
+        {"key": "submission_benchmark", "value": "bert", "time_ms": 1},
+        {"key": "global_batch_size", "value": 256, "time_ms": 2},
+        {"key": "run_start", "value": None, "time_ms": 1000},
+        {"key": "run_stop", "time_ms": 61_000, "metadata": {"status": "success"}},
+    )
+)
+SYSTEM = json.dumps({"accelerator_model_name": "NAME", "number_of_nodes": "1", "accelerators_per_node": "8"})
+REPORT = json.dumps({"trial_id": "a", "training_iteration": 1, "latency_ms": 2.0, "done": True})
+CACHE = json.dumps(
+    {
+        "device_name": "A100",
+        "kernel_name": "convolution",
+        "problem_size": [8],
+        "tune_params_keys": ["a"],
+        "tune_params": {"a": [1, 2]},
+        "cache": {"1": {"a": 1, "time": 2.5, "times": [2.0, 3.0]}},
+    }
+)
+SPACE = json.dumps(
+    {
+        "General": {"BenchmarkName": "convolution"},
+        "ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "[1, 2]"}]},
+        "KernelSpecification": {
+            "ProblemSize": [8],
+            "Arguments": [{"Type": "float", "MemoryType": "Vector"}],
+        },
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("main", "content", "side", "before", "after"),
+    [
+        ("t.csv", "tile,time\n16,3.5\n", "t.mapping.yaml", MAPPING, MAPPING.replace("UNIT", "ms")),
+        ("result.json", REPORT, "params.json", '{"a": 1}', '{"a": 2}'),
+        ("README.md", CARD, "run.yaml", RUN.replace("SIZE", "1"), RUN.replace("SIZE", "2")),
+        ("result_0.txt", LOG, "system.json", SYSTEM.replace("NAME", "A100"), SYSTEM.replace("NAME", "H20")),
+        ("convolution_A100.json", CACHE, "space.json", SPACE, SPACE.replace('"float"', '"half"')),
+    ],
+)
+def test_a_side_file_that_changed_is_noticed(
+    main: str, content: str, side: str, before: str, after: str, workspace: Workspace, tmp_path: Path
+) -> None:
+    options = Options(hardware="A100")
+    folder = tmp_path / "gemm_a100" / "trial"
+    folder.mkdir(parents=True)
+    (folder / main).write_text(content)
+    (folder / side).write_text(before.replace("UNIT", "us"))
+    first = workspace.ingest(tmp_path, options=options)
+    assert (first.bad, first.good) == (0, 1), first.to_json()
+    batch = workspace.batch
+    assert workspace.ingest(tmp_path, options=options).added.rows == 0
+    assert workspace.batch == batch
+    (folder / side).write_text(after)
+    changed = workspace.ingest(tmp_path, options=options)
+    assert (changed.bad, changed.added.rows) == (0, 1), changed.to_json()
+
+
+def test_a_log_beside_a_database_is_noticed(workspace: Workspace, tmp_path: Path, shared_cases: Path) -> None:
+    study = tmp_path / "gemm_a100.sqlite3"
+    shutil.copy(shared_cases.parent / "formats" / "optuna" / "studies.sqlite3", study)
+    options = Options(hardware="A100")
+    first = workspace.ingest(study, options=options)
+    assert (first.bad, workspace.ingest(study, options=options).known_files) == (0, 1)
+    study.with_name(f"{study.name}-wal").write_bytes(b"trials that are not in the file yet")
+    told = workspace.ingest(study, options=options)
+    assert (told.known_files, told.bad) == (0, 1)
+
+
+def test_notes_beside_a_table_are_noticed(workspace: Workspace, tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="the extra 'parquet' is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    row = {"framework": "VLLM", "device": "NVIDIA H20", "gemm_dtype": "fp8", "m": 1, "n": 2, "latency": 0.5}
+    parquet.write_table(arrow.Table.from_pylist([row]), tmp_path / "gemm_perf.parquet")
+    assert workspace.ingest(tmp_path).added.rows == 1
+    assert workspace.ingest(tmp_path).known_files == 1
+    (tmp_path / "reuse.yaml").write_text("reuse:\n- table: gemm_perf\n  from_version: 1.3.0\n")
+    told = workspace.ingest(tmp_path)
+    assert (told.known_files, told.bad) == (0, 1)
 
 
 def test_a_file_with_bad_rows_is_read_every_time(workspace: Workspace, tmp_path: Path) -> None:
