@@ -154,7 +154,15 @@ def study_cases(
 def _whole_cases(
     about: dict[str, object], study: Study, trials: Iterable[Trial | Fault], records: Records
 ) -> Iterator[Case | Fault]:
-    """The cases of a study that was written from cases (``ingest.optuna_writing``)."""
+    """The cases of a study that was written from cases (``ingest.optuna_writing``) or by a search.
+
+    A search has several metrics, listed as ``outcomes``: those of its objectives, then those it limits.
+    What a trial notes of each stands at the same place; null where nothing is known.
+    """
+    listed = about.get("outcomes")
+    several = isinstance(listed, list)
+    metrics = listed if isinstance(listed, list) else [about.get("outcome")]
+    shared = {name: item for name, item in about.items() if name not in {"outcome", "outcomes"}}
     for trial in trials:
         if isinstance(trial, Fault):
             yield trial
@@ -163,20 +171,29 @@ def _whole_cases(
             continue
         own = trial.attributes.get(WHOLE)
         said = own if isinstance(own, dict) else {}
-        outcome, noted = about.get("outcome"), said.get("outcome")
-        record = {
-            **about,
-            "source": {"title": f"Optuna {study.place}"},
-            **said,
-            "config": trial.parameters,
-            "outcome": {
-                **(outcome if isinstance(outcome, dict) else {}),
-                **(
-                    {"value": trial.values.get(0), **noted} if isinstance(noted, dict) else _outcome(trial, 0)
-                ),
-            },
-        }
-        yield as_case(records, f"{study.place}, trial {trial.number}", record)
+        noted_all = said.get("outcomes")
+        for place, outcome in enumerate(metrics):
+            if several:
+                noted = noted_all[place] if isinstance(noted_all, list) and place < len(noted_all) else None
+                if noted is None and (isinstance(noted_all, list) or place >= len(study.directions)):
+                    continue
+            else:
+                noted = said.get("outcome")
+            record = {
+                "source": {"title": f"Optuna {study.place}"},
+                **shared,
+                **{name: item for name, item in said.items() if name != "outcomes"},
+                "config": trial.parameters,
+                "outcome": {
+                    **(outcome if isinstance(outcome, dict) else {}),
+                    **(
+                        {"value": trial.values.get(place), **noted}
+                        if isinstance(noted, dict)
+                        else _outcome(trial, place)
+                    ),
+                },
+            }
+            yield as_case(records, f"{study.place}, trial {trial.number}", record)
 
 
 def _objective(study: Study, place: int, records: Records) -> dict[str, object]:
