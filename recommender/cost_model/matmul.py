@@ -64,7 +64,7 @@ def analytic(
             model, what the whole step reads decides (a large number: always from memory).
 
     Returns:
-        Microseconds, shape (r,), and features, shape (r, 27).
+        Microseconds, shape (r,), and features, shape (r, 30).
 
     Raises:
         InputError: A size below one.
@@ -123,15 +123,27 @@ def analytic(
         [
             np.log2(m) / 4, np.log2(n) / 4, np.log2(k) / 4, np.log2(time / 4) / 2, np.log2(best / stream) / 2,
             np.log2(busy) / 2, np.log2(m * n * k) / 8, np.log2(n * k) / 6, _evenness(k) / 3, _evenness(n) / 3,
-            (m <= 8) * 0.5, (m <= 128) * 0.5, *ratios,
+            (m <= 8) * 0.5, (m <= 128) * 0.5, *ratios, *_regimes(m, n, k),
         ]
     )  # fmt: skip
     return time, features
 
 
-KERNELS = ((0, 1, 2, 8), (0, 8), (0, 1), (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, *range(12, 27)))
+CUBE_ROWS = 16  # of the cube's 16 x 16 x 16 (Hot Chips 2019)
+SPLIT_COLUMNS = 512  # two tiles of 256; read off the measured table (910B, CANN 8.5)
+LONG_ROW = 16384  # elements; read off the same table
+
+KERNELS = ((0, 1, 2, 8), (0, 8), (0, 1), (0, 1, 3), (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, *range(12, 30)))
 QUANTISED_KERNELS = ((0, 1, 2), (0, 1, 2), (0, 3, 4, 5))
 """Features each kernel of the residual looks at."""
+
+
+def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
+    """Where the library was seen to take another path: less than a cube block of rows, with it so few
+    columns that k is split over the cores, and rows of A and W of 32 KB and more.
+    """
+    few = m < CUBE_ROWS
+    return [few * 0.5, (few & (n <= SPLIT_COLUMNS)) * 0.5, (k >= LONG_ROW) * 0.5]
 
 
 def _evenness(size: Floats) -> Floats:

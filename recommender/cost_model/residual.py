@@ -2,7 +2,7 @@
 
 X: features of the training points, shape (n, d); q: query points, shape (m, d). The prediction is
 the mean of a Gaussian process (a sum of kernels, each on some of the features) and a forest of
-regression trees. Both are plain arrays; prediction is numpy alone. They are fitted in
+regression trees, both made for small relative errors. Both are plain arrays; prediction is numpy alone. They are fitted in
 ``recommender.cost_model.learning``.
 """
 
@@ -30,7 +30,7 @@ class Process:
 
     Attributes:
         points: Training features, shape (n, d).
-        weights: ``(K + noise)^-1 (y - mean)``, shape (n,).
+        weights: ``(K + noise)^-1 (y - mean)``, shape (n,); points far off their neighbours count as noisy.
         amplitudes: Log amplitude per kernel, shape (c,).
         scales: Log inverse length per kernel and feature, shape (c, d); -inf where a kernel does not look.
         mean: Value far from every point.
@@ -99,7 +99,7 @@ class Forest:
     depth: int
 
     def predict(self, queries: Floats) -> Floats:
-        """Mean over the trees, shape (m,)."""
+        """What the trees say, shape (m,): the value with the least mean relative error over them."""
         out = np.empty(len(queries))
         for start in range(0, len(queries), CHUNK):
             part = queries[start : start + CHUNK].astype(np.float32)
@@ -109,8 +109,21 @@ class Forest:
             for _ in range(self.depth):
                 below = flat[rows + self.feature[node]] <= self.threshold[node]
                 node = np.where(below, self.left[node], self.right[node])
-            out[start : start + CHUNK] = self.value[node].mean(1)
+            out[start : start + CHUNK] = _nearest(self.value[node])
         return out
+
+
+def _nearest(logs: Narrow) -> Narrow:
+    """Per row, the log whose exponential has the least mean relative distance to those of the row.
+
+    ``sum |exp(g) / exp(y) - 1|`` is least at the median of ``exp(y)`` weighted by ``exp(-y)``: where a
+    kernel takes either of two times, one of them and not their mean.
+    """
+    ordered = np.sort(logs, axis=1)
+    weight = np.cumsum(np.exp(-ordered), axis=1)
+    middle = np.argmax(weight >= 0.5 * weight[:, -1:], axis=1)
+    found: Narrow = ordered[np.arange(len(ordered)), middle]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
