@@ -7,10 +7,18 @@ import math
 import re
 from dataclasses import dataclass
 
-from ingest.units import unit
+from ingest.metrics import METRICS
+from ingest.units import Dimension, unit
 from kg.entities import Better, Objective
 from kg.errors import InputError
 
+_EXAMPLES = {
+    Dimension.TIME: "s",
+    Dimension.RATE: "tokens/s",
+    Dimension.ENERGY: "J",
+    Dimension.POWER: "W",
+    Dimension.BYTES: "B",
+}
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -53,16 +61,23 @@ class Reading:
                 raise InputError(
                     f"metric {self.metric}: the pattern needs a group", hint=r"such as 'time: (\S+)'"
                 )
-        if self.unit is not None:
-            try:
-                unit(self.unit)
-            except ValueError as fault:
-                raise InputError(f"metric {self.metric}: {fault}") from None
+        known = METRICS.get(self.metric)
+        if self.unit is None:
+            if known is not None and known.dimension is not Dimension.RATIO:
+                hint = f"a unit of {known.dimension}, such as unit: {_EXAMPLES.get(known.dimension, 's')}"
+                raise InputError(f"metric {self.metric}: in which unit is it printed?", hint=hint)
+            return
+        try:
+            measures = unit(self.unit).dimension
+        except ValueError as fault:
+            raise InputError(f"metric {self.metric}: {fault}") from None
+        if known is not None and measures is not known.dimension:
+            raise InputError(f"metric {self.metric} is a {known.dimension}, {self.unit} is a {measures}")
 
     @property
     def objective(self) -> Objective:
         """What a search minimises or maximises, in SI."""
-        symbol = unit(self.unit).symbol if self.unit is not None else None
+        symbol = unit(self.unit).symbol if self.unit is not None else "1"
         return Objective(metric=self.metric, better=self.better, unit=symbol)
 
     def read(self, text: str) -> float:

@@ -86,6 +86,7 @@ class SearchLog:
         self.storage, self.name = storage, name
         self._backend, self._id = backend, study_id
         self._patience_s = patience_s
+        self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
         about = attributes.get(OWN)
         if not isinstance(about, dict) or about.get("schema") != SCHEMA:
@@ -179,7 +180,9 @@ class SearchLog:
     def trials(self) -> list[LoggedTrial]:
         """All trials, by number."""
         found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
-        return [_logged(item) for item in found]
+        logged = [self._ended.get(item.number) or _logged(item) for item in found]
+        self._ended.update((item.number, item) for item in logged if item.evaluation is not None)
+        return logged
 
     def start(
         self, suggestion: Suggestion, space: SearchSpace, *, owner: str, until: float | None

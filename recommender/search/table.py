@@ -5,15 +5,50 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from ingest.reading import FileReport, read
 from kg.entities import Kind, Status
+from kg.errors import InputError, UnknownEntityError
 from recommender.search.objective import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
     from threading import Event
 
+    from ingest.records import Identified
     from kg.entities import Case
     from kg.values import Settings
+
+
+class PlainNames:
+    """Names as they stand, for a table that is only looked up in."""
+
+    def hardware_or_slug(self, text: str) -> tuple[str, bool]:
+        """The name itself."""
+        return text, True
+
+    def model(self, text: str) -> Identified:
+        """No model is known.
+
+        Raises:
+            UnknownEntityError: Always.
+        """
+        raise UnknownEntityError(text)
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a file in any format that is read; all of one problem if metrics are left aside.
+
+    Raises:
+        InputError: Nothing reads it, or it holds several problems.
+    """
+    cases = [item for item in read([path], PlainNames()) if not isinstance(item, FileReport)]
+    shapes = {(case.problem.workload, case.problem.hardware) for case in cases}
+    if not cases:
+        raise InputError(f"{path}: no case could be read", hint="see why: tunegraph ingest --dry-run")
+    if len(shapes) > 1:
+        raise InputError(f"{path} holds {len(shapes)} problems; a table to search is of one")
+    return cases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,8 +187,15 @@ def test_placeholders_and_parameters_must_meet() -> None:
 
 
 def test_a_pattern_takes_the_last_match() -> None:
-    reading = Reading(metric="kernel_time", better=Better.LOWER, pattern=r"time=(\S+)")
+    reading = Reading(metric="kernel_time", better=Better.LOWER, unit="s", pattern=r"time=(\S+)")
     found = evaluate(command("print('time=3\\ntime=2')", readings=(reading,)))
     assert found.values == {"kernel_time": 2}
     with pytest.raises(InputError, match="needs a group"):
-        Reading(metric="kernel_time", better=Better.LOWER, pattern="time")
+        Reading(metric="kernel_time", better=Better.LOWER, unit="s", pattern="time")
+
+
+def test_a_metric_needs_its_unit_and_no_other() -> None:
+    with pytest.raises(InputError, match="in which unit"):
+        Reading(metric="kernel_time", better=Better.LOWER, path="time")
+    with pytest.raises(InputError, match="kernel_time is a time, GB is a bytes"):
+        Reading(metric="kernel_time", better=Better.LOWER, path="time", unit="GB")
