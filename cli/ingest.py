@@ -64,6 +64,7 @@ def ingest(
         _suggest(paths)
         return
     options = Options(hardware=hardware, mapping=mapping, trust=trust, again=again)
+    stopped: KeyboardInterrupt | None = None
     with _progress(paths) as advance:
         if dry_run:
             with open_workspace(context) as workspace:
@@ -72,7 +73,7 @@ def ingest(
             with open_for_writing(context, durable=durable) as editor:
                 summary = editor.ingest(paths, on_progress=advance, options=options)
                 if summary.added.rows >= LEARN_FROM_ROWS and learn:
-                    _learn(editor)
+                    stopped = _learn(editor)
     if as_json:
         output.as_json(summary.to_json())
     else:
@@ -80,6 +81,8 @@ def ingest(
     is_nothing = all(report.skipped for report in summary.files)
     if is_nothing:
         print("tunegraph: nothing there could be read", file=sys.stderr)
+    if stopped is not None:
+        raise stopped
     if (summary.bad or is_nothing) and not keep_going:
         raise typer.Exit(PARTIAL)
 
@@ -93,14 +96,20 @@ def _suggest(paths: list[Path]) -> None:
         print(f"save it as {mapping_beside(path)}, or name it with --mapping", file=sys.stderr)
 
 
-def _learn(editor: Editor) -> None:
+def _learn(editor: Editor) -> KeyboardInterrupt | None:
+    """Learn from what was taken in; what stopped it, if somebody did."""
     from recommender.learning import INSTALL_HINT, can_learn
 
     if not can_learn():
         print(f"nothing is learned from these rows: {INSTALL_HINT}", file=sys.stderr)
-        return
+        return None
     print("learning how operators respond to configurations ...", file=sys.stderr)
-    print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
+    try:
+        print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print("learning was stopped: what was learned before stays", file=sys.stderr)
+        return stopped
+    return None
 
 
 def _report(summary: Summary) -> None:

@@ -144,6 +144,7 @@ def similar(
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
         found = workspace.neighbours(problem, k)
+        notes = (*notes, *workspace.encoder.notes)
     if as_json:
         output.as_json({"notes": list(notes), "neighbours": found})
         return

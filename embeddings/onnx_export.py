@@ -10,6 +10,7 @@ import importlib.util
 import shutil
 import tempfile
 import warnings
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from embeddings.text_encoder import (
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from sentence_transformers import SentenceTransformer
 
@@ -105,11 +106,26 @@ def load(name: str) -> SentenceTransformer:
     except ImportError as error:
         raise MissingDependencyError(f"{error.name} is not installed", hint=INSTALL_HINT) from error
     try:
-        model = SentenceTransformer(name, device="cpu")
+        with _quiet():
+            model = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError) as error:
         raise InputError(f"no sentence-transformers model at {name!r}: {error}") from error
     model.eval()
     return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of transformers, which come even where nobody watches."""
+    from transformers.utils import logging
+
+    was_on = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_on:
+            logging.enable_progress_bar()
 
 
 def _write(model: SentenceTransformer, folder: Path, name: str, origin: Path) -> None:

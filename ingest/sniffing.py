@@ -32,6 +32,7 @@ _MAGICS = (
 _NO_TEXT = "neither UTF-8 text nor a format that is known"
 """Perhaps only some of its lines: it is still offered to the readers."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_SPACE = b" \t\r\n"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _PICKLE = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 
@@ -100,10 +101,14 @@ def _flaw(content: bytes) -> str:
             return meaning
     if content.startswith(_PICKLE):
         return "a pickle: never loaded, because loading one runs its code"
-    zeros = content.count(b"\x00")
-    if zeros * 3 > len(content) and not (any(content[1::2]) and any(content[::2])):
+    written = content.rstrip(b"\x00")  # what a crash cut short may end in zeros
+    if not written.strip(b"\x00" + _SPACE):
+        return (
+            "nothing but zero bytes: perhaps it was being written when a disk was full or a machine stopped"
+        )
+    if _is_utf16(content):
         return "UTF-16 text: save it as UTF-8"
-    if len(_CONTROL.findall(content)) * 20 > len(content):
+    if len(_CONTROL.findall(written)) * 20 > len(written):
         return "binary"
     try:
         content.decode()
@@ -111,6 +116,15 @@ def _flaw(content: bytes) -> str:
         if fault.start < len(content) - 3:  # a character cut in half at the end of the head is none
             return _other_encoding(content)
     return ""
+
+
+def _is_utf16(content: bytes) -> bool:
+    """Whether every other byte is zero and hardly any in between, as in UTF-16 of Latin text."""
+    one, other = content[::2], content[1::2]
+    if any(one) and any(other):
+        return False
+    letters = one if any(one) else other
+    return len(letters) > 1 and letters.count(0) * 20 < len(letters)
 
 
 def _other_encoding(content: bytes) -> str:

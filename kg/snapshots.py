@@ -45,11 +45,15 @@ def publish(store: OxigraphStore, folder: Path) -> int:
         draft = published / f".{number}"
         shutil.rmtree(draft, ignore_errors=True)  # left by a writer that was killed
         try:
-            store.backup(draft)
-        except WorkspaceError:  # no hard links here, or no room: then copying fails too
-            shutil.rmtree(draft, ignore_errors=True)
-            _copy(store, draft)
-        draft.rename(published / str(number))
+            try:
+                store.backup(draft)
+            except WorkspaceError:  # no hard links here, or no room: then copying fails too
+                shutil.rmtree(draft, ignore_errors=True)
+                _copy(store, draft)
+            draft.rename(published / str(number))
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)  # a full disk wants its room back
+            raise
         name = folder / "CURRENT.new"
         name.write_text(f"{number}\n", encoding="ascii")
         name.replace(folder / "CURRENT")
@@ -71,7 +75,7 @@ def newest(folder: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except (ValueError, OSError) as error:
-        raise WorkspaceError(f"{current} is damaged: {error}", hint="write to the workspace once") from error
+        raise WorkspaceError(f"{current} is damaged: {error}", hint="tunegraph doctor --repair") from error
 
 
 def open_newest(folder: Path) -> OxigraphStore:
@@ -83,13 +87,24 @@ def open_newest(folder: Path) -> OxigraphStore:
     for attempt in range(_ATTEMPTS):
         path = newest(folder)
         if path is None:
-            raise WorkspaceError(f"{folder} has no published graph", hint="make the workspace first")
+            raise _nothing_current(folder)
         try:
             return OxigraphStore(path, read_only=True)
         except WorkspaceError:
             if attempt == _ATTEMPTS - 1 or newest(folder) == path:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def _nothing_current(folder: Path) -> WorkspaceError:
+    """Why there is nothing to open: the name of the newest snapshot is gone, or there never was one."""
+    published = folder / "published"
+    if published.is_dir() and _numbers(published):
+        return WorkspaceError(
+            f"{folder / 'CURRENT'} is missing, which names the newest of the graphs in {published}",
+            hint="tunegraph doctor --repair",
+        )
+    return WorkspaceError(f"{folder} has no published graph", hint="make the workspace first")
 
 
 def prune(folder: Path, keep: int = KEPT) -> list[int]:

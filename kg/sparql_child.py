@@ -42,6 +42,11 @@ _UPDATES = {
 _READS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 _PLACE = re.compile(r"(?:error )?at (?P<line>\d+):(?P<column>\d+):?\s*")
 
+_SENTENCE = re.compile(r"(?<![\w'\"])[A-Z][a-zA-Z]*(?: [A-Za-z]+){2,}")
+"""What is wrong in words, among the tokens that a parser would have taken."""
+_SHOWN = 30
+_LONGEST = 200
+
 
 def main() -> None:
     """Read the order, write the answer."""
@@ -67,7 +72,7 @@ def answer(snapshot: str, sparql: str, most: int) -> Reply:
             return _table("select", columns, (tuple(row) for row in result), most)
         return _table("triples", ["subject", "predicate", "object"], _rows(result), most)
     except SyntaxError as error:
-        return {"fault": f"the query has a fault: {_place(str(error.msg or error))}", "hint": ""}
+        return {"fault": f"the query has a fault: {_place(str(error.msg or error), sparql)}", "hint": ""}
 
 
 def refusal(sparql: str) -> Reply | None:
@@ -78,6 +83,12 @@ def refusal(sparql: str) -> Reply | None:
         return {
             "fault": f"{form} changes the graph; queries only read it",
             "hint": "add knowledge with: tunegraph kb add",
+        }
+    if not form:
+        first = f"{words[0][:_SHOWN]} is" if words else "there is"
+        return {
+            "fault": f"the query has a fault: {first} no form of a question",
+            "hint": f"it begins with {', '.join(sorted(_READS))}, after its prefixes",
         }
     if "SERVICE" in words:
         return {"fault": "SERVICE asks another server; queries stay here", "hint": "export, and ask there"}
@@ -110,12 +121,18 @@ def _cell(term: Term) -> dict[str, str]:
             return {"type": "triple", "value": str(term)}
 
 
-def _place(message: str) -> str:
+def _place(message: str, sparql: str) -> str:
+    """Where the parser stopped and what stands there, in one line, without all that it would take instead."""
     found = _PLACE.search(message)
     if found is None:
-        return message
+        return message.splitlines()[0][:_LONGEST]
+    line, column = int(found["line"]), int(found["column"])
     rest = message[: found.start()] + message[found.end() :]
-    return f"line {found['line']}, column {found['column']}: {rest.strip()}"
+    lines = sparql.splitlines()
+    here = " ".join([lines[line - 1][column - 1 :], *lines[line:]]).strip() if line <= len(lines) else ""
+    near = f"near {here[:_SHOWN]!r}" if here else "at its end"
+    says = _SENTENCE.search(rest)
+    return f"line {line}, column {column}, {near}" + (f": {says[0][0].lower()}{says[0][1:]}" if says else "")
 
 
 def _limit(memory_bytes: int, seconds: float) -> None:

@@ -329,3 +329,28 @@ def test_a_line_is_json_whatever_the_locale(run: Any, toy_path: Path) -> None:
         "kb", "stats", "--json", workspace=toy_path, environment={"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}
     )
     assert json.loads(ran.out)["cases"]["rows"] == 5
+
+
+def test_stopping_the_learning_keeps_the_summary(
+    script: str, clean: dict[str, str], empty_path: Path, many: Path
+) -> None:
+    pytest.importorskip("sklearn", reason="learning needs scikit-learn")
+    process = subprocess.Popen(
+        [script, "--workspace", str(empty_path), "ingest", "--learn", str(many)],
+        env=clean,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    for said in process.stderr:
+        if said.startswith("learning how"):
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "12,000 rows and 1,200 problems are new" in out
+    assert "learning was stopped" in err
+    assert "Traceback" not in err
+    assert rows_in(empty_path) == 12_000

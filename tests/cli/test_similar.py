@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_neighbours_come_nearest_first_and_say_what_they_are(run: Any) -> None:
@@ -26,6 +29,13 @@ def test_the_table_has_a_row_for_each(run: Any) -> None:
     heading, *rows = ran.out.splitlines()
     assert heading.split()[:3] == ["operator", "model", "shape"]
     assert [row.split()[0] for row in rows] == ["1", "2"]
+
+
+def test_a_workspace_without_a_text_model_says_so(run: Any, toy_path: Path) -> None:
+    ask = ("similar", "--op", "toy", "--hardware", "acme-one")
+    said = "no text model: similarity rests on numbers and names alone"
+    assert said in run(*ask, workspace=toy_path).err
+    assert any(said in note for note in run(*ask, "--json", workspace=toy_path).json["notes"])
 
 
 def test_a_question_without_hardware_is_bad_input(run: Any) -> None:

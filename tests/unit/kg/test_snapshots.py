@@ -105,6 +105,39 @@ def test_a_damaged_name_is_told(live: OxigraphStore, tmp_path: Path, content: st
         newest(tmp_path)
 
 
+def test_a_full_disk_gets_its_room_back(
+    live: OxigraphStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(live, tmp_path)
+
+    def fails(*_: object) -> None:
+        raise WorkspaceError("no hard links here")
+
+    def fills(_: OxigraphStore, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "half").write_bytes(b"x")
+        raise WorkspaceError("no space left on device")
+
+    monkeypatch.setattr(OxigraphStore, "backup", fails)
+    monkeypatch.setattr("kg.snapshots._copy", fills)
+    with pytest.raises(WorkspaceError, match="no space left"):
+        publish(live, tmp_path)
+    assert [entry.name for entry in (tmp_path / "published").iterdir()] == ["1"]
+    with open_newest(tmp_path) as reader:
+        assert len(reader) == 0
+
+
+def test_a_missing_name_of_the_newest_is_told_as_that(live: OxigraphStore, tmp_path: Path) -> None:
+    publish(live, tmp_path)
+    (tmp_path / "CURRENT").unlink()
+    with pytest.raises(WorkspaceError, match="CURRENT is missing") as told:
+        open_newest(tmp_path)
+    assert "doctor --repair" in told.value.hint
+    publish(live, tmp_path)
+    with open_newest(tmp_path) as reader:
+        assert len(reader) == 0
+
+
 def test_a_missing_or_damaged_snapshot_is_told(live: OxigraphStore, tmp_path: Path) -> None:
     publish(live, tmp_path)
     (tmp_path / "CURRENT").write_text("7")

@@ -73,6 +73,22 @@ def test_rows_beyond_the_limit_are_cut_and_said_to_be(snapshot: Path) -> None:
     assert (len(exact.rows), exact.cut) == (10, False)
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT * WHERE { ?s ?p", r"line 1, column \d+, at its end$"),
+        ("SELECT ?x { ?x tg:foo bar:baz }", r"line 1, column \d+, near '}': prefix not found$"),
+        ("SELECT ?x {\n?x a ?y .\n?x ; ?z }", r"line 3, column \d+, near '"),
+        ("SELECT (COUNT(?x) AS ?n) ?y { ?x a ?y }", "contains a variable that is unbound$"),
+        ("SELEC ?x {}", "SELEC is no form of a question$"),
+    ],
+)
+def test_a_syntax_fault_is_one_short_line(snapshot: Path, query: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as told:
+        ask(snapshot, query)
+    assert len(str(told.value).partition("\n")[0]) < 120
+
+
 def test_a_syntax_fault_is_placed(snapshot: Path) -> None:
     with pytest.raises(InputError, match=r"line 2, column \d+"):
         ask(snapshot, "SELECT ?s WHERE {\n ?s ?p }")
