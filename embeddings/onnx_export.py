@@ -119,13 +119,14 @@ def _quiet() -> Iterator[None]:
     """Without the progress bars of transformers, which come even where nobody watches."""
     from transformers.utils import logging
 
-    was_on = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    bars: Any = logging  # which says nothing of its types
+    was_on = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
     try:
         yield
     finally:
         if was_on:
-            logging.enable_progress_bar()
+            bars.enable_progress_bar()
 
 
 def _write(model: SentenceTransformer, folder: Path, name: str, origin: Path) -> None:
