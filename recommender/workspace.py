@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from recommender.merging import Merged
     from recommender.ranking.recommendation import Answer
     from recommender.retrieval.neighbours import Neighbour
+    from recommender.search.study import SearchLog
+    from recommender.tune import Prepared
 
 
 def _now() -> datetime:
@@ -350,6 +352,79 @@ class Workspace:
         """Keep which question some recommendations answered; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         return asked.remember(self.layout.asked, ids, question=question, k=k, version=self.knowledge_version)
+
+    def search(
+        self,
+        raw: Mapping[str, object],
+        *,
+        log: str,
+        name: str = "search",
+        folder: Path,
+        base: Mapping[str, str],
+        seed: int = 0,
+        cold: bool = False,
+        allow_unmeasured_accuracy: bool = False,
+    ) -> SearchLog:
+        """Begin a search that starts from the tables of similar problems; needs Optuna.
+
+        Args:
+            raw: What a search file says (docs/search.md).
+            log: File or URL of its log.
+            name: What to call it where ``raw`` does not say.
+            folder: Where its commands run.
+            base: Environment of its commands.
+            seed: Of its randomness.
+            cold: Start from nothing.
+            allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
+
+        Returns:
+            The log; ``recommender.search.assembly.runner_of`` runs it.
+
+        Raises:
+            InputError: ``raw`` is wrong, or the log holds such a search already.
+        """
+        prepared = self.prepare_search(
+            raw,
+            name=name,
+            folder=folder,
+            base=base,
+            seed=seed,
+            cold=cold,
+            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
+        )
+        return prepared.begin(log)
+
+    def prepare_search(
+        self,
+        raw: Mapping[str, object],
+        *,
+        name: str,
+        folder: Path,
+        base: Mapping[str, str],
+        seed: int = 0,
+        cold: bool = False,
+        allow_unmeasured_accuracy: bool = False,
+    ) -> Prepared:
+        """A search with everything looked up, not begun; as for :meth:`search`."""
+        from recommender.tune import Tuner
+
+        tuner = Tuner(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            retriever=lambda: self._retriever,
+            operator=self.operator,
+        )
+        return tuner.prepare(
+            raw,
+            name=name,
+            folder=folder,
+            base=base,
+            seed=seed,
+            cold=cold,
+            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
+        )
 
     @cached_property
     def _retriever(self) -> Retriever:
