@@ -14,10 +14,10 @@ from kg.errors import InputError
 from kg.values import Settings, digest
 from recommender.cost_model.estimate import machine
 from recommender.cost_model.model import model_of
-from recommender.search.command import Command
+from recommender.measuring.command import Command
+from recommender.measuring.process import Bounds
 from recommender.search.evaluations import SourceTable
 from recommender.search.modelled import CostModel
-from recommender.search.process import Bounds
 from recommender.search.runner import Runner
 from recommender.search.search import Search
 from recommender.search.table import RecordedTable, read_cases
@@ -26,7 +26,7 @@ from recommender.search.task import Task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from recommender.search.objective import Evaluator
+    from recommender.measuring.outcome import Evaluator
     from recommender.search.runner import Progress
     from recommender.search.study import SearchLog
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kg.entities import Kind, Status
 from kg.errors import InputError
-from recommender.search.objective import Outcome
+from recommender.measuring.outcome import Outcome
 
 if TYPE_CHECKING:
     from threading import Event

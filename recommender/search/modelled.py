@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kg.entities import Kind, Status
 from kg.errors import InputError
 from recommender.cost_model.estimate import as_records, estimate
-from recommender.search.objective import Outcome
+from recommender.measuring.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

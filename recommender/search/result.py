@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from kg.entities import Objective
     from kg.values import Settings
+    from recommender.measuring.outcome import Outcome
     from recommender.search.evaluations import Evaluation
-    from recommender.search.objective import Outcome
     from recommender.search.study import LoggedTrial, SearchLog
     from recommender.search.task import Task
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from kg.entities import Better, Kind, Status
 from kg.errors import InfeasibleError, WorkspaceError
+from recommender.measuring.outcome import CancelledError, Outcome
 from recommender.search.evaluations import Evaluation, Suggestion
-from recommender.search.objective import CancelledError, Outcome
+from recommender.search.objective import evaluation_of
 from recommender.search.workers import MANUAL, is_gone, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kg.values import Settings
-    from recommender.search.objective import Evaluator
+    from recommender.measuring.outcome import Evaluator
     from recommender.search.search import Search
     from recommender.search.study import LoggedTrial, SearchLog
     from recommender.search.task import Task
@@ -194,7 +195,7 @@ class Runner:
         for future in done:
             outcome = self._judged(self._mine[future].configuration, future.result())
             trial = self._mine.pop(future)
-            evaluation = outcome.evaluation(trial.configuration, self.task.objectives, self.task.limits)
+            evaluation = evaluation_of(outcome, trial.configuration, self.task.objectives, self.task.limits)
             self.log.finish(
                 trial, evaluation, outcome, objectives=self.task.objectives, elapsed_s=self.elapsed_s
             )

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kg.entities import Objective
+    from recommender.measuring.outcome import Outcome
     from recommender.search.evaluations import Origin, Suggestion
-    from recommender.search.objective import Outcome
     from recommender.search.space import SearchSpace
 
 OWN = "search"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from ingest.reading import FileReport, read
 from kg.entities import Kind, Status
 from kg.errors import InputError, UnknownEntityError
-from recommender.search.objective import Outcome
+from recommender.measuring.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -16,8 +16,8 @@ from ingest.units import unit
 from kg.entities import Better, Objective, WorkloadKind
 from kg.errors import InputError
 from kg.values import Settings, digest
+from recommender.measuring.readings import Reading
 from recommender.search.objective import Accuracy
-from recommender.search.readings import Reading
 from recommender.search.space import Constraint, SearchSpace
 from recommender.search.space_file import read_space
 

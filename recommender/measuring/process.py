@@ -1,0 +1,251 @@
+"""One run of a command: a process group of its own, killed as a whole, its output and its time bounded.
+
+Whatever the command leaves behind is found by a mark in its environment and killed too, also where it has
+made itself a session of its own (Linux; elsewhere the process group is all that is known).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from kg.errors import InputError
+from recommender.measuring.outcome import CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HEAD, TAIL = 16 << 10, 512 << 10
+"""Bytes kept of the beginning and of the end of each output; a metric stands at the end. A choice."""
+FREE_BYTES = 256 << 20
+"""A command that leaves less than this free on its disk is stopped; a choice."""
+GRACE_S = 2.0
+"""Between asking a process group to end and killing it, and for output to arrive after its end; a choice."""
+MARK = "TUNEGRAPH_EVALUATION"
+"""Variable in the environment of the command and of all it starts."""
+_TICK_S = 0.02
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a run may take.
+
+    Attributes:
+        timeout_s: Wall-clock time.
+        file_bytes: Size of a single file that it writes.
+        disk_bytes: How much the free space of its disk may shrink while it runs.
+    """
+
+    timeout_s: float = 600.0
+    file_bytes: int = 8 << 30
+    disk_bytes: int = 16 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a run gave.
+
+    Attributes:
+        code: Exit code; below zero the signal that ended it.
+        out: What it printed, at most head and tail.
+        err: The same of standard error.
+        wall_s: How long it took.
+        stopped: Why it was stopped by us; empty if it ended by itself.
+    """
+
+    code: int
+    out: str
+    err: str
+    wall_s: float
+    stopped: str = ""
+
+
+def run(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    bounds: Bounds,
+    cancel: threading.Event,
+    mark: str,
+) -> Finished:
+    """Run a command to its end, or end it.
+
+    Args:
+        command: Program and arguments.
+        folder: Where it runs.
+        environment: All of its environment; ``MARK`` is added.
+        bounds: What it may take.
+        cancel: Ends it when set.
+        mark: Value of ``MARK``; ``kill_marked`` finds what it started.
+
+    Raises:
+        InputError: There is no such program, or it cannot be run.
+        CancelledError: ``cancel`` was set.
+    """
+    limited = _with_file_limit(command, bounds.file_bytes)
+    started = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            limited,
+            cwd=folder,
+            env={**environment, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as fault:
+        raise InputError(f"cannot run {command[0]!r}: {getattr(fault, 'strerror', None) or fault}") from None
+    out, err = _Kept(process.stdout), _Kept(process.stderr)
+    try:
+        stopped = _watch(process, folder, bounds, cancel, started)
+    except BaseException:
+        _end(process.pid, mark)
+        process.wait()
+        raise
+    if stopped:
+        _end(process.pid, mark)
+    code = process.wait()
+    wall = time.monotonic() - started
+    if not out.join(0.0 if stopped else GRACE_S) or not err.join(0.0 if stopped else GRACE_S):
+        stopped = stopped or "it ended but left processes behind that hold its output"
+    _end(process.pid, mark)
+    out.join(GRACE_S)
+    err.join(GRACE_S)
+    if stopped == _CANCELLED:
+        raise CancelledError("the evaluation was interrupted")
+    left_only = stopped.startswith("it ended but")
+    return Finished(
+        code=code, out=out.text(), err=err.text(), wall_s=wall, stopped="" if left_only else stopped
+    )
+
+
+_CANCELLED = "cancelled"
+
+
+def _watch(
+    process: subprocess.Popen[bytes], folder: Path, bounds: Bounds, cancel: threading.Event, started: float
+) -> str:
+    """Wait for the end of a process, or for a reason to end it, which is returned."""
+    before, looked = _free(folder), started
+    while True:
+        try:
+            process.wait(_TICK_S)
+        except subprocess.TimeoutExpired:
+            pass
+        else:
+            return ""
+        if cancel.is_set():
+            return _CANCELLED
+        now = time.monotonic()
+        if now - started > bounds.timeout_s:
+            return f"timeout: still running after {bounds.timeout_s:g} s"
+        if now - looked > _LOOK_S:
+            looked, free = now, _free(folder)
+            if free < FREE_BYTES and free < before:
+                return f"it filled the disk: {free >> 20} MiB are left"
+            if before - free > bounds.disk_bytes:
+                return f"it wrote more than {bounds.disk_bytes >> 20} MiB to the disk"
+
+
+def _free(folder: Path) -> int:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 1 << 62
+
+
+def _with_file_limit(command: Sequence[str], size: int) -> list[str]:
+    """The command behind a shell that bounds the size of its files (POSIX counts blocks of 512 bytes)."""
+    shell = shutil.which("sh")
+    if shell is None or shutil.which(command[0]) is None:  # what is missing is told by the attempt to run it
+        return list(command)
+    return [shell, "-c", f'ulimit -f {max(1, size // 512)} && exec "$@"', "sh", *command]
+
+
+class _Kept:
+    """The beginning and the end of a stream, read in a thread so that the writer never waits."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        self._head, self._tail = bytearray(), bytearray()
+        self._dropped = False
+        self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._thread.start()
+
+    def _read(self, stream: IO[bytes] | None) -> None:
+        if stream is None:
+            return
+        with stream:
+            while chunk := os.read(stream.fileno(), 1 << 16):
+                space = max(0, HEAD - len(self._head))
+                self._head += chunk[:space]
+                self._tail += chunk[space:]
+                if len(self._tail) > 2 * TAIL:
+                    del self._tail[:-TAIL]
+                    self._dropped = True
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end of the stream; whether it came."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def text(self) -> str:
+        """What was kept; a gap is marked."""
+        gap = b"\n[...]\n" if self._dropped else b""
+        return (bytes(self._head) + gap + bytes(self._tail)).decode(errors="replace")
+
+
+def _end(pid: int, mark: str) -> None:
+    """End a process group: politely, then surely; then whatever else carries the mark."""
+    if _signal_group(pid, signal.SIGTERM):
+        until = time.monotonic() + GRACE_S
+        while time.monotonic() < until and _group_lives(pid):
+            time.sleep(_TICK_S)
+        _signal_group(pid, signal.SIGKILL)
+    kill_marked(mark)
+
+
+def _signal_group(pid: int, number: int) -> bool:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _group_lives(pid: int) -> bool:
+    """Whether any process of the group does more than wait to be reaped."""
+    entries = list(Path("/proc").glob("[0-9]*/stat"))
+    if not entries:
+        return _signal_group(pid, 0)
+    for entry in entries:
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if len(fields) > 2 and fields[0] != "Z" and fields[2] == str(pid):
+            return True
+    return False
+
+
+def kill_marked(mark: str) -> int:
+    """Kill every process of ours whose environment carries the mark; how many there were."""
+    wanted = f"{MARK}={mark}".encode()
+    found = 0
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if wanted in entry.read_bytes().split(b"\0") and int(entry.parent.name) != os.getpid():
+                os.kill(int(entry.parent.name), signal.SIGKILL)
+                found += 1
+        except (OSError, ValueError):
+            continue
+    return found
