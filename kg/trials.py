@@ -192,6 +192,22 @@ class TrialStore:
         )
         return table_of(rows)
 
+    def timed(self, problem_key: int, most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The timed rows of a problem in its own metric, without their copies, best first.
+
+        Args:
+            problem_key: Of the problem; an unknown one has no rows.
+            most: How many at most; of more, every n-th is taken.
+
+        Returns:
+            Ids of configurations and their costs, positive and finite, both of shape (n,).
+        """
+        values = problem_key, self.acknowledged
+        [[number]] = self._file.read(f"SELECT count(*) FROM ({trials_sql.TIMED})", *values)  # noqa: S608 - constants
+        step = max(1, -(-number // most))
+        rows = self._file.read(trials_sql.EVERY_NTH, *values, step)
+        return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
+
     def rows(self, problem_id: str, limit: int | None = None) -> list[Trial]:
         """The rows of a problem with all that is known: its own metric best first, then other metrics."""
         key = self.problem_key(problem_id)

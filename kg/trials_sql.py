@@ -89,6 +89,17 @@ TABLE = """
     GROUP BY rank, cost, configuration ORDER BY rank, cost, configuration LIMIT ?
 """
 
+TIMED = """
+    SELECT configuration, cost FROM trials
+    WHERE problem = ?1 AND rank = 0 AND batch <= ?2 AND cost > 0 AND cost < 9e999
+    GROUP BY cost, configuration ORDER BY cost, configuration
+"""
+EVERY_NTH = f"""
+    SELECT configuration, cost FROM (
+        SELECT configuration, cost, row_number() OVER (ORDER BY cost, configuration) AS place FROM ({TIMED})
+    ) WHERE (place - 1) % ?3 = 0 ORDER BY place
+"""  # noqa: S608 - a constant
+
 PROBLEMS = """
     SELECT key, id, task_id, hardware, count, operator, model, metric, better, (
         SELECT origin FROM copied_devices AS copied WHERE copied.operator = problems.operator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kg.entities import Problem
 from kg.serialisation import from_graph
-from recommender.calibration.response import ResponseModels, fit
+from recommender.calibration.response import ResponseModels, fit, sample_order
 from recommender.ranking.ranker import COPIED_BELOW
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Pat
     for operator, metric, keys in trials.families(at_least=COPIED_BELOW):
 
         def problems(wanted: list[int] = keys) -> Iterator[tuple[Problem, int]]:
-            for row in trials.summary(wanted):
+            for row in sorted(trials.summary(wanted), key=lambda row: sample_order(row.id)):
                 yield from_graph(graph, Problem, row.id), row.key
 
         model = fit(problems(), trials, tree.facts)

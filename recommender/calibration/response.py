@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 150_000
 """Rows a model learns from; of larger families a sample of whole problems."""
 
+MOST_OF_ONE = 20_000
+"""Rows a model learns from one problem; of larger ones every n-th by cost, so the best is always there. A
+choice: the largest space of the shipped cases has fewer."""
+
 LEAST_ROWS = 60
 """Rows below which copying answers as well as a model."""
 
@@ -122,6 +126,7 @@ class ResponseModels:
             families[problem.workload.operator, problem.objective.metric].append(key)
         models = cls()
         for name, keys in sorted(families.items()):
+            keys.sort(key=lambda key: sample_order(problems[key].id))
             model = fit(((problems[key], key) for key in keys), trials, facts)
             if model is not None:
                 models.models[name] = model
@@ -186,26 +191,30 @@ class _Timed:
     logs: NDArray[np.float64]
 
 
+def sample_order(problem_id: str) -> bytes:
+    """Where a problem stands in the order in which a sample of problems is taken: by a hash, so by chance."""
+    return hashlib.sha256(problem_id.encode()).digest()
+
+
 def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) -> ResponseModel | None:
     """Learn one operator's response; None where there is too little to learn from.
 
     Args:
-        known: Problems of one operator and metric, with their keys.
+        known: Problems of one operator and metric, with their keys, by ``sample_order``; no more of them
+            are asked for than are learned from.
         trials: What was measured on them.
         facts: Facts by hardware id.
 
     Raises:
         MissingDependencyError: scikit-learn is not installed.
     """
-    ordered = sorted(known, key=lambda item: hashlib.sha256(item[0].id.encode()).digest())
     tables: list[_Timed] = []
     total = 0
-    for problem, key in ordered:
-        table = trials.table(key)
-        timed = np.isfinite(table.costs) & (table.costs > 0)
-        if timed.sum() >= 2:
-            tables.append(_Timed(problem, table.configuration_ids[timed], np.log(table.costs[timed])))
-            total += int(timed.sum())
+    for problem, key in known:
+        ids, costs = trials.timed(key, MOST_OF_ONE)
+        if len(ids) >= 2:
+            tables.append(_Timed(problem, ids, np.log(costs)))
+            total += len(ids)
             if total > MOST_ROWS:
                 break
     if total < LEAST_ROWS:

@@ -399,3 +399,16 @@ def test_no_name_is_read_as_sql(store: TrialStore) -> None:
     [row] = store.rows(asked.id)
     assert (row.strategy, row.source_id, row.configuration["block"]) == (hostile,) * 3
     assert store.problem_key(hostile) is None
+
+
+def test_of_many_timed_rows_every_nth_is_taken_with_the_best(store: TrialStore) -> None:
+    asked = problem()
+    store.add(1, asked, [trial(block=number, value=float(1 + number)) for number in range(100)])
+    store.add(1, asked, [trial(block=1000, value=None), trial(block=0, value=1.0, source_id="other")])
+    key = key_of(store, asked)
+    ids, costs = store.timed(key, 1000)
+    assert costs.tolist() == [float(1 + number) for number in range(100)]
+    ids, costs = store.timed(key, 30)
+    assert costs.tolist() == [float(1 + number) for number in range(0, 100, 4)]
+    assert blocks(store, ids) == list(range(0, 100, 4))
+    assert [len(array) for array in store.timed(key + 1, 30)] == [0, 0]

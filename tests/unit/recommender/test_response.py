@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from kg.entities import Problem
 from kg.trial_rows import Trial
 from kg.values import Settings
-from recommender.calibration.response import ResponseModels
+from recommender.calibration.response import ResponseModels, fit
 from tests.unit.recommender.known_cases import problem, store, tree, trial
 
 pytest.importorskip("sklearn")
@@ -85,3 +86,22 @@ def test_too_little_is_not_learned_from_and_no_file_is_no_model(tmp_path: Path) 
     with store(tmp_path, {problem("near"): rows(16)[:4]}) as trials:
         assert ResponseModels.train({1: problem("near")}, trials, tree().facts).of(problem()) is None
     assert ResponseModels.load(tmp_path / "nothing").of(problem()) is None
+
+
+def test_no_more_problems_are_read_than_are_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recommender.calibration.response.MOST_ROWS", 100)
+    known = {problem("near", 2**place): rows(2**place) for place in range(20)}
+    read = 0
+    with store(tmp_path, known) as trials:
+
+        def counted() -> Iterator[tuple[Problem, int]]:
+            nonlocal read
+            for item in known:
+                read += 1
+                yield item, trials.problem_key(item.id) or 0
+
+        model = fit(counted(), trials, tree().facts)
+    assert model is not None
+    assert read == 7  # of 16 rows each
