@@ -10,6 +10,7 @@ differences between algorithm configurations through ablation, Journal of Heuris
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -128,11 +129,11 @@ def _allowed(
             yield names, settings
 
 
-def importances(trials: Any) -> dict[str, float] | None:
+def importances(study: Any) -> dict[str, float] | None:
     """Optuna's importances of the first objective, by parameter; None where they cannot be had.
 
     Args:
-        trials: A study of Optuna.
+        study: A study of Optuna.
     """
     try:
         import optuna
@@ -141,10 +142,14 @@ def importances(trials: Any) -> dict[str, float] | None:
         from optuna.importance import PedAnovaImportanceEvaluator
     except ImportError:
         return None
+    minimised = study.directions[0] == optuna.study.StudyDirection.MINIMIZE
+    sign = 1 if minimised else -1
     try:
-        found = optuna.importance.get_param_importances(
-            trials, evaluator=PedAnovaImportanceEvaluator(), target=lambda trial: trial.values[0]
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a target is to be small, which it is
+            found = optuna.importance.get_param_importances(
+                study, evaluator=PedAnovaImportanceEvaluator(), target=lambda trial: sign * trial.values[0]
+            )
     except (ValueError, RuntimeError, ImportError):
         return None
     return {str(name): float(value) for name, value in found.items()}

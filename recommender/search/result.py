@@ -11,7 +11,7 @@ import numpy as np
 
 from kg.entities import Better, Status
 from kg.errors import InputError
-from recommender.search.contribution import Contribution, ablation
+from recommender.search.contribution import Contribution, ablation, importances
 from recommender.search.estimates import Estimates
 from recommender.search.evaluations import cost_of
 from recommender.search.history import History
@@ -176,6 +176,10 @@ class Result:
             return cost_of(value, objective), True
 
         return ablation(self.task.space, self.task.default, best.configuration, cost)
+
+    def importances(self) -> dict[str, float] | None:
+        """Optuna's importances of the parameters for the first objective; None where they cannot be had."""
+        return importances(self.log.study())
 
     def to_json(self, *, most: int = 10) -> dict[str, object]:
         """Plain content: names, figures, best, front, the best few, failures.

@@ -184,6 +184,10 @@ class SearchLog:
         self._ended.update((item.number, item) for item in logged if item.evaluation is not None)
         return logged
 
+    def study(self) -> Any:
+        """The study, for Optuna's own analyses and plots."""
+        return self._do(lambda: load_optuna().load_study(study_name=self.name, storage=self._backend))
+
     def start(
         self, suggestion: Suggestion, space: SearchSpace, *, owner: str, until: float | None
     ) -> LoggedTrial:

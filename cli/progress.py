@@ -1,0 +1,76 @@
+"""How a search stands, on stderr: one line that moves on a terminal, a line an evaluation elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Self
+
+from cli import output
+
+if TYPE_CHECKING:
+    from recommender.search.evaluations import Evaluation
+    from recommender.search.runner import Progress
+    from recommender.search.task import Task
+
+
+class Shown:
+    """Shows progress.
+
+    Attributes:
+        task: What is searched; set before the first update.
+    """
+
+    def __init__(self) -> None:
+        self.task: Task | None = None
+        self._live = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            print(file=sys.stderr)
+
+    def update(self, progress: Progress) -> None:
+        """Show where it stands."""
+        if progress.trial is None and not self._live:
+            return
+        most = f" of {progress.most}" if progress.most is not None else ""
+        parts = [f"evaluation {progress.done}{most}"]
+        if progress.trial is not None and progress.trial.evaluation is not None and not self._live:
+            parts.append(self._said(progress.trial.evaluation))
+        if progress.best is not None:
+            parts.append(f"best {self._value(progress.best)}")
+        if progress.running > 1:
+            parts.append(f"{progress.running} running")
+        if progress.left_s is not None:
+            parts.append(f"at most {clock(progress.left_s)} left")
+        text = "; ".join(part for part in parts if part)
+        if self._live:
+            sys.stderr.write("\r\x1b[2K" + text[:200])
+            sys.stderr.flush()
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def _said(self, evaluation: Evaluation) -> str:
+        if not evaluation.ok:
+            return f"failed: {evaluation.reason[:100]}"
+        return self._value(evaluation)
+
+    def _value(self, evaluation: Evaluation) -> str:
+        if self.task is None or evaluation.values[0] is None:
+            return ""
+        objective = self.task.objectives[0]
+        text = f"{objective.metric} {output.quantity(evaluation.values[0], objective.unit or '')}".strip()
+        spread = evaluation.stdev[0] if evaluation.stdev else None
+        if spread is not None and evaluation.repeats > 1:
+            half = 1.645 * spread / evaluation.repeats**0.5 / abs(evaluation.values[0])
+            text += f" +-{100 * half:.1f} %"
+        return text
+
+
+def clock(seconds: float) -> str:
+    """A span of time for people: ``45 s``, ``12 min``, ``1.5 h``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

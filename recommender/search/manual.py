@@ -1,0 +1,139 @@
+"""A search in which people evaluate: they ask for configurations and tell what came out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ingest.metrics import canonical_metric
+from ingest.units import unit
+from kg.entities import Status, WorkloadKind
+from kg.errors import InputError
+from kg.values import Settings
+from recommender.measuring.outcome import Outcome
+from recommender.search.assembly import search_of, sources_of, task_of
+from recommender.search.evaluations import Suggestion
+from recommender.search.objective import evaluation_of
+from recommender.search.workers import MANUAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.search.search import Search
+    from recommender.search.study import LoggedTrial, SearchLog
+    from recommender.search.task import Task
+
+_QUANTITY = re.compile(r"\s*([-+.\deE]+)\s*(\S*)\s*")
+
+
+def caught_up(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
+    """A search that was told all that its log holds, and its trials."""
+    search = search_of(task, seed=int(log.about["seed"]), sources=sources_of(log.sources))
+    trials = log.trials()
+    for trial in trials:
+        if trial.evaluation is not None:
+            search.tell(trial.evaluation)
+    return search, trials
+
+
+def ask_for(log: SearchLog, n: int) -> list[LoggedTrial]:
+    """Up to n configurations to evaluate: first those that wait in the queue, then new ones.
+
+    Raises:
+        InfeasibleError: Nothing satisfies the constraints.
+        InputError: Every configuration was evaluated or is being evaluated.
+    """
+    task = task_of(log)
+    search, trials = caught_up(log, task)
+    found = [
+        item for item in trials if item.state == "WAITING" and log.claim(item, owner=MANUAL, until=None)
+    ][:n]
+    taken = {item.configuration for item in trials}
+    while len(found) < n:
+        suggestions = search.ask(1)
+        if not suggestions:
+            break
+        if suggestions[0].configuration not in taken:
+            taken.add(suggestions[0].configuration)
+            found.append(log.start(suggestions[0], task.space, owner=MANUAL, until=None))
+    if not found:
+        raise InputError("every configuration was evaluated, or is being evaluated")
+    return found
+
+
+def tell_of(
+    log: SearchLog,
+    number: int | None,
+    configuration: Mapping[str, object] | None,
+    values: Mapping[str, str],
+    failed: str | None,
+) -> int:
+    """Write what came out of a trial, or of a configuration that nobody asked for.
+
+    Args:
+        log: Of the search.
+        number: Of the trial; None with a configuration.
+        configuration: What was set, instead of a trial.
+        values: By metric, each with its unit: ``"1.2ms"``.
+        failed: Why it did not run; None if it did.
+
+    Returns:
+        The number of the trial.
+
+    Raises:
+        InputError: No such trial, it ended already, the configuration is outside the space, or a value is
+            missing or of the wrong unit.
+    """
+    task = task_of(log)
+    trials = log.trials()
+    if (number is None) == (configuration is None):
+        raise InputError("tell of a trial by its number, or of a configuration with --set")
+    outcome = (
+        Outcome(status=Status.FAILED, reason=failed or "failed")
+        if failed is not None
+        else Outcome(values=_numbers(task, values))
+    )
+    if configuration is not None:
+        settings = Settings(configuration)
+        broken = task.space.violated(settings)
+        if broken is not None:
+            raise InputError(f"the configuration breaks a constraint: {broken}")
+        suggestion = Suggestion(number=-1, configuration=settings, origin="default")
+        trial = log.start(suggestion, task.space, owner=MANUAL, until=None)
+    else:
+        known = {item.number: item for item in trials}
+        if number not in known:
+            raise InputError(f"{log.storage} has no trial {number}", hint="see them: tunegraph search status")
+        trial = known[number]
+        if trial.evaluation is not None:
+            raise InputError(f"trial {number} was told already")
+    evaluation = evaluation_of(outcome, trial.configuration, task.objectives, task.limits)
+    if failed is None and not evaluation.ok:
+        raise InputError(evaluation.reason)
+    elapsed_s = max((item.elapsed_s for item in trials), default=0.0)
+    log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=elapsed_s)
+    return trial.number
+
+
+def _numbers(task: Task, told: Mapping[str, str]) -> dict[str, float]:
+    """Values in SI."""
+    units = {item.metric: item.unit for item in task.objectives} | {x.metric: x.unit for x in task.limits}
+    found = {}
+    for name, text in told.items():
+        metric = canonical_metric(
+            name, WorkloadKind.KERNEL if name in {"time", "runtime"} else WorkloadKind.OPERATOR
+        )
+        if metric not in units:
+            raise InputError(f"this search does not ask for {name}", hint=f"it asks for {', '.join(units)}")
+        parts = _QUANTITY.fullmatch(text)
+        if parts is None:
+            raise InputError(f"{name}={text}: no number")
+        try:
+            number, symbol = float(parts.group(1)), parts.group(2)
+            measure = unit(symbol) if symbol else None
+        except ValueError as fault:
+            raise InputError(f"{name}={text}: {fault}") from None
+        if measure is not None and measure.symbol != (units[metric] or measure.symbol):
+            raise InputError(f"{name} is told in {units[metric]}, not in {symbol}")
+        found[metric] = number if measure is None else measure.to_si(number)
+    return found
