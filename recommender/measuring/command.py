@@ -165,7 +165,10 @@ class Command:
         if fault := why(finished):
             return fault
         try:
-            return {item.metric: item.read(finished.out) for item in self.readings}
+            return {
+                item.metric: finished.wall_s if item.is_wall else item.read(finished.out)
+                for item in self.readings
+            }
         except ReadingError as missing:
             return str(missing)
 

@@ -22,6 +22,10 @@ _EXAMPLES = {
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
+WALL = "@wall"
+"""In place of a path: how long the command ran, start of the process included."""
+
+
 class ReadingError(ValueError):
     """A command printed no number where one was to be."""
 
@@ -34,7 +38,8 @@ class Reading:
         metric: Canonical name.
         unit: Of the printed number; None where it is kept as it is.
         better: Direction of improvement.
-        path: Path into the JSON that is printed, such as ``"timing.mean_s"`` or ``"$.runs[0].time"``.
+        path: Path into the JSON that is printed, such as ``"timing.mean_s"`` or ``"$.runs[0].time"``;
+            ``WALL`` for the time that the command itself takes, in seconds.
         pattern: Regular expression whose first group is the number; the last match counts.
     """
 
@@ -73,6 +78,11 @@ class Reading:
             raise InputError(f"metric {self.metric}: {fault}") from None
         if known is not None and measures is not known.dimension:
             raise InputError(f"metric {self.metric} is a {known.dimension}, {self.unit} is a {measures}")
+
+    @property
+    def is_wall(self) -> bool:
+        """Whether it is the time of the run, which nobody prints."""
+        return self.path == WALL
 
     @property
     def objective(self) -> Objective:

@@ -1,0 +1,1 @@
+"""A/B tests that stay honest while they are watched."""

@@ -1,0 +1,267 @@
+"""A treatment beside the control: interval, guardrails, failures, and the verdict they give together.
+
+The metric has alpha of its own; the guardrails and the failure of runs share another alpha in equal parts
+(Bonferroni), so the chance that any of them alarms falsely is at most alpha however many there are. That a
+guardrail is *kept* must hold for each, which needs no correction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.entities import Better
+from recommender.experiment.failures import Failures
+from recommender.experiment.mixture import watch
+from recommender.experiment.schemes import SESSION, Scheme, by_regression, trend, widened
+from recommender.experiment.verdict import UNKNOWN, Interval, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from recommender.experiment.design import Design, Guard
+    from recommender.experiment.samples import Sample
+
+
+class GuardState(StrEnum):
+    """Whether a guardrail holds."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    OPEN = "open"
+    UNMEASURED = "unmeasured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two arms and what of them is compared.
+
+    Attributes:
+        one: The arm whose gain is asked for.
+        other: What it is compared with.
+        value: Of a sample, above is better; nan where it has none.
+    """
+
+    one: str
+    other: str
+    value: Callable[[Sample], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """A guardrail and what is known of it.
+
+    Attributes:
+        guard: The guardrail.
+        state: Whether it holds.
+        worse: By how much the treatment is worse: a log ratio or a difference, as the guard has it.
+        low: Lower end of its interval.
+        high: Upper end.
+    """
+
+    guard: Guard
+    state: GuardState
+    worse: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content; ends that are unknown are null."""
+        named = {"worse": self.worse, "low": self.low, "high": self.high}
+        return {
+            "guard": self.guard.text,
+            "state": str(self.state),
+            "relative": self.guard.relative,
+            **{name: value if math.isfinite(value) else None for name, value in named.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A treatment beside the control.
+
+    Attributes:
+        arm: Name of the treatment.
+        interval: Of the log ratio, above zero if the treatment is better.
+        guards: Every guardrail.
+        failures: How often which arm failed.
+        verdict: What follows.
+        reason: Why, in a line.
+        is_settled: Whether more rounds can change nothing that matters.
+        track: Interval ends and p-value after each pair, for a curve: low, high, p.
+    """
+
+    arm: str
+    interval: Interval
+    guards: tuple[Guarded, ...]
+    failures: Failures
+    verdict: Verdict
+    reason: str
+    is_settled: bool
+    track: tuple[tuple[float, float, float], ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "arm": self.arm,
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "settled": self.is_settled,
+            **self.interval.to_json(),
+            "guards": [item.to_json() for item in self.guards],
+            "failures": self.failures.to_json(),
+        }
+
+
+def effect(
+    samples: Sequence[Sample],
+    rounds: Sequence[Mapping[str, Sample]],
+    arms: Pair,
+    design: Design,
+    alpha: float,
+) -> tuple[Interval, NDArray[np.float64]]:
+    """The interval of one arm against another, by the design's scheme, and its history of shape (n, 3).
+
+    Args:
+        samples: All of them, in the order taken; read where there are no pairs.
+        rounds: The rounds that count; read where there are.
+        arms: What is compared, and the value of a sample, above is better.
+        design: What is fixed.
+        alpha: Chance that the interval ever misses.
+    """
+    if design.scheme.is_paired:
+        shared = [item for item in rounds if arms.one in item and arms.other in item]
+        values = [(arms.value(item[arms.one]), arms.value(item[arms.other])) for item in shared]
+        values = [(one, other) for one, other in values if not (math.isnan(one) or math.isnan(other))]
+        interval, track = interval_of([one - other for one, other in values], alpha)
+        if design.scheme is Scheme.PAIRED:
+            slope = trend([(one + other) / 2 for one, other in values])
+            interval = widened(interval, abs(slope or 0.0) / 2)
+        return interval, track
+    chosen = [
+        (value, sample.arm == arms.one)
+        for sample in samples
+        if sample.arm in {arms.one, arms.other} and not math.isnan(value := arms.value(sample))
+    ]
+    found = by_regression(
+        np.array([value for value, _ in chosen], float),
+        np.array([is_treatment for _, is_treatment in chosen], bool),
+        alpha,
+        spread=SESSION if design.scheme is Scheme.SEQUENTIAL else 0.0,
+    )
+    return found, np.empty((0, 3))
+
+
+def interval_of(differences: Sequence[float], alpha: float) -> tuple[Interval, NDArray[np.float64]]:
+    """The interval of log ratios, and its history of shape (n, 3): low, high, p."""
+    if not differences:
+        return UNKNOWN, np.empty((0, 3))
+    track = watch(np.array(differences, float), alpha)
+    found = Interval(
+        mean=float(track.mean[-1]),
+        low=float(track.low[-1]),
+        high=float(track.high[-1]),
+        p=float(track.p[-1]),
+        pairs=len(differences),
+        noise=float(np.std(differences, ddof=1)) if len(differences) > 1 else math.nan,
+    )
+    return found, np.stack([track.low, track.high, track.p], axis=-1)
+
+
+def log_of(metric: str, better: Better) -> Callable[[Sample], float]:
+    """The log of a metric of a sample, above is better; nan where it failed."""
+    sign = 1.0 if better is Better.HIGHER else -1.0
+    return lambda sample: sign * sample.log(metric) if sample.ok else math.nan
+
+
+def compare(
+    samples: Sequence[Sample],
+    rounds: Sequence[Mapping[str, Sample]],
+    arm: str,
+    control: str,
+    design: Design,
+) -> Comparison:
+    """What the rounds so far say of a treatment."""
+    pair = Pair(one=arm, other=control, value=log_of(design.metric, design.better))
+    interval, track = effect(samples, rounds, pair, design, design.level)
+    shared = [item for item in rounds if arm in item and control in item]
+    reasons = [item[name].reason for item in shared for name in (control, arm) if item[name].reason]
+    failures = Failures.of(
+        [(not item[arm].ok, not item[control].ok) for item in shared],
+        design.guard_level,
+        reason=reasons[-1] if reasons else "",
+    )
+    guards = tuple(_guarded(samples, rounds, (arm, control), guard, design) for guard in design.guards)
+    verdict, reason = _verdict(interval, guards, failures, design)
+    is_final = verdict is not Verdict.UNDECIDED
+    open_guards = any(item.state is GuardState.OPEN for item in guards)
+    return Comparison(
+        arm=arm,
+        interval=interval,
+        guards=guards,
+        failures=failures,
+        verdict=verdict,
+        reason=reason,
+        is_settled=is_final and (verdict is Verdict.WORSE or not open_guards),
+        track=tuple((float(low), float(high), float(p)) for low, high, p in track),
+    )
+
+
+def _verdict(
+    interval: Interval, guards: Sequence[Guarded], failures: Failures, design: Design
+) -> tuple[Verdict, str]:
+    broken = [item for item in guards if item.state is GuardState.BROKEN]
+    if failures.verdict is Verdict.WORSE:
+        reason = f"it failed in {failures.treatment} rounds, the control in {failures.control}"
+        return Verdict.WORSE, reason
+    if broken:
+        return Verdict.WORSE, f"it breaks the guardrail {broken[0].guard.text}"
+    if failures.verdict is Verdict.BETTER:
+        reason = f"the control failed in {failures.control} rounds, the treatment in {failures.treatment}"
+        return Verdict.BETTER, reason
+    verdict = interval.verdict(design.margin)
+    if verdict is Verdict.UNDECIDED:
+        if failures.both and not interval.pairs:
+            return verdict, f"no round gave both values: {failures.reason or 'runs failed'}"
+        return verdict, "the interval holds no effect and more than the margin"
+    margin = f"{100 * math.expm1(design.margin):.3g} %"
+    says = {
+        Verdict.BETTER: "the whole interval is above 1",
+        Verdict.WORSE: "the whole interval is below 1",
+        Verdict.EQUIVALENT: f"the whole interval is within {margin} of 1",
+    }
+    return verdict, says[verdict]
+
+
+def _guarded(
+    samples: Sequence[Sample],
+    rounds: Sequence[Mapping[str, Sample]],
+    arms: tuple[str, str],
+    guard: Guard,
+    design: Design,
+) -> Guarded:
+    """What is known of a guardrail; a positive number is worse."""
+    if guard.relative:
+        value = log_of(guard.metric, guard.better)
+    else:
+        sign = 1.0 if guard.better is Better.HIGHER else -1.0
+
+        def value(sample: Sample) -> float:
+            return sign * sample.mean(guard.metric) if sample.ok else math.nan
+
+    pair = Pair(one=arms[0], other=arms[1], value=value)
+    found, _ = effect(samples, rounds, pair, design, design.guard_level)
+    state = GuardState.OPEN
+    if not found.pairs:
+        state = GuardState.UNMEASURED
+    elif -found.high > guard.limit:
+        state = GuardState.BROKEN
+    elif -found.low <= guard.limit:
+        state = GuardState.KEPT
+    return Guarded(guard=guard, state=state, worse=-found.mean, low=-found.high, high=-found.low)

@@ -1,0 +1,217 @@
+"""The log of an experiment: what it is, then every sample as it comes, each on the disk before the next run.
+
+One JSON object a line, appended and flushed to the disk; nothing is ever changed. A line that a crash cut
+off is the last one, and goes when the experiment is resumed. The file is the experiment: ``ab show`` and a
+resumed run read nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from kg.errors import InputError, UnknownEntityError, WorkspaceError
+from recommender.experiment.design import Design
+from recommender.experiment.samples import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FORMAT = 1
+SUFFIX = ".jsonl"
+
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """What a log holds.
+
+    Attributes:
+        name: Name of the experiment.
+        design: What was fixed before.
+        about: What else the first line says: command, readings, order, recommendation, environment.
+        samples: Everything measured, in order.
+        concluded: How it ended: the last conclusion; empty while it has none.
+    """
+
+    name: str
+    design: Design
+    about: Mapping[str, object]
+    samples: tuple[Sample, ...]
+    concluded: Mapping[str, object]
+
+
+class Journal:
+    """A log that is being written; a context manager.
+
+    Args:
+        path: The file; made with a first line if it does not exist.
+        design: What is fixed.
+        about: What else to keep in the first line; plain content.
+
+    Raises:
+        InputError: The file is of another experiment.
+        WorkspaceError: Another process writes to it, or it cannot be written.
+    """
+
+    def __init__(self, path: Path, design: Design, about: Mapping[str, object]) -> None:
+        self.path = path
+        self._design = design
+        self._about = about
+
+    def __enter__(self) -> Self:
+        is_new = not self.path.exists() or not self.path.stat().st_size
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise WorkspaceError(f"{self.path} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise WorkspaceError(
+                f"experiment {self.path.stem} is being run by another process",
+                hint="wait for it, or give another --name",
+            ) from None
+        try:
+            self._begin(is_new=is_new)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        return self
+
+    def _begin(self, *, is_new: bool) -> None:
+        cut_torn_line(self.path, self._descriptor)
+        if is_new or not self.path.stat().st_size:
+            self._append({"format": FORMAT, "design": self._design.to_json(), **self._about})
+            self.samples: list[Sample] = []
+            return
+        before = read(self.path)
+        if before.design.digest != self._design.digest:
+            changed = [
+                key
+                for key, value in self._design.to_json().items()
+                if value != before.design.to_json().get(key)
+            ]
+            raise InputError(
+                f"experiment {self.path.stem} was begun with another {', '.join(changed)}",
+                hint="resume it as it was (tunegraph ab run --resume NAME), or give another --name",
+            )
+        self.samples = list(before.samples)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def add(self, sample: Sample) -> None:
+        """Keep a sample; it is on the disk when this returns."""
+        self._append({"sample": sample.to_json()})
+        self.samples.append(sample)
+
+    def conclude(self, conclusion: Mapping[str, object]) -> None:
+        """Keep how it ended."""
+        self._append({"conclusion": conclusion})
+
+    def _append(self, line: Mapping[str, object]) -> None:
+        content = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        try:
+            while content:
+                content = content[os.write(self._descriptor, content) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{self.path} cannot be written: {error.strerror}",
+                hint="what was measured before is kept: make room and resume",
+            ) from None
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """The log of an experiment by its name.
+
+    Raises:
+        InputError: The name cannot be that of a file.
+    """
+    if not _NAME.match(name):
+        raise InputError(f"{name!r} is no name of an experiment", hint="letters, digits, . _ -")
+    return folder / f"{name}{SUFFIX}"
+
+
+def names(folder: Path) -> list[str]:
+    """Names of the experiments in a folder, the newest last."""
+    if not folder.is_dir():
+        return []
+    found = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (path.stat().st_mtime, path.name))
+    return [path.name.removesuffix(SUFFIX) for path in found]
+
+
+def find(folder: Path, name: str) -> Logged:
+    """An experiment by its name.
+
+    Raises:
+        UnknownEntityError: There is none.
+        WorkspaceError: Its log is damaged.
+    """
+    path = path_of(folder, name)
+    if not path.is_file():
+        known = ", ".join(names(folder)[-10:]) or "there is none yet"
+        raise UnknownEntityError(f"no experiment named {name!r}", hint=f"known: {known}")
+    return read(path)
+
+
+def read(path: Path) -> Logged:
+    """What a log holds; a torn last line is passed over.
+
+    Raises:
+        WorkspaceError: It cannot be read, or a line within it is damaged.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from None
+    head: dict[str, object] = {}
+    samples: list[Sample] = []
+    concluded: Mapping[str, object] = {}
+    for number, line in enumerate(lines[:-1], 1):  # behind the last line feed stands nothing, or a torn line
+        try:
+            content = json.loads(line)
+            if number == 1:
+                head, design = _first_line(content)
+            elif "sample" in content:
+                samples.append(Sample.from_json(content["sample"]))
+            elif "conclusion" in content:
+                concluded = content["conclusion"]
+        except (ValueError, KeyError, TypeError, InputError) as fault:
+            raise WorkspaceError(
+                f"{path}: line {number} is damaged ({fault})", hint="restore the file, or begin anew"
+            ) from None
+    if not head:
+        raise WorkspaceError(f"{path} holds no experiment: it was cut off at its first line")
+    about = {key: value for key, value in head.items() if key not in {"format", "design"}}
+    return Logged(
+        name=path.name.removesuffix(SUFFIX),
+        design=design,
+        about=about,
+        samples=tuple(samples),
+        concluded=concluded,
+    )
+
+
+def _first_line(content: dict[str, Any]) -> tuple[dict[str, object], Design]:
+    if content["format"] != FORMAT:
+        raise ValueError(f"format {content['format']}, this program reads {FORMAT}")
+    return content, Design.from_json(content["design"])
+
+
+def cut_torn_line(path: Path, descriptor: int) -> None:
+    """Take away what stands behind the last line feed: a crash cut it off, and nobody counted on it."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.ftruncate(descriptor, whole)
+        os.fsync(descriptor)
