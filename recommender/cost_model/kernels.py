@@ -7,7 +7,6 @@ Times are microseconds.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,130 +15,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.device import Device
+from recommender.cost_model.kernel import volume
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recommender.cost_model.kernel import Kernel
     from recommender.cost_model.operators import Calibrated
 
 Floats = NDArray[np.float64]
-
-SIZES = MappingProxyType(
-    {
-        "FLOAT": 4, "FLOAT32": 4, "BF16": 2, "FLOAT16": 2, "INT64": 8, "UINT64": 8, "DOUBLE": 8, "INT32": 4,
-        "UINT32": 4, "UINT16": 2, "INT16": 2, "BOOL": 1, "INT8": 1, "UINT8": 1, "COMPLEX64": 8,
-    }
-)  # fmt: skip
 
 PRIOR = MappingProxyType(
     {
         "launch_us": 1.3,  # shortest vector kernels of the MindStudio test profiles, one core
         "wide_us": 2.5,  # more when all cores take part
-        "memory_share": 0.6,  # contended HBM; 642 GB/s of torch.exp alone is 0.4 of nominal (limulidae)
-        "cache_share": 1.5,  # what matrix products reach from L2, as a share of nominal memory
+        "memory_share": 0.5,  # contended HBM; 642 GB/s of torch.exp alone is 0.4 of nominal (limulidae)
+        "cache_share": 2.0,  # what matrix products reach from L2, as a share of nominal memory
         "core_bytes_per_us": 4.0e4,
     }
 )
 PULL = 0.4  # to the prior: jobs differ more than kernels of one job
-SHRINK_CLASS = 1.0  # jobs
-SHRINK_TYPE = 1.0
+SHRINK_CLASS = 3.0  # jobs
+SHRINK_TYPE = 3.0
 _PRODUCTS = frozenset({"matmul", "matmul-fp32", "convolution"})
 SMALL = 65536  # elements: shorter vectors are norms and biases
+FORMAT_US = 4.0  # a change of format of next to nothing, launch apart (MindStudio test profiles)
+TRANSPOSE_US = 15.0  # a transposition of 160 numbers, likewise (same)
+BURST_US = 0.031  # one contiguous piece of a conversion, per core: about 55 cycles (same)
+REDUCE_US = 2.5  # workspace of a reduction on one core (same)
+MEETING_US = 5.0  # more where all cores meet at its end (same)
+RANDOM_BYTES_PER_US = 1.6e4  # generator of random bits, apart from the cores (same)
+PORT_BYTES_PER_CYCLE = 32.0  # of one cube core to device memory (formula of the 910B configuration files)
+TILE_COLUMNS = 256.0
 SIMPLE = frozenset({"elementwise", "copy", "fill", "optimiser"})  # what constants are fitted on
 BLOCK_BYTES = 4096  # 4096 float32 elements are four blocks in the MindStudio test profiles
-
-_CLASSES = (
-    ("optimiser", ("apply", "adam", "sgd", "foreach", "lars")),
-    ("convolution", ("conv",)),
-    ("attention", ("attention", "infer")),
-    ("matmul", ("matmul", "gemm", "linear")),
-    ("exchange", ("distribute", "dispatch", "combine")),
-    ("format", ("transdata", "transpose", "permute", "im2col")),
-    ("copy", ("concat", "slice", "split", "tensormove", "pad", "tile", "broadcast", "gather", "copy")),
-    ("fill", ("zeros", "ones", "fill", "memset", "range", "eye")),
-    ("select", ("sort", "topk", "nonzero", "argmax", "argmin", "unique", "index", "embedding")),
-    ("reduce", ("reduce", "norm", "softmax", "loss", "pool", "mean", "cumsum")),
-    ("mask", ("mask", "random", "dropout", "stateless")),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """One kernel.
-
-    Attributes:
-        kind: Type name in the profile, such as ``"RmsNorm"``.
-        inputs: Shapes of the inputs.
-        outputs: Shapes of the outputs; empty where not recorded.
-        input_bytes: Bytes of an element, per input.
-        output_bytes: Bytes of an element, per output.
-    """
-
-    kind: str
-    inputs: tuple[tuple[int, ...], ...]
-    outputs: tuple[tuple[int, ...], ...] = ()
-    input_bytes: tuple[int, ...] = ()
-    output_bytes: tuple[int, ...] = ()
-
-    @property
-    def family(self) -> str:
-        """The class its name puts it in; elementwise where no name fits."""
-        low = self.kind.lower()
-        found = next((name for name, words in _CLASSES if any(w in low for w in words)), "elementwise")
-        return "matmul-fp32" if found == "matmul" and self.input_bytes[:1] == (4,) else found
-
-    @property
-    def largest(self) -> float:
-        """Bytes of its largest tensor."""
-        read = [_volume(s) * _at(self.input_bytes, i) for i, s in enumerate(self.inputs)]
-        return max(read, default=0.0)
-
-    @property
-    def traffic(self) -> float:
-        """Bytes read and written; unknown outputs count as the largest input."""
-        read = [_volume(s) * _at(self.input_bytes, i) for i, s in enumerate(self.inputs)]
-        if self.family == "copy" and "gather" in self.kind.lower() and self.outputs:
-            read = read[1:]  # a gather reads what it writes, not the table
-        written = [_volume(s) * _at(self.output_bytes, i) for i, s in enumerate(self.outputs)]
-        if self.family == "fill":
-            read = []
-        if not written and self.family == "optimiser":
-            written = [3.0 * max(read, default=0.0)]  # weight and two moments
-        elif not written and self.family not in {"reduce", "select"}:
-            written = [max(read, default=0.0)]
-        return float(sum(read) + sum(written))
-
-
-def _at(sizes: Sequence[int], index: int) -> int:
-    return sizes[index] if index < len(sizes) else (sizes[-1] if sizes else 2)
-
-
-def _volume(shape: Sequence[int]) -> float:
-    return float(np.prod(shape)) if shape else 0.0
-
-
-def parse(kind: str, inputs: str, outputs: str = "", input_types: str = "", output_types: str = "") -> Kernel:
-    """A kernel from the text of a profile: shapes ``"4096,1024;1024"``, types ``"DT_BF16;FLOAT"``."""
-    return Kernel(
-        kind=re.sub(r"V\d+$", "", kind.strip()),
-        inputs=_shapes(inputs),
-        outputs=_shapes(outputs),
-        input_bytes=_types(input_types),
-        output_bytes=_types(output_types),
-    )
-
-
-def _shapes(text: str) -> tuple[tuple[int, ...], ...]:
-    found: list[tuple[int, ...]] = []
-    for part in text.strip().strip('"').split(";") if text.strip() else []:
-        sizes = [item.strip().strip('"') for item in part.split(",")]
-        found.append(tuple(int(s) for s in sizes) if all(s.isdigit() for s in sizes) else ())
-    return tuple(found)
-
-
-def _types(text: str) -> tuple[int, ...]:
-    names = [part.strip().removeprefix("DT_").upper() for part in text.split(";")] if text else []
-    return tuple(SIZES.get(name, 2 if name else 0) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +78,51 @@ def batch(device: Device, kernels: Sequence[Kernel], products: Calibrated) -> Ba
         for index, kernel in enumerate(kernels)
         if kernel.family in _PRODUCTS and (shape := _product(kernel)) is not None
     }
-    for single in (False, True):
-        chosen = [i for i in shapes if (kernels[i].input_bytes[:1] == (4,)) == single]
+    for rate in (1.0, 2.0, 4.0):
+        chosen = [i for i in shapes if _slower(kernels[i]) == rate]
         if chosen:
-            # HF32, the default of float32 products: a quarter of the 16-bit rate, twice the bytes
             slow = {
-                "peak_bf16_flops": device.peak("bf16") / 4,
-                "memory_bandwidth_bytes_per_s": device.memory_bandwidth / 2,
+                "peak_bf16_flops": device.peak("bf16") / rate,
+                "memory_bandwidth_bytes_per_s": device.memory_bandwidth / min(rate, 2.0),
             }
-            where = Device(device.id, {**device.facts, **slow}) if single else device
-            fixed[chosen] = products.times_us(where, np.array([shapes[i] for i in chosen]))
+            where = Device(device.id, {**device.facts, **slow}) if rate > 1 else device
+            x = np.array([shapes[i] for i in chosen])
+            fixed[chosen] = np.maximum(products.times_us(where, x), _stream_us(device, x, rate))
     for index, kernel in enumerate(kernels):
         if kernel.family == "attention":
             fixed[index] = _attention_us(device, kernel)
     traffic = np.array([kernel.traffic for kernel in kernels])
     return Batch(device, tuple(kernels), traffic, fixed, _resident(device, kernels, traffic))
+
+
+def _slower(kernel: Kernel) -> float:
+    """How much slower than in 16 bit: float32 convolutions run in HF32 by default, products do not."""
+    if kernel.input_bytes[:1] != (4,):
+        return 1.0
+    return 2.0 if kernel.family == "convolution" else 4.0
+
+
+def _stream_us(device: Device, x: Floats, rate: float) -> Floats:
+    """Least time to bring float32 weights of few rows through the memory ports of the cores at work."""
+    rows, columns, deep = x.T
+    busy = np.minimum(np.ceil(columns / TILE_COLUMNS) * np.ceil(rows / 128), device.cores)
+    port = busy * PORT_BYTES_PER_CYCLE * device.clock / 1e6
+    return np.asarray(np.where((rate == 4) & (rows < deep), 4 * columns * deep / port, 0.0))
+
+
+def _beside_us(kernel: Kernel, blocks: float, cores: float) -> float:
+    """What a kernel takes besides launch and stream: bursts, meetings of cores, random bits."""
+    low = kernel.kind.lower()
+    if kernel.family == "format":
+        if "transdata" not in low:
+            return TRANSPOSE_US
+        bursts = max(kernel.largest / max(kernel.run_bytes, 1.0), 1.0)
+        return FORMAT_US * min(1.0, blocks / 8) + bursts / min(cores, max(blocks, 1.0)) * BURST_US
+    if kernel.family == "reduce":
+        return REDUCE_US + MEETING_US * blocks / cores
+    if kernel.family == "random":
+        return kernel.traffic / RANDOM_BYTES_PER_US
+    return 0.0
 
 
 def _resident(device: Device, kernels: Sequence[Kernel], traffic: Floats) -> Floats:
@@ -194,14 +133,14 @@ def _resident(device: Device, kernels: Sequence[Kernel], traffic: Floats) -> Flo
     cache keeps as much of them as its size over the largest tensor of the job.
     """
     cache = device.l2_bytes
-    owned = {_volume(shape) for k in kernels if k.family == "optimiser" for shape in k.inputs}
+    owned = {volume(shape) for k in kernels if k.family == "optimiser" for shape in k.inputs}
     owned -= {volume for volume in owned if volume < SMALL}
     largest = max((kernel.largest for kernel in kernels), default=1.0)
     step = min(1.0, cache / max(largest, 1.0))
     recent = np.clip(2 - 2 * traffic / max(cache, 1.0), 0.0, 1.0)
     parameter = np.array(
         [
-            any(_volume(s) in owned or (len(s) == 1 and s[0] >= SMALL) for s in (*k.inputs, *k.outputs))
+            any(volume(s) in owned or (len(s) == 1 and s[0] >= SMALL) for s in (*k.inputs, *k.outputs))
             for k in kernels
         ],
         dtype=bool,
@@ -221,6 +160,9 @@ def base(work: Batch, constants: Mapping[str, float]) -> Floats:
     )
     bandwidth = np.minimum(wide, blocks * constants["core_bytes_per_us"])
     time = constants["launch_us"] + constants["wide_us"] * blocks / cores + traffic / bandwidth
+    time = time + np.array(
+        [_beside_us(kernel, float(b), cores) for kernel, b in zip(work.kernels, blocks, strict=True)]
+    )
     attends = np.array([kernel.family == "attention" for kernel in work.kernels], dtype=bool)
     time = np.where(attends & np.isfinite(work.fixed_us), time + np.nan_to_num(work.fixed_us), time)
     products = np.array([kernel.family in _PRODUCTS for kernel in work.kernels], dtype=bool)
@@ -261,7 +203,7 @@ def _attention_us(device: Device, kernel: Kernel) -> float:
     query, key = shapes[0], shapes[1]
     # (S, B, H) or (B, S, H) or (B, N, S, D): pairs of positions times the width of a row
     length, length_key = (max(query[:2]), max(key[:2])) if len(query) == 3 else (query[-2], key[-2])
-    flops = 2.0 * _volume(query) * length_key
+    flops = 2.0 * volume(query) * length_key
     if length == 0:
         return 0.0
     backward = 2.5 if "grad" in kernel.kind.lower() else 1.0  # five products instead of two

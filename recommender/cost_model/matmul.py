@@ -139,8 +139,10 @@ QUANTISED_KERNELS = ((0, 1, 2), (0, 1, 2), (0, 3, 4, 5))
 
 
 def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
-    """Where the library was seen to take another path: less than a cube block of rows, with it so few
-    columns that k is split over the cores, and rows of A and W of 32 KB and more.
+    """Where the library was seen to take another path.
+
+    Less than a cube block of rows; with it so few columns that k is split over the cores; rows of A
+    and W of 32 KB and more.
     """
     few = m < CUBE_ROWS
     return [few * 0.5, (few & (n <= SPLIT_COLUMNS)) * 0.5, (k >= LONG_ROW) * 0.5]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from kg.errors import CaseFormatError, Fault
 from recommender.cost_model.device import FLOPS_PER_CYCLE, Device
-from recommender.cost_model.kernels import Batch, Kernel, KernelModel, batch, fit, parse
+from recommender.cost_model.kernel import Kernel, parse
+from recommender.cost_model.kernels import Batch, KernelModel, batch, fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,13 +126,18 @@ def _job(name: str, rows: Sequence[Row], form: Mapping[str, str], path: Path, re
 
 
 def bin_of(reference: Device, cores: float, clock: float) -> Device:
-    """Another bin of the reference part: its cores and clock (hertz), peaks by the formula of the core."""
+    """Another bin of the reference part: its cores and clock (hertz), peaks by the formula of the core.
+
+    Every core has a port of 32 bytes a cycle to memory, so bandwidth falls with cores and clock too.
+    """
+    ports = min(cores * clock / (reference.cores * reference.clock), 1.0)
     peak = cores * clock * FLOPS_PER_CYCLE
     facts = {
         **reference.facts,
         "cube_cores": cores,
         "vector_cores": 2 * cores,
         "clock_hz": clock,
+        "memory_bandwidth_bytes_per_s": reference.memory_bandwidth * ports,
         "peak_bf16_flops": peak,
         "peak_fp16_flops": peak,
         "peak_int8_ops": 2 * peak,

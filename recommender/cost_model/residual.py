@@ -2,8 +2,8 @@
 
 X: features of the training points, shape (n, d); q: query points, shape (m, d). The prediction is
 the mean of a Gaussian process (a sum of kernels, each on some of the features) and a forest of
-regression trees, both made for small relative errors. Both are plain arrays; prediction is numpy alone. They are fitted in
-``recommender.cost_model.learning``.
+regression trees, both made for small relative errors. Both are plain arrays; prediction is numpy
+alone. They are fitted in ``recommender.cost_model.learning``.
 """
 
 from __future__ import annotations
