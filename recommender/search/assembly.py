@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -71,6 +72,7 @@ def evaluator_of(task: Task, place: Place) -> tuple[Evaluator | None, float | No
         case "command":
             command = command_of(task, place)
             command.check(task.space.names)
+            _check_program(command)
             runs = (command.warmup + command.repeats) * len(command.inputs)
             return command, command.bounds.timeout_s * runs
         case "cost_model":
@@ -116,6 +118,20 @@ def command_of(task: Task, place: Place) -> Command:
         kernels=str(Path(str(data.resource("kernels/matmul.c"))).parent),
         mark=place.mark,
     )
+
+
+def _check_program(command: Command) -> None:
+    """See that the program exists, before anything is logged.
+
+    Raises:
+        InputError: It does not.
+    """
+    if isinstance(command.command, str) or "{" in command.command[0]:
+        return
+    program = command.command[0]
+    beside = command.folder / program
+    if not (shutil.which(program, path=command.base.get("PATH")) or ("/" in program and beside.is_file())):
+        raise InputError(f"cannot run {program!r}: no such program", hint="it runs in the folder of the file")
 
 
 def _number(raw: Mapping[str, object], key: str, default: float) -> float:

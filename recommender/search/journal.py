@@ -74,7 +74,8 @@ class Journal:
             offset += len(line) + 1
             try:
                 operation = json.loads(line)
-            except ValueError:
+                _ = operation["op_code"], operation["worker_id"]
+            except (ValueError, KeyError, TypeError):
                 raise WorkspaceError(
                     f"{self.path}: line {number + 1} is no operation of a journal",
                     hint="the file was changed by something else: restore it, or begin anew",
