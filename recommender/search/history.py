@@ -26,6 +26,10 @@ LATE = 10
 """Evaluations at the end over which steadiness is told; a choice, the length of their early stop."""
 
 
+_NOT_RUN = frozenset({Status.OK, Status.FORBIDDEN, Status.NOT_MEASURED, Status.UNKNOWN})
+"""What is no failure of a run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """What a search tried, in order.
@@ -88,7 +92,7 @@ class History:
             if item.stdev and item.stdev[0] is not None and item.values[0]
         ]
         repeated = len(self.evaluations) - len({item.configuration.digest for item in self.evaluations})
-        failed = [item for item in self.evaluations if item.status is Status.FAILED]
+        failed = [item for item in self.evaluations if item.status not in _NOT_RUN]
         return {
             "evaluations": len(costs),
             "failed": len(failed),

@@ -276,10 +276,10 @@ class SearchLog:
         )
         if evaluation.ok:
             state, values = optuna.trial.TrialState.COMPLETE, evaluation.values[: len(objectives)]
-        elif evaluation.status is Status.FAILED:
-            state, values = optuna.trial.TrialState.FAIL, None
-        else:
+        elif evaluation.status in {Status.FORBIDDEN, Status.NOT_MEASURED, Status.UNKNOWN}:
             state, values = optuna.trial.TrialState.PRUNED, None
+        else:
+            state, values = optuna.trial.TrialState.FAIL, None
         self._do(lambda: self._backend.set_trial_state_values(trial.trial_id, state, values))
 
     def note(self, key: str, content: object) -> None:
