@@ -82,7 +82,7 @@ def recommend(
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
         answer = workspace.recommend(problem, k, notes=notes)
-        is_remembered = workspace.remember([item.id for item in answer], raw, k)
+        is_remembered = workspace.remember(answer, raw, k)
     if as_json or form == "json":
         output.as_json(answer.to_json())
     elif form:

@@ -26,6 +26,7 @@ from kg.tables.knowledge import (
     MODEL,
     MODEL_FAMILY,
 )
+from kg.tables.outcomes import OUTCOME
 from kg.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
 from kg.tables.strategies import FAULT, STRATEGY
 from kg.vocabulary import TG, Shared
@@ -156,6 +157,7 @@ TABLES: dict[type, Table[Any]] = {
         GREEN_SCHEDULE,
         CONTEXT,
         EFFECT,
+        OUTCOME,
     )
 }
 """The nouns that have an IRI of their own."""

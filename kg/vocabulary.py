@@ -71,6 +71,7 @@ class Shared:
     NOTE: Final = _term("skos:note")
     DERIVED_FROM: Final = _term("prov:wasDerivedFrom")
     ENDED_AT: Final = _term("prov:endedAtTime")
+    USED: Final = _term("prov:used")
     TITLE: Final = _term("dcterms:title")
     LICENCE: Final = _term("dcterms:license")
     UNIT: Final = _term("qudt:hasUnit")
@@ -97,6 +98,7 @@ class TG:
     MODEL: Final = _term("tg:Model")
     MODEL_FAMILY: Final = _term("tg:ModelFamily")
     OBJECTIVE: Final = _term("tg:Objective")
+    OUTCOME: Final = _term("tg:Outcome")
     PARAMETER: Final = _term("tg:Parameter")
     PROBLEM: Final = _term("tg:Problem")
     RELATION: Final = _term("tg:Relation")
@@ -207,6 +209,21 @@ class TG:
     SAMPLES: Final = _term("tg:n")
     SUM: Final = _term("tg:sumMicronats")
     SUM_SQUARES: Final = _term("tg:sumSquaresMicronats2")
+
+    # outcomes
+    ALPHA: Final = _term("tg:alpha")
+    FAILED_RUNS: Final = _term("tg:failedRuns")
+    LOG_GAIN: Final = _term("tg:logGain")
+    LOG_GAIN_HIGH: Final = _term("tg:logGainHigh")
+    LOG_GAIN_LOW: Final = _term("tg:logGainLow")
+    MARGIN: Final = _term("tg:margin")
+    P_VALUE: Final = _term("tg:pValue")
+    PAIRS: Final = _term("tg:pairs")
+    RECOMMENDATION: Final = _term("tg:recommendation")
+    SCHEME: Final = _term("tg:scheme")
+    TRIED: Final = _term("tg:tried")
+    TRIED_AGAINST: Final = _term("tg:triedAgainst")
+    VERDICT: Final = _term("tg:verdict")
 
     # energy
     CARBON_INTENSITY: Final = _term("tg:carbonIntensityGramsPerKilowattHour")
@@ -335,6 +352,11 @@ def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str) -> Nam
     where = context.value.removeprefix(f"{NAMESPACE}context/")
     what = "/".join(map(segment, (strategy, metric, kind)))
     return NamedNode(f"{NAMESPACE}effect/{where}/{what}")
+
+
+def outcome_iri(outcome_id: str) -> NamedNode:
+    """IRI of the outcome of an A/B test."""
+    return NamedNode(f"{NAMESPACE}outcome/{outcome_id}")
 
 
 def part_iri(owner: NamedNode, predicate: NamedNode, content: Iterable[tuple[NamedNode, Term]]) -> NamedNode:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ingest.knowledge import Noun
     from kg.entities import Case
+    from recommender.experiment.concluding import Conclusion
     from recommender.ingestion import Options, Summary
     from recommender.merging import Merged
     from recommender.writer import Added
@@ -72,6 +73,11 @@ class Editor:
     def add_cases(self, cases: Sequence[Case], origin: str = "") -> Added:
         """Take in cases as one batch; they are acknowledged when this returns."""
         return self._writer.add(cases, [origin] if origin else ())
+
+    def add_outcome(self, conclusion: Conclusion) -> Added:
+        """Take in what an A/B test found; once, however often it is told."""
+        title = conclusion.case.source.title
+        return self._writer.add([conclusion.case], [title], about=[conclusion.outcome])
 
     def learn(self) -> list[str]:
         """Learn from all timed rows how operators respond to configurations; returns the operators.

@@ -74,6 +74,11 @@ class Layout:
         return self.root / "asked.sqlite3"
 
     @property
+    def experiments(self) -> Path:
+        """Folder of A/B tests: a log each, with every raw sample."""
+        return self.root / "experiments"
+
+    @property
     def calibration(self) -> Path:
         """What was learned from the workspace's own cases about reliability and intervals."""
         return self.root / "calibration.json"

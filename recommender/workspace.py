@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from recommender.holdings import Rows
     from recommender.ingestion import Options, Summary
     from recommender.merging import Merged
-    from recommender.ranking.recommendation import Answer
+    from recommender.ranking.recommendation import Answer, Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.study import SearchLog
     from recommender.tune import Prepared
@@ -348,10 +348,14 @@ class Workspace:
             f"no recommendation {recommendation_id!r} is remembered", hint="ask again: tunegraph recommend"
         )
 
-    def remember(self, ids: Iterable[str], raw: Mapping[str, object], k: int) -> bool:
+    def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
         """Keep which question some recommendations answered; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
-        return asked.remember(self.layout.asked, ids, question=question, k=k, version=self.knowledge_version)
+        chosen = [asked.content_of(item) for item in answer]
+        ids, version = [identifier for identifier, _ in chosen], self.knowledge_version
+        return asked.remember(
+            self.layout.asked, ids, question=question, k=k, version=version, chosen=chosen
+        )
 
     def search(
         self,

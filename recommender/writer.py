@@ -163,6 +163,7 @@ class Writer:
         completed: Sequence[str] = (),
         origin: str = "",
         trust: Trust | None = None,
+        about: Sequence[object] = (),
     ) -> Added:
         """Take in cases as one batch; returns once they are acknowledged.
 
@@ -175,6 +176,8 @@ class Writer:
             origin: Label of the workspace they are from; empty for files.
             trust: How far their sources are trusted from now on; None to leave that as it is, except that
                 a source which comes with low trust keeps it.
+            about: Nouns to describe in the graph with the cases, such as the outcome they are of; left out
+                where all cases are known.
         """
         if self._is_torn:
             self._clear_away()
@@ -213,6 +216,8 @@ class Writer:
             completed=tuple(completed),
             origin=origin,
         )
+        for noun in about:
+            triples += to_triples(noun)
         self._acknowledge(activity, triples, gains, removed)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())

@@ -1,8 +1,8 @@
 """Measurements made elsewhere: tables, JSON and logs, as samples of an experiment.
 
 A table has a row a measurement (columns ``arm`` and ``value`` or the metric's name; ``pair``, ``order`` or
-``time``, ``status``, ``unit`` where they are known), or a row a pair (a column an arm). JSON is such rows, or a
-list of values an arm. Two logs are one arm each, every match a value in the order printed.
+``time``, ``status``, ``unit`` where they are known), or a row a pair (a column an arm). JSON is such rows, or
+a list of values an arm. Two logs are one arm each, every match a value in the order printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.units import unit
@@ -69,6 +69,7 @@ def read_table(
     treatment: str = "",
     symbol: str | None = None,
     others: Sequence[str] = (),
+    in_order: bool = False,
 ) -> list[Measured]:
     """The measurements of a CSV or JSON file.
 
@@ -79,6 +80,7 @@ def read_table(
         treatment: The same of the treatment.
         symbol: Unit of the numbers where the file does not say.
         others: Further metrics to read, by the names of their columns.
+        in_order: The rows are in the order taken, as a file that grew is.
 
     Raises:
         InputError: The file cannot be read, has no such columns, or arms in different units.
@@ -108,7 +110,8 @@ def read_table(
         )
     for number, row in enumerate(rows, 2):
         try:
-            found.append(_measured(row, columns, arm_column, (metric, value_column), others, symbol))
+            item = _measured(row, columns, arm_column, (metric, value_column), others, symbol)
+            found.append(replace(item, order=float(number)) if in_order and item.order is None else item)
         except ValueError as fault:
             faults.append(Fault(place=f"row {number}", reason=str(fault)))
     if faults:
@@ -154,15 +157,12 @@ def samples_of(
     if len(one | other) > 1:
         said = [" and ".join(sorted(symbol or "no unit" for symbol in found)) for found in (one, other)]
         raise InputError(f"{metric} is in {said[0]} for {names[0]} and in {said[1]} for {names[1]}")
-    kept = [item for item in measured if item.arm in names]
+    kept = _counted([item for item in measured if item.arm in names], warmup)
     is_ordered = all(item.order is not None for item in kept)
     if is_ordered:
         kept.sort(key=lambda item: item.order or 0.0)
-    kept = (
-        [item for name in names for item in _dropped(kept, name, warmup)]
-        if not is_ordered
-        else [item for item in kept if item in _dropped(kept, item.arm, warmup)]
-    )
+    else:
+        kept.sort(key=lambda item: names.index(item.arm))
     labels = [item.pair for item in kept]
     scheme = scheme_of([item.arm for item in kept], labels, is_ordered=is_ordered)
     numbers: dict[tuple[str | None, int], int] = {}
@@ -191,8 +191,15 @@ def samples_of(
     return samples, scheme, next(iter(found)) if found else None
 
 
-def _dropped(kept: Sequence[Measured], arm: str, warmup: int) -> list[Measured]:
-    return [item for item in kept if item.arm == arm][warmup:]
+def _counted(measured: Sequence[Measured], warmup: int) -> list[Measured]:
+    """All but the first of each arm."""
+    seen: dict[str, int] = {}
+    kept = []
+    for item in measured:
+        seen[item.arm] = seen.get(item.arm, 0) + 1
+        if seen[item.arm] > warmup:
+            kept.append(item)
+    return kept
 
 
 def _arms(measured: Sequence[Measured], control: str, treatment: str) -> tuple[str, str]:
@@ -275,14 +282,9 @@ def _column(columns: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 def _wide(columns: Mapping[str, str], control: str, treatment: str) -> list[tuple[str, str]] | None:
     """The columns of a table with a row a pair; None if it is not one."""
-    one = control if control in columns.values() else _column(columns, CONTROLS) if not control else None
-    other = (
-        treatment
-        if treatment in columns.values()
-        else _column(columns, TREATMENTS)
-        if not treatment
-        else None
-    )
+    there = set(columns.values())
+    one = control if control in there else None if control else _column(columns, CONTROLS)
+    other = treatment if treatment in there else None if treatment else _column(columns, TREATMENTS)
     if one is None or other is None or one == other:
         return None
     return [(one, one), (other, other)]

@@ -41,6 +41,7 @@ from kg.knowledge import (
     Symptom,
     VersionBound,
 )
+from kg.outcomes import Outcome
 from kg.oxigraph_store import OxigraphStore
 from kg.provenance import Batch
 from kg.serialisation import TABLES, batch_triples, problem_triples, to_triples
@@ -169,6 +170,27 @@ MEASURED = (
         metric="step_time",
         kind=Kind.MEASURED,
     ).add([0.1, -0.1], now=datetime(2026, 1, 1, tzinfo=UTC)),
+    Outcome(
+        id="abc",
+        problem=PROBLEM.id,
+        metric="step_time",
+        configuration=Settings({"overlap": True}),
+        control=Settings({"overlap": False}),
+        verdict="better",
+        scheme="randomised",
+        pairs=12,
+        alpha=0.01,
+        margin=0.01,
+        time=datetime(2026, 1, 1, tzinfo=UTC),
+        source=BOOK,
+        gain=0.1,
+        low=0.05,
+        high=0.15,
+        p=0.001,
+        strategy="overlap",
+        bottleneck="slow-link",
+        recommendation="4dcea6b43b7a",
+    ),
 )
 
 
@@ -210,7 +232,7 @@ def test_the_knowledge_is_checked_without_the_problems() -> None:
     part = set(knowledge_part(store))
     classes = {triple.object for triple in part if triple.predicate == RDF_TYPE}
     assert set(KNOWLEDGE) <= classes
-    assert not classes & {TG.PROBLEM, TG.EFFECT, TG.BATCH}
+    assert not classes & {TG.PROBLEM, TG.EFFECT, TG.BATCH, TG.OUTCOME}
     assert validate(part) == []
 
 

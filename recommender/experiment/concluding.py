@@ -1,0 +1,164 @@
+"""From an experiment to what the graph keeps: a case, which moves the effect of its strategy, and an outcome.
+
+The case has the control's geometric mean as its baseline and differs from it by the estimated ratio, so the
+log gain that the effect counts is the estimate, rounded to millionths of a nat. Null and negative gains count
+like any other. A treatment that only failed is a failed case.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kg.entities import Baseline, Better, Case, Kind, Measurement, Objective, Source, Status
+from kg.errors import InputError
+from kg.outcomes import Outcome
+from kg.values import Settings, digest
+from recommender.experiment.design import CONTROL
+from recommender.experiment.standing import standing
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kg.entities import Problem
+    from recommender.experiment.comparison import Comparison
+    from recommender.experiment.journal import Logged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What an experiment adds to the graph.
+
+    Attributes:
+        case: The treatment as a case.
+        outcome: The experiment as an activity.
+    """
+
+    case: Case
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What an experiment tried.
+
+    Attributes:
+        problem: On what.
+        strategy: Id of the strategy; empty if none.
+        bottleneck: Id of the bottleneck that it was for; empty if none.
+        recommendation: Id of the recommendation; empty if none.
+        arm: The treatment; empty where there is only one.
+    """
+
+    problem: Problem
+    strategy: str = ""
+    bottleneck: str = ""
+    recommendation: str = ""
+    arm: str = ""
+
+
+def conclude(logged: Logged, tried: Tried, now: datetime) -> Conclusion:
+    """What an experiment adds to the graph.
+
+    Args:
+        logged: The experiment.
+        tried: What it tried.
+        now: When it is told, with its time zone.
+
+    Raises:
+        InputError: Nothing was measured, or the arm is none of its treatments.
+    """
+    design = logged.design
+    if design.is_self_test:
+        raise InputError(f"{logged.name} ran the same configuration twice: it says nothing of a strategy")
+    arm = tried.arm or design.treatments[0]
+    state = standing(logged.samples, design)
+    found = next((item for item in state.comparisons if item.arm == arm), None)
+    if found is None:
+        raise InputError(f"{logged.name} has no treatment {arm!r}", hint=", ".join(design.treatments))
+    if not found.interval.pairs and not found.failures.treatment:
+        raise InputError(f"{logged.name} has measured nothing of {arm} yet", hint="let it run first")
+    source = Source(
+        title=f"A/B {logged.name}", note=digest([item.to_json() for item in logged.samples], design.to_json())
+    )
+    problem = _problem(tried.problem, logged)
+    case = Case(
+        problem=problem,
+        configuration=design.arms[arm],
+        measurement=_measurement(found, logged),
+        kind=Kind.MEASURED,
+        source=source,
+        baseline=_baseline(found, logged),
+        strategy=tried.strategy,
+        bottleneck=tried.bottleneck,
+    )
+    interval = found.interval
+    outcome = Outcome(
+        id=digest(problem.id, arm, source.id, tried.strategy, tried.recommendation),
+        problem=problem.id,
+        metric=design.metric,
+        configuration=design.arms[arm],
+        control=design.arms[CONTROL],
+        verdict=str(found.verdict),
+        scheme=str(design.scheme),
+        pairs=interval.pairs,
+        alpha=float(design.alpha),
+        margin=float(design.margin),
+        time=now,
+        source=source,
+        gain=_finite(interval.mean),
+        low=_finite(interval.low),
+        high=_finite(interval.high),
+        p=float(interval.p) if interval.pairs else None,
+        failures=found.failures.treatment,
+        strategy=tried.strategy,
+        bottleneck=tried.bottleneck,
+        recommendation=tried.recommendation,
+    )
+    return Conclusion(case=case, outcome=outcome)
+
+
+def _problem(problem: Problem, logged: Logged) -> Problem:
+    """The problem, with the metric that was measured where that is another than it asks for."""
+    design = logged.design
+    if problem.objective.metric == design.metric:
+        return problem
+    return replace(problem, objective=Objective(metric=design.metric, better=design.better, unit=design.unit))
+
+
+def _measurement(found: Comparison, logged: Logged) -> Measurement:
+    design = logged.design
+    if not found.interval.pairs:
+        return Measurement(
+            metric=design.metric, unit=design.unit, status=Status.FAILED, reason=found.failures.reason
+        )
+    control = _control(logged)
+    sign = 1.0 if design.better is Better.HIGHER else -1.0
+    return Measurement(
+        metric=design.metric,
+        unit=design.unit,
+        value=control * math.exp(sign * found.interval.mean),
+        repeats=found.interval.pairs,
+    )
+
+
+def _baseline(found: Comparison, logged: Logged) -> Baseline | None:
+    if not found.interval.pairs:
+        return None
+    return Baseline(value=_control(logged), configuration=Settings(logged.design.arms[CONTROL]))
+
+
+def _control(logged: Logged) -> float:
+    """Geometric mean of the control over the rounds that count."""
+    logs = [
+        sample.log(logged.design.metric)
+        for sample in logged.samples
+        if sample.arm == CONTROL and sample.ok and not sample.is_warmup
+    ]
+    return math.exp(statistics.fmean(logs))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
