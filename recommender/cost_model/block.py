@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.device import ELEMENT_BYTES, Device
 from recommender.cost_model.kernels import PRIOR as VECTOR_PRIOR
-from recommender.cost_model.plans import CHOICES
+from recommender.cost_model.plans import CHOICES, FOUR_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,7 @@ UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwi
 UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
 UNFUSED_ROTARY = 3.0
 LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
+CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
 SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bit
 
 
@@ -68,10 +69,14 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
     """
     name = CHOICES["precision"][int(index)]
     peak = device.peak(name)
-    size = ELEMENT_BYTES[name]
+    size = {"w4a16": 2.0, "w4a8": 1.0}.get(name, ELEMENT_BYTES[name])  # of what is multiplied
     facts: dict[str, float | str] = dict(device.facts)
     # inside a step every weight comes from memory: the step reads far more than the cache holds
     facts["l2_bytes"] = device.l2_bytes / 64
+    if name in FOUR_BIT:
+        # half a byte from memory; with cores apart the vector cores hand the widened weight on through L2
+        passed = 0.0 if device.joint else size / CACHE_OVER_MEMORY
+        facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
     if size == 1:
         facts["peak_int8_ops"] = peak
         return "matmul_w8a8", "moe_w8a8", Device(device.id, facts)
@@ -179,7 +184,9 @@ def forward(
             np.column_stack([tokens, hidden, dense_inner]),
         ]
     x = np.stack(rows)
-    cube = products_us(operators, device, x, precision).sum(0)
+    cube = products_us(operators, device, x[:2], settings.get("precision_attention", precision)).sum(0)
+    if len(rows) > 2:
+        cube = cube + products_us(operators, device, x[2:], settings.get("precision_mlp", precision)).sum(0)
     flops = 2 * np.prod(x, axis=-1).sum(0)
 
     flash = settings.get("flash_attention", np.ones_like(tokens))
@@ -236,8 +243,9 @@ def _experts(
         ]
     )  # fmt: skip
     out = np.zeros_like(tokens)
-    for index in np.unique(settings["precision"]):
-        chosen = settings["precision"] == index
+    precision = settings.get("precision_mlp", settings["precision"])
+    for index in np.unique(precision):
+        chosen = precision == index
         _stem, moe, where = stem_and_device(device, float(index))
         out[chosen] = operators[moe].times_us(where, rows[chosen])
     grouped = settings.get("grouped_matmul", np.ones_like(tokens))
@@ -250,7 +258,7 @@ def _experts(
                 np.column_stack([per_expert, np.full_like(inner, model.hidden), inner]),
             ]
         )
-        each = products_us(operators, device, x, settings["precision"]).sum(0)
+        each = products_us(operators, device, x, precision).sum(0)
         # the grouped table includes activation and gathering of rows; here they are kernels of their own
         moved = per_expert * (2 * model.hidden + 6 * inner + 4 * model.hidden)
         each = each + stream_us(operators, device, moved, 4.0)

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ELEMENT_BYTES = MappingProxyType(
-    {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
-)
-"""Bytes of one element, by precision."""
+    {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5,
+     "w4a16": 0.5, "w4a8": 0.5}
+)  # fmt: skip
+"""Bytes of one element of a weight, by precision."""
 
 PRECISION_NAMES = MappingProxyType(
     {
         "float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16",
-        "float8": "fp8", "w8a8": "int8", "w8a8_dynamic": "int8", "i8": "int8",
+        "float8": "fp8", "w8a8": "int8", "w8a8_dynamic": "int8", "i8": "int8", "w4a8_dynamic": "w4a8",
     }
 )  # fmt: skip
 
@@ -37,6 +38,9 @@ _PEAKS = MappingProxyType(
         "fp8": ("peak_fp8_flops",),
         "int8": ("peak_int8_ops",),
         "int4": ("peak_int4_ops",),
+        # four-bit weights are widened before the product
+        "w4a16": ("peak_bf16_flops", "peak_fp16_flops"),
+        "w4a8": ("peak_int8_ops",),
     }
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kg.errors import InputError
 from recommender.cost_model.device import Device
+from recommender.cost_model.inference import feeds_forward, inference_step
 from recommender.cost_model.model import Model, model_of
 from recommender.cost_model.network import Network
 from recommender.cost_model.operators import Operators, shipped
@@ -94,7 +95,8 @@ def estimate(
         raise InputError("no configuration to estimate")
     held = columns(settings, PHASES[phase])
     devices = np.full(len(settings), float(machine.count))
-    step = training_step if phase == "training" else serving_step
+    answers = inference_step if feeds_forward(model) else serving_step
+    step = training_step if phase == "training" else answers
     return step(operators or shipped(), machine.device, machine.network, model, held, devices)
 
 

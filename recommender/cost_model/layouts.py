@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
-from recommender.cost_model.plans import CHOICES, Columns, divides, rule
+from recommender.cost_model.plans import CHOICES, FOUR_BIT, GROUPS, Columns, divides, rule, with_groups
 
 if TYPE_CHECKING:
     from recommender.cost_model.model import Model
@@ -30,7 +30,12 @@ def checked(model: Model, settings: Columns, devices: Floats) -> Columns:
     Raises:
         InputError: A layout that cannot be; the message names the rule.
     """
-    s = dict(settings)
+    s = with_groups(settings)
+    few = [CHOICES["precision"].index(name) for name in FOUR_BIT]
+    rule(
+        ~np.any([np.isin(s[name], few) for name in ("precision", *GROUPS)], axis=0),
+        "four-bit weights are for serving, not for training",
+    )
     tp, pp, cp, ep = (
         s[n] for n in ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
     )

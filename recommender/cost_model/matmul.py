@@ -145,7 +145,8 @@ def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
     and W of 32 KB and more.
     """
     few = m < CUBE_ROWS
-    return [few * 0.5, (few & (n <= SPLIT_COLUMNS)) * 0.5, (k >= LONG_ROW) * 0.5]
+    parts = (few, few & (n <= SPLIT_COLUMNS), k >= LONG_ROW)
+    return [np.asarray(part * 0.5, dtype=np.float64) for part in parts]
 
 
 def _evenness(size: Floats) -> Floats:

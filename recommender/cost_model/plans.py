@@ -19,11 +19,20 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
+PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8")
+FOUR_BIT = frozenset({"w4a16", "w4a8"})
+GROUPS = ("precision_attention", "precision_mlp", "precision_head")
+"""Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
+
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "recompute": ("none", "selective", "full"),
         "offload": ("none", "optimizer", "activations"),
-        "precision": ("bf16", "fp16", "fp32", "int8", "fp8"),
+        "precision": PRECISIONS,
+        "precision_attention": ("same", *PRECISIONS),
+        "precision_mlp": ("same", *PRECISIONS),
+        "precision_head": ("same", *PRECISIONS),
+        "layout": ("native", "nchw"),
         "separation": ("mixed", "separate"),
     }
 )
@@ -35,18 +44,20 @@ TRAINING: Mapping[str, float | str] = MappingProxyType(
         "seq_len": 0, "sequence_parallel": 1, "overlap_gradients": 1, "overlap_tensor_parallel": 0,
         "flash_attention": 1, "fused_ops": 1, "fused_optimizer": 1, "grouped_matmul": 1, "graph": 0,
         "expert_imbalance": 1.0, "recompute": "none", "offload": "none", "precision": "bf16",
-        "samples_per_s_loaded": 0,
+        "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
+        "precision_head": "same", "layout": "native",
     }
 )  # fmt: skip
 """Settings of a training step and their defaults; 0 means: follows from the others."""
 
 SERVING: Mapping[str, float | str] = MappingProxyType(
     {
-        "tensor_parallel": 0, "data_parallel": 1, "expert_parallel": 1, "batch": 1, "input_len": 1024,
-        "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
+        "tensor_parallel": 0, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1, "batch": 1,
+        "input_len": 1024, "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
         "speculative_tokens": 0, "acceptance": 0.7, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
-        "precision": "bf16",
+        "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
+        "precision_head": "same", "layout": "native",
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""
@@ -109,7 +120,7 @@ def _name(key: str, defaults: Mapping[str, object]) -> str:
 def _value(name: str, value: object) -> float:
     if name in CHOICES:
         text = str(value).lower()
-        if name == "precision":
+        if name.startswith("precision") and text != "same":
             from recommender.cost_model.device import precision
 
             text = precision(text)
@@ -122,6 +133,14 @@ def _value(name: str, value: object) -> float:
         return float(value)  # type: ignore[arg-type]  # what is no number is refused just below
     except (TypeError, ValueError):
         raise InputError(f"{name}: {value!r} is not a number") from None
+
+
+def with_groups(settings: Columns) -> Columns:
+    """The columns with the precision of every layer group filled in as a number of ``PRECISIONS``."""
+    found = dict(settings)
+    for name in GROUPS:
+        found[name] = np.where(found[name] == 0, found["precision"], found[name] - 1)
+    return found
 
 
 def rule(holds: NDArray[np.bool_], text: str) -> None:

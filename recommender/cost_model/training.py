@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.block import Work, forward, products_us, stream_us
-from recommender.cost_model.convolution import Convolution, operator_list
+from recommender.cost_model.convolution import operator_list
 from recommender.cost_model.device import Device
 from recommender.cost_model.energy import power_w
 from recommender.cost_model.layouts import (
@@ -25,6 +25,7 @@ from recommender.cost_model.layouts import (
     shares,
 )
 from recommender.cost_model.network import Network, collective_us, point_us
+from recommender.cost_model.networks import BACKWARD, convolutions_us
 from recommender.cost_model.plans import CHOICES, Columns
 from recommender.cost_model.steps import Steps
 
@@ -37,7 +38,6 @@ Floats = NDArray[np.float64]
 HOST_US = 20.0
 """Host time per launch without a graph: an assumption, half of what HCCL's host launch takes (42 us).
 It was 6 until the published gain of a captured graph came out as nothing: that effect is no test of it."""
-BACKWARD = 2.0  # two products for one
 ATTENTION_BACKWARD = 2.5  # five products for two (Dao 2023)
 OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight, moments, 16-bit weight
 UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
@@ -163,7 +163,7 @@ def _head(operators: Operators, device: Device, model: Model, tokens: Floats, s:
         return np.zeros_like(tokens)
     width = model.vocabulary / s["tensor_parallel"]
     x = np.column_stack([tokens, width, np.full_like(tokens, model.hidden)])
-    return products_us(operators, device, x, s["precision"]) + stream_us(
+    return products_us(operators, device, x, s["precision_head"]) + stream_us(
         operators, device, tokens * width * 12, 4.0
     )
 
@@ -271,7 +271,7 @@ def _by_operations(
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
     layers = operator_list(model.id)
     if layers:
-        cube, vector, kernels = _convolutions(operators, device, layers, s)
+        cube, vector, kernels = convolutions_us(operators, device, layers, s, s["micro_batch"], backward=True)
         compute, vector = count * cube, count * vector
         spread = SPREAD
     else:
@@ -295,18 +295,3 @@ def _by_operations(
         "reserved": np.full_like(owned, RESERVED_BYTES),
     }  # fmt: skip
     return _finish(device, s, split, hidden, devices, flops, memory, "samples", s["global_batch"], spread)
-
-
-def _convolutions(
-    operators: Operators, device: Device, layers: list[Convolution], s: Columns
-) -> tuple[Floats, Floats, float]:
-    """Matrix and vector time of forward and backward pass of one micro-batch, and its kernels."""
-    rows = np.array([[layer.product(float(size)) for size in s["micro_batch"]] for layer in layers])
-    times = products_us(operators, device, rows[..., :3], s["precision"]) * rows[..., 3]
-    cube = times.sum(0) * (1 + BACKWARD)
-    written = 2 * s["micro_batch"] * sum(layer.activation for layer in layers)
-    # normalisation reads twice and writes, activation reads and writes; a joint core fuses the activation
-    passes = 3.0 + (1.0 if device.joint else 2.0)
-    kernels = 3.0 * sum(layer.repeats for layer in layers)
-    vector = stream_us(operators, device, written * passes * (1 + BACKWARD), kernels * 2)
-    return cube, vector, kernels * 3
