@@ -112,7 +112,7 @@ def _trial(case: Case, distributions: dict[str, Any], trial: Any) -> Any:
     match case.measurement.status:
         case Status.OK:
             state = trial.TrialState.COMPLETE
-        case Status.FAILED:
+        case Status.FAILED | Status.TIMED_OUT | Status.OUT_OF_MEMORY:
             state = trial.TrialState.FAIL
         case _:
             state = trial.TrialState.PRUNED

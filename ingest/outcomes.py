@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from ingest.metrics import METRICS, canonical_metric
@@ -20,16 +21,24 @@ _STATUSES = {
     "correct": (Status.OK, ""),
     "failed": (Status.FAILED, ""),
     "error": (Status.FAILED, ""),
-    "timeout": (Status.FAILED, "timed out"),
-    "timed_out": (Status.FAILED, "timed out"),
-    "oom": (Status.FAILED, "out of memory"),
-    "out_of_memory": (Status.FAILED, "out of memory"),
+    "timeout": (Status.TIMED_OUT, ""),
+    "timed_out": (Status.TIMED_OUT, ""),
+    "oom": (Status.OUT_OF_MEMORY, ""),
+    "out_of_memory": (Status.OUT_OF_MEMORY, ""),
     "forbidden": (Status.FORBIDDEN, ""),
     "not_measured": (Status.NOT_MEASURED, ""),
     "winner_untimed": (Status.NOT_MEASURED, ""),
     "not_reported": (Status.UNKNOWN, ""),
     "unknown": (Status.UNKNOWN, ""),
 }
+_SAID = (
+    (
+        re.compile(r"out[ _-]?of[ _-]?memory|\bOOM\b|\bcannot allocate memory\b", re.IGNORECASE),
+        Status.OUT_OF_MEMORY,
+    ),
+    (re.compile(r"\btime[ds]?[ _-]?out|timeout|deadline exceeded", re.IGNORECASE), Status.TIMED_OUT),
+)
+"""What the reason of a failure says of its kind, in the words of allocators and schedulers."""
 _POSITIVE = {Dimension.TIME, Dimension.ENERGY, Dimension.POWER, Dimension.RATE, Dimension.FREQUENCY}
 
 
@@ -175,6 +184,8 @@ def _status(raw: JsonObject, faults: list[str]) -> tuple[Status | None, str]:
         faults.append("outcome.reason: not text")
         return status, ""
     why = (stated or reason.strip() or meaning)[:2000]
+    if status is Status.FAILED:
+        status = next((kind for words, kind in _SAID if words.search(why)), status)
     if not why.isascii():
         try:
             check_plain(why)

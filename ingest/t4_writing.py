@@ -98,6 +98,8 @@ def _result(case: Case) -> dict[str, object]:
 def _invalidity(measured: Measurement) -> str:
     if measured.status is Status.FORBIDDEN:
         return "constraints"
+    if measured.status is Status.TIMED_OUT:
+        return "timeout"
     reason = measured.reason.lower()
     return next((word for word in _INVALID if word in reason), "runtime")
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _STATUSES = {
     Status.OK: "ok",
     Status.FAILED: "failed",
+    Status.TIMED_OUT: "timeout",
+    Status.OUT_OF_MEMORY: "oom",
     Status.FORBIDDEN: "forbidden",
     Status.NOT_MEASURED: "not_measured",
     Status.UNKNOWN: "unknown",

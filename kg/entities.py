@@ -31,9 +31,22 @@ class Status(StrEnum):
 
     OK = "ok"
     FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
     FORBIDDEN = "forbidden"
+    """Ruled out beforehand."""
     NOT_MEASURED = "not_measured"
     UNKNOWN = "unknown"
+
+    @property
+    def broke(self) -> bool:
+        """Whether it was started and did not come to its end."""
+        return self in {Status.FAILED, Status.TIMED_OUT, Status.OUT_OF_MEMORY}
+
+    @property
+    def cannot_run(self) -> bool:
+        """Whether it is known not to run: it broke, or was ruled out."""
+        return self.broke or self is Status.FORBIDDEN
 
 
 class WorkloadKind(StrEnum):

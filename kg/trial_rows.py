@@ -155,7 +155,7 @@ def rank(trial: Trial, objective: Objective) -> tuple[int, float | None]:
         if objective.better is Better.LOWER:
             return 0, value
         return 0, 1 / value if value > 0 else math.inf
-    if trial.measurement.status in {Status.FAILED, Status.FORBIDDEN}:
+    if trial.measurement.status.cannot_run:
         return 3, math.inf
     return (1 if trial.kind in {Kind.WINNER, Kind.TARGET} else 2), None
 

@@ -178,7 +178,7 @@ def _row(table: Table, place_of: Mapping[int, int], n: int) -> _Row:
             votes[place] = True
         elif status is Status.OK and kind in {Kind.MEASURED, Kind.PUBLISHED, Kind.MODELLED}:
             least[place] = min(least[place], cost)
-        elif status in {Status.FAILED, Status.FORBIDDEN}:
+        elif status.cannot_run:
             failed[place] = True
     timed = np.isfinite(least)
     ratios = np.full(n, np.nan)

@@ -73,8 +73,10 @@ class RecordedTable:
             measurement, kind = case.measurement, case.kind
             if measurement.value is not None:
                 values.setdefault(case.configuration, {}).setdefault(measurement.metric, measurement.value)
-            elif measurement.status in {Status.FAILED, Status.FORBIDDEN}:
-                failed.setdefault(case.configuration, measurement.reason or measurement.status.value)
+            elif measurement.status.cannot_run:
+                failed.setdefault(
+                    case.configuration, measurement.reason or measurement.status.value.replace("_", " ")
+                )
         outcomes = {item: Outcome(values=found) for item, found in values.items()}
         outcomes |= {
             item: Outcome(status=Status.FAILED, reason=reason)

@@ -99,7 +99,7 @@ def test_several_costs_give_mean_and_spread(tmp_path: Path, read_file: Reader) -
         (2, Status.FAILED, "compilation on the host failed"),
         (4, Status.FAILED, "run on the device failed"),
         (5, Status.FAILED, "wrong answer"),
-        (7, Status.FAILED, "run timed out"),
+        (7, Status.TIMED_OUT, "run timed out"),
         (77, Status.FAILED, "error 77"),
     ],
 )

@@ -60,7 +60,7 @@ def test_an_error_outweighs_reports_before_it_unless_the_trial_ended_well(
     trial(tmp_path / "gemm_a100/t1", {"latency_ms": 2.0, "done": True}, error="first try")
     cases, _ = ingest(names, tmp_path)
     assert [(case.measurement.status, case.measurement.reason) for case in cases] == [
-        (Status.FAILED, "OutOfMemory"),
+        (Status.OUT_OF_MEMORY, "OutOfMemory"),
         (Status.OK, ""),
     ]
 

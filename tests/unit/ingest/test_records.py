@@ -78,7 +78,21 @@ def test_rows_of_one_problem_share_it(names: Names, record: Record) -> None:
     [
         ({"status": "winner_untimed", "value": None}, Status.NOT_MEASURED, Kind.WINNER, ""),
         ({"status": "failed:Compile", "value": None}, Status.FAILED, Kind.MEASURED, "Compile"),
-        ({"status": "oom", "value": None}, Status.FAILED, Kind.MEASURED, "out of memory"),
+        ({"status": "oom", "value": None}, Status.OUT_OF_MEMORY, Kind.MEASURED, ""),
+        ({"status": "timeout", "value": None}, Status.TIMED_OUT, Kind.MEASURED, ""),
+        (
+            {"status": "failed", "reason": "torch.OutOfMemoryError: HIP out of memory", "value": None},
+            Status.OUT_OF_MEMORY,
+            Kind.MEASURED,
+            "torch.OutOfMemoryError: HIP out of memory",
+        ),
+        (
+            {"status": "failed:killed: time-out after 60 s", "value": None},
+            Status.TIMED_OUT,
+            Kind.MEASURED,
+            "killed: time-out after 60 s",
+        ),
+        ({"status": "failed:no memory map", "value": None}, Status.FAILED, Kind.MEASURED, "no memory map"),
         (
             {"status": "forbidden:InvalidConfig", "value": None},
             Status.FORBIDDEN,
