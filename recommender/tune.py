@@ -19,6 +19,7 @@ from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.knowledge import Model
 from kg.serialisation import from_graph
 from kg.values import Settings
+from recommender.measuring.environment import capture
 from recommender.search.assembly import (
     KINDS,
     Place,
@@ -26,7 +27,6 @@ from recommender.search.assembly import (
     source_of_numbers,
     sources_to_json,
 )
-from recommender.search.environment import capture
 from recommender.search.evaluations import SourceTable
 from recommender.search.study import SearchLog
 from recommender.search.task import Task

@@ -1,4 +1,4 @@
-"""What a search ran on: processor, system and versions, kept with its results. No names of hosts or users."""
+"""What something ran on: processor, system and versions, kept with results. No names of hosts or users."""
 
 from __future__ import annotations
 
