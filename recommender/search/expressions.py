@@ -203,9 +203,7 @@ def _check(node: ast.expr, known: frozenset[str], names: set[str], text: str) ->
             _check(child, known, names, text)
 
 
-def _evaluate(
-    node: ast.expr, columns: Mapping[str, NDArray[np.generic]], known: frozenset[str]
-) -> Any:
+def _evaluate(node: ast.expr, columns: Mapping[str, NDArray[np.generic]], known: frozenset[str]) -> Any:
     def of(child: ast.expr) -> Any:
         return _evaluate(child, columns, known)
 

@@ -1,4 +1,8 @@
-"""Ask and tell: the search itself, without storage, clock or console."""
+"""Ask and tell: the search itself, without storage, clock or console.
+
+What is proposed depends on the space, the sources, the seed, what was told (in order) and what is still
+being evaluated; so telling a new search all that an old one was told continues the old one.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,33 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.entities import Better
-from kg.errors import InfeasibleError, InputError
-from recommender.search.evaluations import Suggestion
+from kg.errors import InputError
+from recommender.search.candidates import Candidates
+from recommender.search.evaluations import Suggestion, cost_of, value_of
+from recommender.search.feasibility import Feasibility
+from recommender.search.mixture import Mixture
+from recommender.search.pareto import non_dominated
+from recommender.search.proposing import Beliefs, propose
+from recommender.search.stopping import StopRule
+from recommender.search.tally import Tally
+from recommender.search.transfer import MOST_SOURCES, learn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from kg.entities import Limit, Objective
     from kg.values import Settings
-    from recommender.search.evaluations import Evaluation, SourceTable
-    from recommender.search.space import SearchSpace
+    from recommender.search.evaluations import Evaluation, Origin, SourceTable
+    from recommender.search.space import Coordinates, SearchSpace
+    from recommender.search.transfer import SourceModel
+
+DESIGN = 4
+"""Random configurations before a model speaks where there is no source; measured: 10 is slower."""
+
+_FOREIGN_FAILURE = 0.25
+"""What a failure on a similar problem counts beside one here; a choice: failures differ by device."""
 
 
 class Search:
@@ -26,12 +46,16 @@ class Search:
         space: What may be proposed.
         objectives: What decides; several give a Pareto front.
         limits: Bounds on other metrics; an evaluation's values hold them after the objectives'.
-        sources: What is known of similar problems.
+        sources: What is known of similar problems, for the first objective.
         default: Proposed among the first, if given.
         seed: Of the search's own randomness.
         budget: Evaluations after which ``stop_reason`` speaks; None for no bound.
         patience: Evaluations without gain after which ``stop_reason`` speaks; None for no bound.
         minimum_gain: Expected gain (log, 0.01 is 1 %) below which ``stop_reason`` speaks; 0 for never.
+
+    Raises:
+        InputError: No objective, or a default that is no point of the space.
+        InfeasibleError: Nothing satisfies the constraints.
     """
 
     def __init__(
@@ -50,81 +74,206 @@ class Search:
         if not objectives:
             raise InputError("a search needs an objective")
         self.space, self.objectives, self.limits = space, objectives, limits
-        self.budget, self.patience, self.minimum_gain = budget, patience, minimum_gain
-        self._rng = np.random.default_rng(seed)
-        self._asked: dict[int, Suggestion] = {}
-        self._seen: set[str] = set()
-        self._evaluations: list[Evaluation] = []
+        self._rule = StopRule(budget=budget, patience=patience, minimum_gain=minimum_gain)
+        self._seed = seed
+        self._pool = Candidates(space, np.random.default_rng([seed, 0]))
+        self._sources = self._learned(sources)
+        self._asked: dict[int, tuple[Suggestion, int]] = {}
         self._numbers = 0
+        self._tally = Tally(objectives=objectives, limits=limits)
+        self._first: list[tuple[int, Origin]] = []
+        for source in self._sources[:1]:
+            self._start_with([source.points[i] for i in source.best()[:1]], "source")
+        if default is not None:
+            self._start_with([space.encode([default])[0]], "default")
+        self._beliefs = Beliefs(
+            objectives=tuple(self._mixture(k == 0) for k in range(len(objectives))),
+            limits=tuple(self._mixture(trusting=False) for _ in limits),
+            feasibility=Feasibility(self._pool.features),
+        )
+        for source in self._sources:
+            ran = np.isfinite(source.costs)
+            if source.shared.all() and not ran.all():
+                features = space.features(source.points)
+                weight = _FOREIGN_FAILURE * source.similarity
+                self._beliefs.feasibility.add(features, ~ran, weight)
 
-    @property
-    def evaluations(self) -> tuple[Evaluation, ...]:
-        """All that was told, in order."""
-        return tuple(self._evaluations)
+    # --- ask and tell
 
     def ask(self, n: int = 1) -> list[Suggestion]:
-        """Up to ``n`` configurations to evaluate next, none proposed before; fewer if no more exist.
-
-        Raises:
-            InfeasibleError: Nothing satisfies the constraints.
-        """
+        """Up to ``n`` configurations to evaluate next, none proposed before; fewer if no more exist."""
         found: list[Suggestion] = []
-        for configuration in self.space.sample(self._rng, len(self._seen) + 4 * n):
-            if len(found) < n and configuration.digest not in self._seen:
-                self._seen.add(configuration.digest)
-                suggestion = Suggestion(number=self._numbers, configuration=configuration, origin="random")
-                self._asked[self._numbers] = suggestion
-                self._numbers += 1
-                found.append(suggestion)
+        pending = [row for _, row in self._asked.values()]
+        believed = list(pending)
+        kept = self._beliefs.snapshot()
+        if believed:
+            self._beliefs.believe(believed)
+        try:
+            for _ in range(n):
+                chosen = self._next()
+                if chosen is None:
+                    break
+                row, origin = chosen
+                self._pool.open[row] = False
+                found.append(self._suggestion(row, origin))
+                if len(found) < n:
+                    self._beliefs.believe([row])
+        finally:
+            self._beliefs.restore(kept)
         return found
 
     def tell(self, evaluation: Evaluation, number: int | None = None) -> None:
         """Take in what came out, of a suggestion (its ``number``) or of anything else in the space.
 
         Raises:
-            InputError: The configuration is no point of the space, or another than was suggested.
+            InputError: The configuration is no point of the space, or another than was suggested; the
+                values do not fit objectives and limits.
         """
-        if number is not None and (asked := self._asked.pop(number, None)) is not None:
+        if number is not None and number in self._asked:
+            asked, row = self._asked[number]
             if asked.configuration != evaluation.configuration:
                 raise InputError(f"suggestion {number} was another configuration")
         else:
-            self.space.encode([evaluation.configuration])
-        self._seen.add(evaluation.configuration.digest)
-        self._evaluations.append(evaluation)
+            u = self.space.encode([evaluation.configuration])
+            self._grow(u, proposable=False)
+            found = self._pool.row(u[0])
+            if found is None:
+                raise InputError(f"{evaluation.configuration} is no point of the space")
+            row = found
+        costs = self._costs(evaluation)
+        if number is not None:
+            self._asked.pop(number, None)
+        self._pool.open[row] = False
+        gained = self._tally.add(evaluation, row)
+        self._beliefs.tell(row, costs, 1.0 / evaluation.repeats)
+        self._beliefs.feasibility.add(self._pool.features[[row]], np.array([not evaluation.ok]))
+        if gained and not self._pool.complete:
+            rng = np.random.default_rng([self._seed, 1, len(self._tally.evaluations)])
+            self._grow(self._pool.neighbours(row, rng), proposable=True)
+
+    def repeats(self, n: int) -> list[Suggestion]:
+        """Finalists to measure again: the best ``n`` configurations so far, fewest measurements first."""
+        return [self._suggestion(row, "repeat") for row in self._tally.finalists(n)]
+
+    # --- what came out
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """All that was told, in order."""
+        return tuple(self._tally.evaluations)
 
     @property
     def incumbent(self) -> Evaluation | None:
-        """The best evaluation by the first objective that keeps all limits; None before there is one."""
-        sign = 1 if self.objectives[0].better is Better.LOWER else -1
-        allowed = [e for e in self._evaluations if e.ok and self.keeps_limits(e)]
-        return min(allowed, key=lambda e: sign * (e.values[0] or 0.0), default=None)
-
-    def keeps_limits(self, evaluation: Evaluation) -> bool:
-        """Whether all limits are known to be kept."""
-        bounds = evaluation.values[len(self.objectives) :]
-        return len(bounds) >= len(self.limits) and all(
-            value is not None and value <= limit.maximum
-            for value, limit in zip(bounds, self.limits, strict=False)
-        )
+        """The best by the first objective that keeps all limits, repeats averaged; None before one."""
+        return self._tally.incumbent
 
     @property
     def front(self) -> list[Evaluation]:
-        """Evaluations that keep the limits and that no other is better than in everything."""
-        best = self.incumbent
-        return [] if best is None else [best]
+        """Those that keep the limits and that no other is better than in everything; best first."""
+        kept, costs = self._tally.comparable()
+        best = [e for e, on in zip(kept, non_dominated(costs), strict=True) if on]
+        return sorted(best, key=lambda e: cost_of(e.values[0] or 0.0, self.objectives[0]))
 
     @property
     def stop_reason(self) -> str | None:
         """Why to stop now; None to go on."""
-        if self.budget is not None and len(self._evaluations) >= self.budget:
-            return f"budget of {self.budget} evaluations used"
-        return None
+        expected = None
+        if self._rule.minimum_gain > 0 and len(self.objectives) == 1:
+            expected = self._beliefs.expected_gain(self._pool.open, self._tally.best)
+        return self._rule.reason(
+            evaluations=len(self._tally.evaluations),
+            idle=self._tally.idle,
+            open_points=int(self._pool.open.sum()) if self._pool.complete else None,
+            expected=expected,
+        )
 
-    def require_feasible(self) -> None:
-        """Raise if the space is empty.
+    def keeps_limits(self, evaluation: Evaluation) -> bool:
+        """Whether all limits are known to be kept."""
+        return self._tally.keeps_limits(evaluation)
 
-        Raises:
-            InfeasibleError: Nothing satisfies the constraints.
-        """
-        if self.space.finite and next(iter(self.space.blocks()), None) is None:
-            raise InfeasibleError("no configuration satisfies the constraints")
+    # --- below
+
+    def _next(self) -> tuple[int, Origin] | None:
+        """The row to propose next and why; None if none is left."""
+        if not self._pool.open.any():
+            return None
+        for row, origin in self._first:
+            if self._pool.open[row]:
+                return row, origin
+        step = len(self._tally.evaluations) + len(self._asked)
+        rng = np.random.default_rng([self._seed, 2, step])
+        enough = self._sources or (step >= DESIGN and self._tally.ran)
+        if not enough:
+            return int(rng.choice(np.flatnonzero(self._pool.open))), "random"
+        row = propose(self._beliefs, self._pool.open, self._tally, rng)
+        return row, "model"
+
+    def _suggestion(self, row: int, origin: Origin) -> Suggestion:
+        expected, stdev = self._beliefs.expected(row) if self._tally.ran else (None, None)
+        suggestion = Suggestion(
+            number=self._numbers,
+            configuration=self._pool.configuration(row),
+            origin=origin,
+            expected=None
+            if expected is None
+            else tuple(value_of(c, o) for c, o in zip(expected, self.objectives, strict=True)),
+            stdev=stdev,
+        )
+        self._asked[self._numbers] = (suggestion, row)
+        self._numbers += 1
+        return suggestion
+
+    def _costs(self, evaluation: Evaluation) -> list[float | None]:
+        """Log cost by objective (inf: failed), then limits as they are; None where unknown."""
+        count = len(self.objectives) + len(self.limits)
+        if not evaluation.ok:
+            return [np.inf] * len(self.objectives) + [None] * len(self.limits)
+        if len(evaluation.values) > count:
+            raise InputError(f"{len(evaluation.values)} values, but {count} objectives and limits")
+        values = list(evaluation.values) + [None] * (count - len(evaluation.values))
+        costs = [None if v is None else cost_of(v, o) for v, o in zip(values, self.objectives, strict=False)]
+        scales = [max(abs(limit.maximum), 1e-12) for limit in self.limits]
+        bounds = values[len(self.objectives) :]
+        return costs + [
+            None if v is None else (v - limit.maximum) / scale
+            for v, limit, scale in zip(bounds, self.limits, scales, strict=True)
+        ]
+
+    def _learned(self, sources: Sequence[SourceTable]) -> list[SourceModel]:
+        nearest = sorted(sources, key=lambda table: -table.similarity)[:MOST_SOURCES]
+        return [model for table in nearest if (model := learn(self.space, table)) is not None]
+
+    def _shares(self) -> NDArray[np.float64]:
+        """First coefficients of the sources: their squared similarities, which sum to the largest of them."""
+        similarity = np.array([source.similarity for source in self._sources])
+        squared = similarity**2
+        return squared / squared.sum() if squared.sum() else squared
+
+    def _mixture(self, trusting: bool) -> Mixture:
+        used = self._sources if trusting else []
+        return Mixture(
+            features=self._pool.features,
+            groups=self.space.groups,
+            predictions=self._predictions(self._pool.features, used),
+            shares=self._shares() if used else np.zeros(0),
+        )
+
+    @staticmethod
+    def _predictions(features: NDArray[np.float32], sources: list[SourceModel]) -> NDArray[np.float64]:
+        found = np.zeros((len(features), len(sources)))
+        for column, source in enumerate(sources):
+            found[:, column] = source.predict(features)
+        return found
+
+    def _start_with(self, points: list[NDArray[np.float64]], origin: Origin) -> None:
+        u: Coordinates = np.array(points).reshape(-1, len(self.space.parameters))
+        u = u[self.space.allowed(u)]
+        self._pool.add(u, proposable=True)
+        self._first += [(row, origin) for point in u if (row := self._pool.row(point)) is not None]
+
+    def _grow(self, u: Coordinates, *, proposable: bool) -> None:
+        """Put configurations into the pool and into what is believed of it."""
+        new = self._pool.add(u, proposable=proposable)
+        if len(new):
+            features = self._pool.features[new]
+            self._beliefs.append(features, self._predictions(features, self._sources))

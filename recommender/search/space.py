@@ -177,6 +177,33 @@ class SearchSpace:
             found[:, j] = with_all & when.evaluate(self._columns(u, when), len(u))
         return found
 
+    def features(self, u: Coordinates) -> NDArray[np.float32]:
+        """Coordinates as a model wants them, shape (n, k); columns belong to parameters by ``groups``.
+
+        Ordered parameters keep their coordinate, categories become indicators (one for two values), a
+        conditional parameter has a column that says whether it exists and 0.5 where it does not.
+        """
+        columns: list[NDArray[np.float64]] = []
+        for j, parameter in enumerate(self.parameters):
+            column = np.nan_to_num(u[:, j], nan=0.5)
+            if parameter.ordered or len(parameter.values) <= 2:
+                columns.append(column)
+            else:
+                levels = parameter.levels(column)
+                columns += [(levels == k) * (0.5**0.5) for k in range(len(parameter.values))]
+            if parameter.when:
+                columns.append((~np.isnan(u[:, j])).astype(float))
+        return np.stack(columns, axis=1).astype(np.float32)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64]:
+        """The parameter of each column of ``features``, shape (k,)."""
+        found: list[int] = []
+        for j, parameter in enumerate(self.parameters):
+            wide = 1 if parameter.ordered or len(parameter.values) <= 2 else len(parameter.values)
+            found += [j] * (wide + bool(parameter.when))
+        return np.array(found)
+
     # --- what is allowed
 
     def allowed(self, u: Coordinates) -> NDArray[np.bool_]:

@@ -1,0 +1,119 @@
+"""The pool of configurations that a search chooses from: all there are, or a growing sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.errors import InfeasibleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from kg.values import Settings
+    from recommender.search.space import Coordinates, SearchSpace
+
+MOST_ENUMERATED = 30_000
+"""Configurations up to which the whole space is the pool; a choice that keeps a suggestion at 10 ms."""
+
+_SAMPLED = 2048
+"""Configurations of a larger space drawn to begin with; a choice."""
+
+_NEAR = 96
+"""Neighbours of a good configuration that join the pool of a larger space; a choice."""
+
+_DIGITS = 9
+"""Decimals by which two coordinates are told apart."""
+
+
+class Candidates:
+    """Configurations by row.
+
+    Args:
+        space: Where they are from.
+        rng: For the sample of a space too large to enumerate.
+
+    Attributes:
+        u: Coordinates, shape (N, d).
+        features: As ``SearchSpace.features`` has them, shape (N, k).
+        open: Which rows may still be proposed, shape (N,).
+        complete: Whether this is all there is.
+
+    Raises:
+        InfeasibleError: The space is empty.
+    """
+
+    def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
+        self._space = space
+        blocks: list[Coordinates] | None = []
+        count = 0
+        for block in self._blocks():
+            count += len(block)
+            if count > MOST_ENUMERATED:
+                blocks = None
+                break
+            if blocks is not None:
+                blocks.append(block)
+        self.complete = space.finite and blocks is not None
+        if self.complete and not blocks:
+            next(iter(space.enumerate()))  # raises with what rules everything out
+        self.u = (
+            np.concatenate(blocks) if self.complete and blocks else space.sample_coordinates(rng, _SAMPLED)
+        )
+        if not len(self.u):
+            raise InfeasibleError("no configuration satisfies the constraints")
+        self.features = space.features(self.u)
+        self.open = np.ones(len(self.u), bool)
+        self._rows = {key: row for row, key in enumerate(map(_key, self.u))}
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+    def _blocks(self) -> Iterator[Coordinates]:
+        return self._space.blocks() if self._space.finite else iter(())
+
+    def row(self, u: NDArray[np.float64]) -> int | None:
+        """The row of coordinates, shape (d,); None if it is not in the pool."""
+        return self._rows.get(_key(u))
+
+    def add(self, u: Coordinates, *, proposable: bool) -> NDArray[np.int64]:
+        """Put configurations into the pool; those already there stay.
+
+        Args:
+            u: Shape (e, d).
+            proposable: Whether the new ones may be proposed.
+
+        Returns:
+            Rows that are new.
+        """
+        new: list[int] = []
+        for i, point in enumerate(u):
+            if self._rows.setdefault(_key(point), len(self.u) + len(new)) == len(self.u) + len(new):
+                new.append(i)
+        first = len(self.u)
+        if new:
+            self.u = np.concatenate([self.u, u[new]])
+            self.features = np.concatenate([self.features, self._space.features(u[new])])
+            self.open = np.concatenate([self.open, np.full(len(new), proposable)])
+        return np.arange(first, len(self.u))
+
+    def neighbours(self, row: int, rng: np.random.Generator) -> Coordinates:
+        """Allowed configurations that differ from one in a parameter or two, shape (e, d)."""
+        u = np.repeat(self.u[[row]], _NEAR, axis=0)
+        for change in u:
+            for j in rng.choice(u.shape[1], size=min(1 + rng.integers(2), u.shape[1]), replace=False):
+                near = rng.random() < 0.5 and not np.isnan(change[j])
+                change[j] = np.clip(change[j] + rng.normal(0.0, 0.15), 0, 1) if near else rng.random()
+        u = self._space.snapped(u)
+        return u[self._space.allowed(u)]
+
+    def configuration(self, row: int) -> Settings:
+        """The configuration of a row."""
+        return self._space.decode(self.u[[row]])[0]
+
+
+def _key(u: NDArray[np.float64]) -> bytes:
+    return (np.round(u, _DIGITS) + 0.0).tobytes()

@@ -1,0 +1,235 @@
+"""Several beliefs about one objective, each weighted by how well it foretold the target's own results.
+
+Every expert is a Gaussian process of ``recommender.search.surrogate``. Those that trust the sources have
+the sources' predictions in their basis, with coefficients that start at the similarities and are learned;
+one knows no source. Weights are the experts' evidence, so wrong sources lose their say after a few results:
+that is the guard against negative transfer, and no result is needed beyond those of the search itself.
+Expected improvement is averaged over the experts.
+
+Source: Feurer et al., Scalable Meta-Learning for Bayesian Optimization (ranking-weighted ensembles), 2018,
+for weighting by the target's own results; Bayesian model averaging instead of rankings is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from recommender.search.acquisition import log_expected_improvement
+from recommender.search.surrogate import KernelPrior, PoolProcess
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GROWTH = 1.2
+"""Kernels are fitted anew each time there are this many times as many results; a choice of cost."""
+
+_LEAST_SHARE = 0.02
+"""Experts below this weight are not asked; a choice."""
+
+_FAILED_ABOVE = 0.5
+"""Log cost of a failure above the best where all that ran was nearly alike; a choice, a factor of 1.6."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expert:
+    """A belief before results; chosen by leaving one kernel out (``benchmarks/warm_start.py``).
+
+    Attributes:
+        amplitude: Expected standard deviation of what the basis does not explain, log cost.
+        shorten: Added to the logarithm of the usual length scales.
+        trusting: Whether it believes the sources.
+        noise: Standard deviation of a measurement, log cost.
+        head_start: Logarithm of its weight before results.
+    """
+
+    amplitude: float
+    shorten: float
+    trusting: bool
+    noise: float = 0.03
+    head_start: float = 0.0
+
+
+TRUSTING = (
+    Expert(amplitude=0.3, shorten=-1.5, trusting=True),
+    Expert(amplitude=0.6, shorten=-0.5, trusting=True),
+    Expert(amplitude=1.0, shorten=0.0, trusting=False, noise=0.05),
+)
+"""Experts of a search with sources."""
+
+ALONE = (Expert(amplitude=1.0, shorten=0.0, trusting=False, noise=0.05),)
+"""Experts of a search without: amplitude and noise are then in units of the spread of its results."""
+
+_COEFFICIENT_SPREAD = 0.5
+"""Relative standard deviation of a source's coefficient; a choice."""
+
+_OFFSET = 0.5
+"""Standard deviation of the constant, log cost, once results are centred; a choice."""
+
+
+State: TypeAlias = "list[tuple[object, ...]]"
+"""What a mixture was; meant for ``Mixture.restore`` alone."""
+
+
+class Mixture:
+    """Beliefs about one objective over a pool of candidates.
+
+    Args:
+        features: Of the pool, shape (N, k).
+        groups: Parameter of each column, shape (k,).
+        predictions: Of the sources, relative log cost, shape (N, s); s may be 0.
+        shares: What each source's prediction counts at first, shape (s,), summing to at most 1.
+        experts: What to believe; None for the usual ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        features: NDArray[np.float32],
+        groups: NDArray[np.int64],
+        predictions: NDArray[np.float64],
+        shares: NDArray[np.float64],
+        experts: tuple[Expert, ...] | None = None,
+    ) -> None:
+        self._experts = experts or (TRUSTING if len(shares) else ALONE)
+        self._count = int(groups.max()) + 1
+        self._shares = shares
+        basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
+        self._processes = [
+            PoolProcess(
+                features=features,
+                groups=groups,
+                basis=basis,
+                weights=self._weights(expert, 0.0),
+                covariance=self._covariance(expert, 1.0),
+                prior=self._prior(expert, 1.0),
+            )
+            for expert in self._experts
+        ]
+        self._rows: list[int] = []
+        self._costs: list[float] = []
+        self._noise: list[float] = []
+        self._next_fit = 0
+        self.weights = self._normalised(np.array([expert.head_start for expert in self._experts]))
+
+    def append(self, features: NDArray[np.float32], predictions: NDArray[np.float64]) -> None:
+        """Make the pool larger."""
+        basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
+        for process in self._processes:
+            process.append(features, basis)
+
+    def tell(self, row: int, cost: float, noise: float = 1.0) -> None:
+        """Take in a result; deterministic in the sequence of results.
+
+        Args:
+            row: Of the pool.
+            cost: Log cost; inf for a failure.
+            noise: Factor on the noise variance: 1 / repeats.
+        """
+        self._rows.append(row)
+        self._costs.append(cost)
+        self._noise.append(noise)
+        if not np.isfinite(self._costs).any():
+            return
+        if len(self._rows) >= self._next_fit:
+            self._fit()
+        else:
+            self._condition(self._rows, self._filled(), self._noise)
+
+    def believe(self, rows: list[int]) -> None:
+        """Take the mean for the result of candidates that are being evaluated; ``restore`` undoes it.
+
+        Source:
+            Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010.
+        """
+        for process in self._processes:
+            for row in rows:
+                process.add(row, float(process.mean[row]))
+
+    def snapshot(self) -> State:
+        """All that ``believe`` changes."""
+        return [process.state() for process in self._processes]
+
+    def restore(self, kept: State) -> None:
+        """Undo ``believe``."""
+        for process, state in zip(self._processes, kept, strict=True):
+            process.go_back(state)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Posterior mean of the log cost, shape (N,)."""
+        return np.asarray(sum(w * p.mean for w, p in self._said()))
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """Posterior variance, with what the experts disagree about, shape (N,)."""
+        mean = self.mean
+        return np.asarray(sum(w * (p.variance + (p.mean - mean) ** 2) for w, p in self._said()))
+
+    def log_improvement(self, best: float) -> NDArray[np.float64]:
+        """Logarithm of the expected improvement on ``best``, averaged over experts, shape (N,)."""
+        found = [
+            np.log(w) + log_expected_improvement(p.mean, np.sqrt(p.variance), best) for w, p in self._said()
+        ]
+        highest = np.max(found, axis=0)
+        return np.asarray(highest + np.log(np.exp(np.array(found) - highest).sum(axis=0)))
+
+    # --- below
+
+    def _said(self) -> list[tuple[float, PoolProcess]]:
+        kept = np.where(self.weights >= _LEAST_SHARE, self.weights, 0.0)
+        kept /= kept.sum()
+        return [(float(w), p) for w, p in zip(kept, self._processes, strict=True) if w > 0]
+
+    def _filled(self) -> NDArray[np.float64]:
+        """Costs with failures as the worst that ran, or worse."""
+        costs = np.array(self._costs)
+        ran = np.isfinite(costs)
+        return np.where(ran, costs, max(costs[ran].max(), costs[ran].min() + _FAILED_ABOVE))
+
+    def _fit(self) -> None:
+        costs, rows = self._filled(), np.array(self._rows)
+        spread, centre = max(float(costs.std()), 0.05), float(costs.mean())
+        losses = []
+        for expert, process in zip(self._experts, self._processes, strict=True):
+            unit = spread if not len(self._shares) else 1.0
+            process.expect(
+                self._prior(expert, unit), self._weights(expert, centre), self._covariance(expert, unit)
+            )
+            process.fit(rows, costs, np.array(self._noise))
+            losses.append(process.loss(rows, costs) - expert.head_start)
+        self.weights = self._normalised(-np.array(losses))
+        self._next_fit = max(len(rows) + 1, int(len(rows) * GROWTH))
+
+    def _condition(self, rows: list[int], costs: NDArray[np.float64], noise: list[float]) -> None:
+        for process in self._processes:
+            same = len(process.rows) == len(rows) - 1 and np.array_equal(process.y, costs[:-1])
+            if same:
+                process.add(rows[-1], float(costs[-1]), noise[-1])
+            else:
+                process.condition(np.array(rows), costs, np.array(noise))
+
+    def _weights(self, expert: Expert, centre: float) -> NDArray[np.float64]:
+        """Prior mean of the coefficients: the constant, then the sources."""
+        if not expert.trusting:
+            return np.array([centre, *np.zeros(len(self._shares))])
+        return np.array([0.0, *self._shares])
+
+    def _covariance(self, expert: Expert, unit: float) -> NDArray[np.float64]:
+        spread = np.maximum(self._shares, 0.1) * _COEFFICIENT_SPREAD * expert.trusting
+        offset = _OFFSET if expert.trusting else unit
+        return np.diag([offset**2, *(spread**2)])
+
+    def _prior(self, expert: Expert, unit: float) -> KernelPrior:
+        usual = KernelPrior.usual(self._count, expert.amplitude * unit)
+        mean = usual.mean.copy()
+        mean[:-2] += expert.shorten
+        mean[-1] = np.log(expert.noise * unit)
+        return KernelPrior(mean=mean, stdev=usual.stdev)
+
+    @staticmethod
+    def _normalised(log: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.exp(log - log.max())
+        return np.asarray(found / found.sum())

@@ -1,0 +1,83 @@
+"""Pareto fronts and the hypervolume they dominate; all objectives are minimised.
+
+``points``: costs, shape (n, m), one row a configuration; finite.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def non_dominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points no other is at least as good as in everything and better in something.
+
+    Args:
+        points: Shape (n, m).
+
+    Returns:
+        Shape (n,); equal points are all kept.
+    """
+    kept = np.ones(len(points), bool)
+    for i, point in enumerate(points):
+        if kept[i]:
+            worse = (points >= point).all(axis=1) & (points > point).any(axis=1)
+            kept &= ~worse
+    return kept
+
+
+def hypervolume(points: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
+    """Volume between points and a reference that is worse than all that counts; exact.
+
+    Slices along the last objective, which is O(n log n) in two dimensions and O(n^2 log n) in three.
+
+    Args:
+        points: Shape (n, m); those not better than the reference in everything count nothing.
+        reference: Shape (m,).
+
+    Source:
+        Fonseca, Paquete and Lopez-Ibanez, An improved dimension-sweep algorithm for the hypervolume
+        indicator, CEC 2006 (the plain sweep).
+    """
+    points = points[(points < reference).all(axis=1)]
+    if not len(points):
+        return 0.0
+    if points.shape[1] == 1:
+        return float(reference[0] - points.min())
+    points = points[np.argsort(points[:, -1], kind="stable")]
+    if points.shape[1] == 2:
+        lowest = np.minimum.accumulate(points[:, 0])
+        heights = np.diff(np.append(points[:, 1], reference[1]))
+        return float(((reference[0] - lowest) * heights).sum())
+    heights = np.diff(np.append(points[:, -1], reference[-1]))
+    return float(
+        sum(
+            height * hypervolume(points[: k + 1, :-1], reference[:-1])
+            for k, height in enumerate(heights.tolist())
+            if height > 0
+        )
+    )
+
+
+def augmented_chebyshev(
+    points: NDArray[np.float64], weights: NDArray[np.float64], share: float = 0.05
+) -> NDArray[np.float64]:
+    """One cost of several: ``max(w f) + share * sum(w f)``; its minima are Pareto optimal.
+
+    Args:
+        points: Costs scaled to about 0 to 1, shape (n, m).
+        weights: Non-negative, shape (m,).
+        share: Of the sum; 0.05 as in the source.
+
+    Returns:
+        Shape (n,).
+
+    Source:
+        Knowles, ParEGO, IEEE Transactions on Evolutionary Computation 10(1), 2006.
+    """
+    weighted = points * weights
+    return np.asarray(weighted.max(axis=1) + share * weighted.sum(axis=1))

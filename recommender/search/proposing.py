@@ -1,0 +1,128 @@
+"""From beliefs about every candidate to the one to evaluate next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.search.acquisition import expected_hypervolume_improvement, normal_cdf
+from recommender.search.pareto import augmented_chebyshev, non_dominated
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recommender.search.feasibility import Feasibility
+    from recommender.search.mixture import Mixture, State
+    from recommender.search.tally import Tally
+
+WORTHWHILE = 0.05
+"""Log gain that an evaluation looks for: 5 %, about the scatter of timings."""
+
+_LEAST = 1e-12
+"""Under this a probability counts as this, so that its logarithm stays finite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beliefs:
+    """What is believed of each candidate.
+
+    Attributes:
+        objectives: Of each objective's log cost.
+        limits: Of each limit's excess in units of the limit; at most 0 where it is kept.
+        feasibility: Whether a candidate runs at all.
+    """
+
+    objectives: tuple[Mixture, ...]
+    limits: tuple[Mixture, ...]
+    feasibility: Feasibility
+
+    def tell(self, row: int, costs: list[float | None], noise: float) -> None:
+        """Take in a result: log costs (inf: failed), then excesses; None where unknown."""
+        for mixture, cost in zip((*self.objectives, *self.limits), costs, strict=True):
+            if cost is not None:
+                mixture.tell(row, cost, noise)
+
+    def append(self, features: NDArray[np.float32], predictions: NDArray[np.float64]) -> None:
+        """Make the pool larger; ``predictions`` of the sources, shape (e, s)."""
+        for k, mixture in enumerate((*self.objectives, *self.limits)):
+            mixture.append(features, predictions if k == 0 else predictions[:, :0])
+        self.feasibility.append(features)
+
+    def believe(self, rows: list[int]) -> None:
+        """Take the mean for the result of rows that are being evaluated."""
+        for mixture in (*self.objectives, *self.limits):
+            mixture.believe(rows)
+
+    def snapshot(self) -> list[State]:
+        """All that ``believe`` changes."""
+        return [mixture.snapshot() for mixture in (*self.objectives, *self.limits)]
+
+    def restore(self, kept: list[State]) -> None:
+        """Back to a snapshot."""
+        for mixture, state in zip((*self.objectives, *self.limits), kept, strict=True):
+            mixture.restore(state)
+
+    def expected(self, row: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Means and standard deviations of the log costs of a row."""
+        means = tuple(float(mixture.mean[row]) for mixture in self.objectives)
+        stdevs = tuple(math.sqrt(float(mixture.variance[row])) for mixture in self.objectives)
+        return means, stdevs
+
+    def log_allowed(self) -> NDArray[np.float64]:
+        """Logarithm of the probability that a candidate runs and keeps the limits, shape (N,)."""
+        found = np.log(np.maximum(self.feasibility.probability, _LEAST))
+        for mixture in self.limits:
+            kept = normal_cdf(-mixture.mean / np.sqrt(mixture.variance))
+            found = found + np.log(np.maximum(kept, _LEAST))
+        return np.asarray(found)
+
+    def expected_gain(self, open_: NDArray[np.bool_], best: float | None) -> float | None:
+        """Largest expected gain of one evaluation, log cost; None before anything ran."""
+        if best is None or not open_.any():
+            return None
+        gain = self.objectives[0].log_improvement(best) + self.log_allowed()
+        return math.exp(float(gain[open_].max()))
+
+
+def propose(beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.random.Generator) -> int:
+    """The row to evaluate next.
+
+    Args:
+        beliefs: Of every candidate.
+        open_: Which rows may be proposed; at least one.
+        tally: What came out so far.
+        rng: For the weights where there are more than two objectives.
+    """
+    allowed = beliefs.log_allowed()
+    _, costs = tally.comparable()
+    if not len(costs):
+        # Nothing that counts yet: the likeliest to be allowed, then the best expected.
+        score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.ran else allowed
+    elif len(beliefs.objectives) == 1:
+        score = beliefs.objectives[0].log_improvement(float(costs.min()) - WORTHWHILE) + allowed
+    else:
+        means = np.stack([mixture.mean for mixture in beliefs.objectives], axis=1)
+        stds = np.sqrt(np.stack([mixture.variance for mixture in beliefs.objectives], axis=1))
+        score = allowed + _several(means, stds, costs, rng)
+    return int(np.argmax(np.where(open_, score, -np.inf)))
+
+
+def _several(
+    means: NDArray[np.float64],
+    stds: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Worth of each candidate for the front, on a log scale, shape (N,)."""
+    front = costs[non_dominated(costs)]
+    low, high = costs.min(axis=0), costs.max(axis=0)
+    if costs.shape[1] == 2:
+        reference = high + 0.1 * np.maximum(high - low, 0.05)
+        gain = expected_hypervolume_improvement(means, stds, front, reference)
+        return np.log(np.maximum(gain, 1e-300))
+    weights = rng.dirichlet(np.ones(costs.shape[1]))
+    drawn = (means + stds * rng.standard_normal(means.shape) - low) / np.maximum(high - low, 0.05)
+    return -augmented_chebyshev(drawn, weights)
