@@ -1,6 +1,7 @@
 """A serving step: prefill, decode, their mixture under load, and what the cache takes.
 
-Decode steps stream weights and cache once per step; a prefill of a chunk is a forward pass. Under a
+Decode steps stream weights and cache once per step; a prefill of a chunk is a forward pass. A pipeline
+of p stages decodes p groups of sequences at a time, each group in every stage in turn. Under a
 request rate the engine is a single server (Pollaczek-Khinchine); P99 takes the tail of its waiting
 time as exponential. Arrays run over configurations.
 """
@@ -17,8 +18,8 @@ from recommender.cost_model.block import Work, forward, products_us
 from recommender.cost_model.device import ELEMENT_BYTES, Device
 from recommender.cost_model.energy import power_w
 from recommender.cost_model.network import Network, collective_us, point_us
-from recommender.cost_model.plans import CHOICES, Columns, divides, rule
-from recommender.cost_model.steps import Steps
+from recommender.cost_model.plans import CHOICES, Columns, divides, rule, with_groups
+from recommender.cost_model.steps import PARTS, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +45,13 @@ def checked(model: Model, settings: Columns, devices: Floats) -> Columns:
     """
     if not model.layers:
         raise InputError(f"{model.id}: serving needs a transformer")
-    s = dict(settings)
-    dp, ep = s["data_parallel"], s["expert_parallel"]
+    s = with_groups(settings)
+    dp, ep, pp = s["data_parallel"], s["expert_parallel"], s["pipeline_parallel"]
     rule(dp >= 1, "data parallel is at least 1")
-    rule(divides(dp, devices), "data must divide the number of devices")
-    tp = np.where(s["tensor_parallel"] > 0, s["tensor_parallel"], devices / dp)
-    rule(tp * dp == devices, "tensor x data must be the number of devices")
+    rule(divides(dp * pp, devices), "pipeline x data must divide the number of devices")
+    tp = np.where(s["tensor_parallel"] > 0, s["tensor_parallel"], devices / (dp * pp))
+    rule(tp * pp * dp == devices, "tensor x pipeline x data must be the number of devices")
+    rule(divides(pp, np.full_like(pp, model.layers)), "pipeline must divide the layers")
     s["tensor_parallel"] = tp
     rule(divides(tp, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
     if model.experts:
@@ -94,10 +96,13 @@ def _pass_us(
             ep > 1, 2 * collective_us(network, operators, "all_to_all", sent, ep, one), 0.0
         )
     x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
-    head = products_us(operators, device, x, s["precision"]) if model.vocabulary else np.zeros_like(tp)
+    head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
     eager = np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
     host = model.layers * work.kernels * HOST_US * eager
-    return model.layers * work.device_us + head, model.layers * wire, host, work
+    stages = s["pipeline_parallel"]
+    far = tp * stages > network.per_node
+    hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
+    return model.layers * work.device_us + head, model.layers * wire + hops, host, work
 
 
 def serving_step(
@@ -110,12 +115,15 @@ def serving_step(
         MissingFactError: A fact that the answer needs is unknown.
     """
     s = checked(model, settings, devices)
-    tp, dp = s["tensor_parallel"], s["data_parallel"]
-    batch, length, produced = s["batch"], s["input_len"], s["output_len"]
-    drafted = s["speculative_tokens"]
+    tp, dp, pp = s["tensor_parallel"], s["data_parallel"], s["pipeline_parallel"]
+    batch, length, produced, drafted = (
+        s[name] for name in ("batch", "input_len", "output_len", "speculative_tokens")
+    )
 
     # Decode: one token (and the drafted ones) per sequence against the mean length of the cache.
-    rows = batch * (1 + drafted)
+    # A pipeline keeps as many groups of sequences in flight as it has stages.
+    flight = batch / np.minimum(pp, batch)
+    rows = flight * (1 + drafted)
     middle = length + produced / 2
     device_us, wire, host, work = _pass_us(
         operators,
@@ -124,16 +132,16 @@ def serving_step(
         model,
         s,
         tokens=rows,
-        sequences=batch,
+        sequences=flight,
         length=middle,
         phase="decode",
         logits=rows,
     )
-    cached = batch * middle * model.layers * _kv_bytes(model, s)
+    cached = flight * middle * model.layers * _kv_bytes(model, s)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
     proposing = np.where(drafted > 0, DRAFT_SHARE * drafted * (device_us + wire), 0.0)
     idle_host = np.maximum(host + np.where(s["graph"] > 0, 0.0, STEP_HOST_US) - device_us - wire, 0.0)
-    stream = _stream_us(device, model, s, batch, cached)
+    stream = _stream_us(device, model, s, flight, cached)
     launching = model.layers * work.launch_us
     split_us = {
         "compute": np.maximum(device_us - stream - launching, 0.0) + proposing,
@@ -152,7 +160,6 @@ def serving_step(
     chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
     count = np.ceil(fresh / chunk)
     together = np.maximum(s["prefill_batch"], 1)
-    np.ones_like(tp)
     prefill_us, prefill_wire, prefill_host, prefill_work = _pass_us(
         operators,
         device,
@@ -168,7 +175,10 @@ def serving_step(
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
     history = model.layers * prefill_work.attention_us * pairs
-    prefill_s = (count * np.maximum(prefill_us + prefill_wire, prefill_host) + history) / 1e6
+    passes_s = (count * np.maximum(prefill_us + prefill_wire, prefill_host) + history) / 1e6
+    # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
+    prefill_s = passes_s * (count + pp - 1) / (count * pp)
+    busy_s = passes_s / pp
     kv_moved = fresh * model.layers * _kv_bytes(model, s)
     apart = s["separation"] == CHOICES["separation"].index("separate")
     transfer_s = np.zeros_like(tp)
@@ -178,9 +188,9 @@ def serving_step(
 
     # A request's share of the engine: its prefill and its part of the decode steps.
     steps = produced / tokens_per_step
-    per_request = prefill_s / together + steps * step_s / batch
+    per_request = busy_s / together + steps * step_s / batch
     stalled = np.where(
-        apart, 0.0, prefill_s / np.maximum(steps, 1) * (batch - 1)
+        apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
     )  # others' prefills between steps
     tpot = (step_s + stalled) / tokens_per_step
     rate = s["request_rate"]
@@ -188,14 +198,10 @@ def serving_step(
     waiting = np.where(load < 1, load / np.maximum(2 * (1 - load), 1e-9) * per_request, np.inf)
     ttft = prefill_s + transfer_s + np.where(rate > 0, waiting, 0.0)
     tail = np.where(rate > 0, waiting * np.log(np.maximum(100 * load, 1.0)) / np.maximum(load, 1e-9), 0.0)
-    output = (
-        dp * batch * produced / (batch * prefill_s / together * np.where(apart, 0.0, 1.0) + steps * step_s)
-    )
+    output = dp * batch * produced / (batch * busy_s / together * np.where(apart, 0.0, 1.0) + steps * step_s)
 
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
-    zero = np.zeros_like(tp)
-    split = {name: part / 1e6 for name, part in split_us.items()}
-    split |= {"synchronisation": zero, "bubble": zero, "data_loading": zero}
+    split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
     extra = {
         "ttft_s": ttft,
         "ttft_p99_s": prefill_s + transfer_s + tail,
@@ -203,7 +209,7 @@ def serving_step(
         "tpot_p99_s": tpot + np.where(apart, 0.0, prefill_s),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
-        "prefill_throughput": dp * together * length / prefill_s,
+        "prefill_throughput": dp * together * length / busy_s,
         "load": load,
         "tokens_per_step": tokens_per_step,
         "request_s": ttft + produced * tpot,
@@ -213,7 +219,7 @@ def serving_step(
     return Steps(
         time_s=step_s,
         split_s=split,
-        hidden_s=zero,
+        hidden_s=np.zeros_like(tp),
         throughput=output,
         unit="output tokens/s",
         memory_bytes=_memory(model, s, batch, length + produced),
@@ -248,12 +254,28 @@ def _kv_bytes(model: Model, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(2 * model.kv_width / split)
 
 
+def _kept(s: Mapping[str, Floats]) -> Floats:
+    """Share of the blocks that one device holds."""
+    return np.asarray(1 / s["pipeline_parallel"])
+
+
 def _weights(model: Model, s: Mapping[str, Floats]) -> Floats:
-    """Bytes of weights on one device."""
-    sizes = np.array([ELEMENT_BYTES[CHOICES["precision"][int(i)]] for i in s["precision"]])
+    """Bytes of weights behind one tensor rank, all stages of the pipeline together."""
+
+    def size(group: str) -> Floats:
+        return np.array([ELEMENT_BYTES[CHOICES["precision"][int(i)]] for i in s[group]])
+
     routed = model.expert_parameters * model.layers
+    attention = model.layers * model.hidden * model.head_size * (2 * model.heads + 2 * model.kv_heads)
+    head = model.vocabulary * model.hidden
+    inner = np.maximum(model.parameters - routed - attention - head, 0.0)
     tp, ep = s["tensor_parallel"], s["expert_parallel"]
-    return np.asarray(sizes * ((model.parameters - routed) / tp + routed / np.maximum(ep, tp)))
+    dense = (
+        size("precision_attention") * attention
+        + size("precision_head") * head
+        + size("precision_mlp") * inner
+    )
+    return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
 
 
 def _stream_us(device: Device, model: Model, s: Columns, batch: Floats, cached: Floats) -> Floats:
@@ -285,8 +307,8 @@ def _memory(model: Model, s: Columns, batch: Floats, length: Floats) -> dict[str
     tp = s["tensor_parallel"]
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
-        "weights": _weights(model, s),
-        "kv_cache": batch * length * model.layers * _kv_bytes(model, s) * (1 - s["kv_host_share"]),
+        "weights": _weights(model, s) * _kept(s),
+        "kv_cache": batch * length * model.layers * _kv_bytes(model, s) * (1 - s["kv_host_share"]) * _kept(s),
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, RESERVED_BYTES),
     }
