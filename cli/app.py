@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import kb, search
+from cli import ab, kb, search
 from cli.calibrate import calibrate
 from cli.context import Settings
 from cli.doctor import doctor
@@ -34,6 +34,7 @@ app.command()(ingest)
 app.add_typer(kb.app, name="kb")
 app.command()(estimate)
 app.add_typer(search.app, name="search")
+app.add_typer(ab.app, name="ab")
 app.command()(calibrate)
 app.command()(doctor)
 

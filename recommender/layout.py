@@ -149,9 +149,8 @@ class Layout:
             raise WorkspaceError(f"{self.root} is a workspace already")
         try:
             self.graph.mkdir(parents=True, exist_ok=True)
-            ours = {item.name for item in (self.lock, self.graph, self.trials, self.vectors, self.texts)} | {
-                "index"
-            }
+            parts = (self.lock, self.graph, self.trials, self.vectors, self.texts, self.experiments)
+            ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]
         except OSError as error:
             raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None

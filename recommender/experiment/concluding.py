@@ -16,7 +16,7 @@ from kg.entities import Baseline, Better, Case, Kind, Measurement, Objective, So
 from kg.errors import InputError
 from kg.outcomes import Outcome
 from kg.values import Settings, digest
-from recommender.experiment.design import CONTROL
+from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.standing import standing
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def conclude(logged: Logged, tried: Tried, now: datetime) -> Conclusion:
     problem = _problem(tried.problem, logged)
     case = Case(
         problem=problem,
-        configuration=design.arms[arm],
+        configuration=_told(design.arms[arm]),
         measurement=_measurement(found, logged),
         kind=Kind.MEASURED,
         source=source,
@@ -99,8 +99,8 @@ def conclude(logged: Logged, tried: Tried, now: datetime) -> Conclusion:
         id=digest(problem.id, arm, source.id, tried.strategy, tried.recommendation),
         problem=problem.id,
         metric=design.metric,
-        configuration=design.arms[arm],
-        control=design.arms[CONTROL],
+        configuration=_told(design.arms[arm]),
+        control=_told(design.arms[CONTROL]),
         verdict=str(found.verdict),
         scheme=str(design.scheme),
         pairs=interval.pairs,
@@ -147,7 +147,7 @@ def _measurement(found: Comparison, logged: Logged) -> Measurement:
 def _baseline(found: Comparison, logged: Logged) -> Baseline | None:
     if not found.interval.pairs:
         return None
-    return Baseline(value=_control(logged), configuration=Settings(logged.design.arms[CONTROL]))
+    return Baseline(value=_control(logged), configuration=_told(logged.design.arms[CONTROL]))
 
 
 def _control(logged: Logged) -> float:
@@ -158,6 +158,11 @@ def _control(logged: Logged) -> float:
         if sample.arm == CONTROL and sample.ok and not sample.is_warmup
     ]
     return math.exp(statistics.fmean(logs))
+
+
+def _told(configuration: Settings) -> Settings:
+    """The settings; none where they were not told."""
+    return Settings() if UNTOLD in configuration else configuration
 
 
 def _finite(value: float) -> float | None:

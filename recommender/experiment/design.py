@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 CONTROL = "control"
 """Name of the arm that the others are compared with."""
 
+UNTOLD = "(arm)"
+"""The one setting of an arm whose settings were not told."""
+
 LEAST_PAIRS = 6
 """Pairs that a budget must allow at least; ``least_pairs`` asks for more at a smaller alpha."""
 

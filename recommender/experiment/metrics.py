@@ -1,12 +1,11 @@
-"""Which metrics an experiment reads, as people write them: ``NAME[UNIT]=WHERE``.
+"""Which metrics an experiment reads, as people write them; the same way as a search's.
 
-``WHERE`` is a path into the JSON that is printed, or a regular expression between slashes; a bare
-``wall_time`` is the time that the command takes. The first metric decides, the others are for guardrails.
+``NAME=PATH:UNIT`` is a path into the JSON that is printed, ``NAME:UNIT=PATTERN`` a regular expression.
+Without either it is the time that the command takes. The first metric decides, the others are for guardrails.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ingest.metrics import METRICS, canonical_metric
@@ -17,22 +16,43 @@ from recommender.measuring.readings import WALL, Reading
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WALL_TIME = "wall_time"
+_TIMES = ("time", "latency", "_s", "_ms", "_us", "_ns")
+"""Endings of names of metrics of which less is better."""
 
-_METRIC = re.compile(r"^\s*([A-Za-z_][\w .-]*?)\s*(?:\[([^\]]+)\])?\s*(?:=\s*(.+?))?\s*$", re.DOTALL)
 
-
-def readings_of(texts: Sequence[str], *, better: str = "") -> tuple[Reading, ...]:
+def readings_of(
+    metrics: Sequence[str], patterns: Sequence[str] = (), *, better: str = ""
+) -> tuple[Reading, ...]:
     """Where each metric stands; the time of the command where none is given.
 
     Args:
-        texts: As people write them.
+        metrics: ``NAME=PATH:UNIT`` each.
+        patterns: ``NAME:UNIT=PATTERN`` each.
         better: ``lower`` or ``higher`` for the first, where its name does not tell.
 
     Raises:
         InputError: One cannot be read, is there twice, or has no known direction.
     """
-    found = [_reading(text, better if place == 0 else "") for place, text in enumerate(texts or [WALL_TIME])]
+    told: list[tuple[str, str, str, str]] = []
+    for text in metrics:
+        name, sign, rest = text.partition("=")
+        path, _, symbol = rest.partition(":")
+        if not sign or not path.strip() or not name.strip():
+            raise InputError(f"--metric {text!r}: expected NAME=PATH:UNIT", hint="kernel_time=time_s:s")
+        told.append((name.strip(), symbol.strip(), path.strip(), ""))
+    for text in patterns:
+        head, sign, expression = text.partition("=")
+        name, _, symbol = head.partition(":")
+        if not sign or not expression or not name.strip():
+            raise InputError(f"--pattern {text!r}: expected NAME:UNIT=PATTERN")
+        told.append((name.strip(), symbol.strip(), "", expression))
+    if not told:
+        return (Reading(metric="run_time", better=Better.LOWER, unit="s", path=WALL),)
+    found = []
+    for place, (name, symbol, path, pattern) in enumerate(told):
+        metric = canonical_metric(name, WorkloadKind.OPERATOR)
+        way = direction(metric, better if place == 0 else "", is_deciding=place == 0)
+        found.append(Reading(metric=metric, better=way, unit=symbol or None, path=path, pattern=pattern))
     names = [item.metric for item in found]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -40,8 +60,13 @@ def readings_of(texts: Sequence[str], *, better: str = "") -> tuple[Reading, ...
     return tuple(found)
 
 
-def direction(metric: str, told: str = "") -> Better:
+def direction(metric: str, told: str = "", *, is_deciding: bool = True) -> Better:
     """Which way a metric improves.
+
+    Args:
+        metric: Its canonical name.
+        told: ``lower`` or ``higher``; wins over the name.
+        is_deciding: Whether it must be known; that of others stands in their guardrails.
 
     Raises:
         InputError: Its name does not tell, and neither does ``told``.
@@ -53,28 +78,6 @@ def direction(metric: str, told: str = "") -> Better:
             raise InputError(f"--better {told!r}: lower or higher") from None
     if metric in METRICS:
         return METRICS[metric].better
-    if metric.endswith(("_s", "_ms", "_us", "_ns", "time", "latency")):
+    if metric.endswith(_TIMES) or not is_deciding:
         return Better.LOWER
     raise InputError(f"{metric}: say which way is better", hint="--better lower, or --better higher")
-
-
-def _reading(text: str, better: str) -> Reading:
-    matched = _METRIC.match(text)
-    if matched is None:
-        raise InputError(f"--metric {text!r}: expected NAME=WHERE", hint="step_time[ms]=/step: (\\S+) ms/")
-    name, symbol, where = matched.groups()
-    if where is None:
-        if name not in {WALL_TIME, "run_time"}:
-            raise InputError(
-                f"--metric {text!r}: say where the command prints it", hint=f"{name}=path.in.json"
-            )
-        return Reading(metric="run_time", better=Better.LOWER, unit="s", path=WALL)
-    metric = canonical_metric(name, WorkloadKind.OPERATOR)
-    is_pattern = len(where) > 1 and where[0] == where[-1] == "/"
-    return Reading(
-        metric=metric,
-        better=direction(metric, better),
-        unit=symbol,
-        path="" if is_pattern else where,
-        pattern=where[1:-1] if is_pattern else "",
-    )

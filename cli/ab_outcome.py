@@ -1,0 +1,107 @@
+"""The outcome of an experiment told to the graph, and the recommendation or problem that it belongs to."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.context import open_for_writing, open_workspace, settings
+from kg.errors import InputError, UnknownEntityError
+from kg.values import Settings
+
+if TYPE_CHECKING:
+    import typer
+
+    from recommender.experiment.journal import Logged
+    from recommender.experiment.standing import Standing
+
+
+def tried(
+    context: typer.Context, recommendation: str, problem: Path | None, strategy: str
+) -> dict[str, object]:
+    """What an experiment tries, as its log keeps it; empty if it was not told.
+
+    Raises:
+        UnknownEntityError: No such recommendation is remembered, or no such strategy known.
+        InputError: Both a recommendation and a problem are given, or a strategy without either.
+    """
+    if recommendation:
+        if problem is not None or strategy:
+            raise InputError("a recommendation has its problem and strategy", hint="leave those options out")
+        from recommender import asked
+        from recommender.layout import Layout
+
+        found = asked.chosen(Layout(settings(context).workspace).asked, recommendation)
+        return {
+            "recommendation": found.id,
+            "question": json.loads(found.question),
+            "configuration": found.configuration.to_json(),
+            "strategy": found.strategy,
+            "bottleneck": found.bottleneck,
+        }
+    if problem is None:
+        if strategy:
+            raise InputError("--strategy needs to know on what it was tried", hint="--problem FILE")
+        return {}
+    from ingest.problems import read_problem_file
+    from kg.knowledge import Strategy
+    from kg.serialisation import from_graph
+
+    raw = read_problem_file(problem)
+    with open_workspace(context) as workspace:
+        question, _ = workspace.problem(raw)
+        if strategy:
+            try:
+                from_graph(workspace.graph, Strategy, strategy)
+            except UnknownEntityError:
+                hint = "tunegraph kb query strategies-against, or kb add strategy"
+                raise UnknownEntityError(f"no strategy named {strategy!r}", hint=hint) from None
+    bottlenecks = list(question.bottlenecks)
+    return {
+        "question": raw,
+        "strategy": strategy,
+        "bottleneck": bottlenecks[0] if strategy and len(bottlenecks) == 1 else "",
+    }
+
+
+def changed(control: Settings, told: dict[str, object]) -> Settings:
+    """The control with what a recommendation says to set."""
+    configuration = told["configuration"]
+    if not isinstance(configuration, dict):
+        raise InputError("the recommendation sets nothing")
+    return Settings({**control, **configuration})
+
+
+def told(context: typer.Context, logged: Logged, state: Standing) -> str | None:
+    """Tell the graph the outcome; in a line what came of it, None where there is nothing to tell.
+
+    An experiment that was cut short is told once it has run to its end.
+    """
+    about: Any = logged.about.get("tried") or {}
+    if not about or logged.design.is_self_test:
+        return None
+    is_over = bool(state.stop) or "runs" not in logged.about
+    if not is_over or max(item.interval.pairs or item.failures.treatment for item in state.comparisons) < 1:
+        return None
+    from recommender.experiment.concluding import Tried, conclude
+
+    with open_workspace(context) as workspace:
+        problem, _ = workspace.problem(about["question"])
+    now = datetime.now(UTC)
+    added, is_one = 0, len(logged.design.treatments) == 1
+    with open_for_writing(context) as editor:
+        for arm in logged.design.treatments:
+            what = Tried(
+                problem=problem,
+                strategy=(about.get("strategy") or "") if is_one else "",
+                bottleneck=about.get("bottleneck") or "",
+                recommendation=about.get("recommendation") or "",
+                arm=arm,
+            )
+            added += editor.add_outcome(conclude(logged, what, now)).rows
+    if not added:
+        return "the graph knew this outcome already"
+    strategy = about.get("strategy")
+    return f"the graph has learned from this: {strategy}" if strategy else "the graph has this case now"

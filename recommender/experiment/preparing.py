@@ -1,0 +1,139 @@
+"""An experiment put together: from what people give to a design and a log, and from a log to what runs it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import data
+from kg.entities import Better
+from kg.errors import InputError, WorkspaceError
+from kg.values import digest
+from recommender.experiment.schemes import Scheme
+from recommender.measuring.command import Command
+from recommender.measuring.process import Bounds
+from recommender.measuring.readings import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.experiment.design import Design
+    from recommender.experiment.journal import Logged
+    from recommender.measuring.outcome import Evaluator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """How an arm is run.
+
+    Attributes:
+        command: Program and arguments, or a text for the shell; None where each arm is a command itself.
+        readings: Where its metrics stand; the first decides.
+        folder: Where it runs.
+        timeout_s: Time of one run at most.
+        environment: Variables, which may hold placeholders.
+    """
+
+    command: tuple[str, ...] | str | None
+    readings: tuple[Reading, ...]
+    folder: Path
+    timeout_s: float = 600.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "command": list(self.command) if isinstance(self.command, tuple) else self.command,
+            "readings": [
+                {
+                    "metric": item.metric,
+                    "better": str(item.better),
+                    "unit": item.unit,
+                    "path": item.path,
+                    "pattern": item.pattern,
+                }
+                for item in self.readings
+            ],
+            "folder": str(self.folder),
+            "timeout_s": self.timeout_s,
+            "environment": dict(self.environment),
+        }
+
+    @classmethod
+    def of(cls, logged: Logged) -> Runs:
+        """How the arms of a log are run.
+
+        Raises:
+            InputError: It was recorded, not run.
+            WorkspaceError: Its first line is damaged.
+        """
+        told: Any = logged.about.get("runs")
+        if not told:
+            raise InputError(f"{logged.name} was recorded: nothing here can run it")
+        try:
+            return cls(
+                command=tuple(told["command"]) if isinstance(told["command"], list) else told["command"],
+                readings=tuple(
+                    Reading(
+                        metric=item["metric"],
+                        better=Better(item["better"]),
+                        unit=item["unit"],
+                        path=item["path"],
+                        pattern=item["pattern"],
+                    )
+                    for item in told["readings"]
+                ),
+                folder=Path(told["folder"]),
+                timeout_s=float(told["timeout_s"]),
+                environment=dict(told["environment"]),
+            )
+        except (KeyError, TypeError, ValueError) as fault:
+            raise WorkspaceError(f"{logged.name}: the first line of its log is damaged ({fault})") from None
+
+
+def evaluators_of(
+    design: Design, runs: Runs, *, base: Mapping[str, str], name: str
+) -> dict[str, Sequence[Evaluator]]:
+    """What measures each arm, one an input.
+
+    Args:
+        design: The design.
+        runs: How an arm is run.
+        base: Environment of commands.
+        name: Of the experiment; marks its processes.
+
+    Raises:
+        InputError: A placeholder has no value, a setting changes nothing, or a guard reads nothing.
+    """
+    known = {item.metric for item in runs.readings}
+    for guard in design.guards:
+        if guard.metric not in known:
+            hint = f"--metric {guard.metric}=..." if guard.metric != "run_time" else ""
+            raise InputError(f"the guard on {guard.metric} has nothing to read", hint=hint)
+    if design.scheme is not Scheme.RANDOMISED:
+        raise InputError("what was recorded cannot be run")
+    parameters = sorted({key for settings in design.arms.values() for key in settings})
+    found: dict[str, Sequence[Evaluator]] = {}
+    for arm, settings in design.arms.items():
+        commands = []
+        for given in design.inputs:
+            command = Command(
+                command=runs.command if runs.command is not None else str(settings["command"]),
+                readings=runs.readings,
+                folder=runs.folder,
+                base=base,
+                inputs=(given,),
+                bounds=Bounds(timeout_s=runs.timeout_s),
+                environment=runs.environment,
+                kernels=str(Path(str(data.resource("kernels/matmul.c"))).parent),
+                mark=digest("experiment", name),
+            )
+            if runs.command is not None:
+                command.check(parameters)
+            commands.append(command)
+        found[arm] = commands
+    if isinstance(runs.command, tuple) and shutil.which(runs.command[0]) is None:
+        raise InputError(f"cannot run {runs.command[0]!r}: there is no such program")
+    return found
