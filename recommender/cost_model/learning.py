@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingDependencyError
-from recommender.cost_model.residual import Forest, Process, Residual
+from recommender.cost_model.residual import Forest, Process, Residual, forest_of
 
 Floats = NDArray[np.float64]
 Groups = Sequence[NDArray[np.intp]]
@@ -207,15 +207,15 @@ def fit_forest(x: Floats, y: Floats, *, seed: int = 0) -> Forest:
         )
         offset += tree.node_count
     feature, threshold, left, right, value = (np.concatenate(part) for part in zip(*columns, strict=True))
-    return Forest(
-        roots=np.array(roots, dtype=np.int32),
-        feature=feature.astype(np.int16),
-        # sklearn compares float32 features with float64 thresholds; rounding down keeps every decision
-        threshold=_round_down(threshold),
-        left=left.astype(np.int32),
-        right=right.astype(np.int32),
-        value=value.astype(np.float32),
-        depth=depth,
+    # sklearn compares float32 features with float64 thresholds; rounding down keeps every decision
+    return forest_of(
+        np.array(roots),
+        feature,
+        _round_down(threshold),
+        left,
+        right,
+        np.asarray(value, dtype=np.float64),
+        depth,
     )
 
 

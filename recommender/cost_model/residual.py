@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Narrow = NDArray[np.float32]
 
-CHUNK = 2048
+CHUNK = 128
 """Query points at once, so that a kernel block stays in the processor's cache."""
+TREE_CHUNK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,39 +79,79 @@ def _matern(a: Narrow, b: Narrow, rough: bool) -> Narrow:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Regression trees laid end to end; a leaf points at itself.
+    """Regression trees level by level: the roots first, the two children of a node side by side.
 
     Attributes:
-        roots: First node of each tree, shape (t,).
+        trees: How many; their roots are the first nodes.
         feature: Feature a node compares, shape (nodes,).
-        threshold: It goes left at or below this, shape (nodes,).
-        left: Left child, shape (nodes,); the right child of a node is kept in ``right``.
-        right: Right child.
+        threshold: It goes left at or below this, shape (nodes,); infinite at a leaf.
+        child: Left child, the right one follows it; a leaf points at itself, shape (nodes,).
         value: Prediction of a leaf, shape (nodes,).
         depth: Steps that reach a leaf from any root.
     """
 
-    roots: NDArray[np.int32]
-    feature: NDArray[np.int16]
+    trees: int
+    feature: NDArray[np.int32]
     threshold: Narrow
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    child: NDArray[np.int32]
     value: Narrow
     depth: int
 
     def predict(self, queries: Floats) -> Floats:
         """What the trees say, shape (m,): the value with the least mean relative error over them."""
         out = np.empty(len(queries))
-        for start in range(0, len(queries), CHUNK):
-            part = queries[start : start + CHUNK].astype(np.float32)
-            rows = np.arange(len(part))[:, None] * part.shape[1]
-            flat = part.ravel()
-            node = np.broadcast_to(self.roots, (len(part), len(self.roots)))
-            for _ in range(self.depth):
-                below = flat[rows + self.feature[node]] <= self.threshold[node]
-                node = np.where(below, self.left[node], self.right[node])
-            out[start : start + CHUNK] = _nearest(self.value[node])
+        for start in range(0, len(queries), TREE_CHUNK):
+            part = queries[start : start + TREE_CHUNK].astype(np.float32)
+            leaves = self._leaves(part).reshape(len(part), self.trees)
+            out[start : start + TREE_CHUNK] = _nearest(self.value.take(leaves))
         return out
+
+    def _leaves(self, part: Narrow) -> NDArray[np.int32]:
+        """Leaf of every query in every tree; those that have reached theirs drop out now and then."""
+        flat = part.ravel()
+        rows = np.repeat(np.arange(len(part), dtype=np.int32) * part.shape[1], self.trees)
+        node = np.tile(np.arange(self.trees, dtype=np.int32), len(part))
+        live, at = np.arange(len(node)), node
+        for step in range(self.depth):
+            after = self.child.take(at) + (flat.take(rows + self.feature.take(at)) > self.threshold.take(at))
+            if step % 4 == 3:
+                node[live] = after
+                moving = after != at
+                live, rows, after = live[moving], rows[moving], after[moving]
+            at = after
+        node[live] = at
+        return node
+
+
+def forest_of(
+    roots: NDArray[np.intp],
+    feature: NDArray[np.intp],
+    threshold: Narrow,
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    value: Floats,
+    depth: int,
+) -> Forest:
+    """A forest from trees with children anywhere; a leaf is its own left child."""
+    place = np.full(len(feature), -1, dtype=np.int64)
+    place[roots] = np.arange(len(roots))
+    used, level = len(roots), np.asarray(roots, dtype=np.int64)
+    while len(level):
+        inner = level[left[level] != level]
+        place[left[inner]] = used + 2 * np.arange(len(inner))
+        place[right[inner]] = used + 2 * np.arange(len(inner)) + 1
+        used += 2 * len(inner)
+        level = np.concatenate([left[inner], right[inner]])
+    order = np.argsort(place)
+    leaf = left == np.arange(len(left))
+    return Forest(
+        trees=len(roots),
+        feature=np.where(leaf, 0, feature)[order].astype(np.int32),
+        threshold=np.where(leaf, np.inf, threshold)[order].astype(np.float32),
+        child=np.where(leaf, place, place[left])[order].astype(np.int32),
+        value=value[order].astype(np.float32),
+        depth=depth,
+    )
 
 
 def _nearest(logs: Narrow) -> Narrow:
@@ -160,10 +201,9 @@ class Residual:
         if self.forest is not None:
             forest = self.forest
             found |= {
-                "tree_roots": forest.roots, "tree_feature": forest.feature,
-                "tree_threshold": forest.threshold, "tree_left": forest.left,
-                "tree_right": forest.right, "tree_value": forest.value,
-                "tree_depth": np.array(forest.depth),
+                "tree_count": np.array(forest.trees), "tree_feature": forest.feature.astype(np.int16),
+                "tree_threshold": forest.threshold, "tree_child": forest.child,
+                "tree_value": forest.value, "tree_depth": np.array(forest.depth),
             }  # fmt: skip
         return found
 
@@ -180,13 +220,12 @@ def residual_of(arrays: Mapping[str, NDArray[np.generic]]) -> Residual:
             mean=float(np.asarray(arrays["gp_mean"], dtype=np.float64)),
             rough=bool(arrays["gp_rough"]),
         )
-    if "tree_roots" in arrays:
+    if "tree_child" in arrays:
         forest = Forest(
-            roots=np.asarray(arrays["tree_roots"], dtype=np.int32),
-            feature=np.asarray(arrays["tree_feature"], dtype=np.int16),
+            trees=int(np.asarray(arrays["tree_count"], dtype=np.int64)),
+            feature=np.asarray(arrays["tree_feature"], dtype=np.int32),
             threshold=np.asarray(arrays["tree_threshold"], dtype=np.float32),
-            left=np.asarray(arrays["tree_left"], dtype=np.int32),
-            right=np.asarray(arrays["tree_right"], dtype=np.int32),
+            child=np.asarray(arrays["tree_child"], dtype=np.int32),
             value=np.asarray(arrays["tree_value"], dtype=np.float32),
             depth=int(np.asarray(arrays["tree_depth"], dtype=np.int64)),
         )
