@@ -115,13 +115,14 @@ def _learn(editor: Editor) -> KeyboardInterrupt | None:
 def _report(summary: Summary) -> None:
     read = [report for report in summary.files if not report.skipped and not report.is_known]
     for report in summary.files:
+        path = _shown(report.path)
         if report.skipped:
-            print(f"{report.path}: skipped, {report.skipped}", file=sys.stderr)
+            print(f"{path}: skipped, {report.skipped}", file=sys.stderr)
             continue
         for fault in report.faults[:SHOWN_FAULTS]:
-            print(f"{report.path}: {fault}", file=sys.stderr)
+            print(f"{path}: {fault}", file=sys.stderr)
         if report.bad > SHOWN_FAULTS:
-            print(f"{report.path}: ... {report.bad} in all; --json lists the first hundred", file=sys.stderr)
+            print(f"{path}: ... {report.bad:,} in all; --json lists the first hundred", file=sys.stderr)
     guesses = dict.fromkeys(guess for report in read for guess in report.guesses)
     for guess in list(guesses)[:SHOWN_FAULTS]:
         print(f"assumed: {guess}", file=sys.stderr)
@@ -140,6 +141,11 @@ def _report(summary: Summary) -> None:
     else:
         added = summary.added
         print(f"{added.rows:,} rows and {added.problems:,} problems are new, {added.known:,} rows were known")
+
+
+def _shown(path: Path) -> str:
+    """A path on one line, whatever is in its name: nothing in it moves the cursor or breaks the line."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(path))
 
 
 class _progress:  # noqa: N801  a context manager used like a function

@@ -81,7 +81,8 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str, hint: str) -> None:
-    print(f"tunegraph: {message}", file=sys.stderr)
+    harmless = (mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1] for mark in message)
+    print(f"tunegraph: {''.join(harmless)}", file=sys.stderr)
     if hint:
         print(f"  {hint}", file=sys.stderr)
 
