@@ -1,7 +1,7 @@
 """Measure the shipped C kernel on this machine: every configuration of a space, on several shapes, as cases.
 
     python benchmarks/sweep_kernel.py --hardware xeon-virtual-6-167 \
-        --out data/cases/blocked_matmul.jsonl [--quick]
+        --out data/cases/blocked_matmul.jsonl.gz [--quick]
 
 Configurations are built once and run on all shapes, in random order (seed 0), so that a drift of the machine
 favours none. A time is the mean over the repeats of the longest CPU time of a thread, after one warm-up run.
@@ -11,6 +11,7 @@ The last line is JSON.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import random
 import shlex
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = ROOT / "data" / "kernels" / "matmul.c"
@@ -74,6 +76,13 @@ def compiler() -> str:
     ).stdout.strip()
 
 
+def opened(path: Path) -> TextIO:
+    """A text file to write, packed where its name ends in ``.gz``."""
+    return (
+        gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else path.open("w", encoding="utf-8")
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -90,7 +99,7 @@ def main() -> None:
         groups.setdefault(json.dumps([config[name] for name in BUILT]), []).append(config)
     software = {"gcc": compiler()}
     reported, started, written = processor(), time.monotonic(), 0
-    with options.out.open("w", encoding="utf-8") as stream, tempfile.TemporaryDirectory() as place:
+    with opened(options.out) as stream, tempfile.TemporaryDirectory() as place:
         binary = Path(place) / "matmul"
         for members in groups.values():
             fault = build(members[0], binary)

@@ -22,7 +22,7 @@ def knowledge_files() -> list[str]:
 
 def case_files() -> list[str]:
     """Names of the shipped case files."""
-    return list(data.files(CASES, ".jsonl"))
+    return sorted([*data.files(CASES, ".jsonl"), *data.files(CASES, ".jsonl.gz")])
 
 
 def version() -> str:
