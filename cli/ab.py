@@ -222,7 +222,7 @@ def record(
     """Take measurements made elsewhere, judge their design, and say what they show."""
     from cli import ab_outcome
     from recommender.experiment.design import Guard
-    from recommender.experiment.recording import recorded
+    from recommender.experiment.recording import Asked, recorded
 
     if problem is not None and not (strategy or treatment_settings):
         raise InputError("the graph needs to know what was tried", hint="--treatment-settings name=value,...")
@@ -233,16 +233,18 @@ def record(
         other = ab_outcome.changed(first, tried)
     found = recorded(
         files,
-        metrics=metric or (),
-        patterns=pattern or (),
-        better=better,
-        names=(control, treatment),
-        settings=(first, other),
-        guards=tuple(Guard.parse(text) for text in guard or ()),
-        alpha=alpha,
-        margin=_share(margin, "--margin"),
-        warmup=warmup,
-        in_order=in_order,
+        Asked(
+            metrics=metric or (),
+            patterns=pattern or (),
+            better=better,
+            names=(control, treatment),
+            settings=(first, other),
+            guards=tuple(Guard.parse(text) for text in guard or ()),
+            alpha=alpha,
+            margin=_share(margin, "--margin"),
+            warmup=warmup,
+            in_order=in_order,
+        ),
     )
     logged = _keep(context, name or found.name, found.design, found.samples, {"tried": tried})
     prices = _prices(device_hours, price, currency, power, intensity)
@@ -411,15 +413,19 @@ def _go_on(
     context: typer.Context, logged: Logged, prices: Prices | None, *, tell: bool, as_json: bool
 ) -> None:
     from cli import ab_output
+    from kg.values import digest
     from recommender.experiment.journal import Journal, path_of, read
     from recommender.experiment.preparing import Runs, evaluators_of
     from recommender.experiment.running import Experiment
+    from recommender.measuring.process import kill_marked
 
     path = path_of(_folder(context), logged.name)
     runs = Runs.of(logged)
-    evaluators = evaluators_of(logged.design, runs, base=dict(os.environ), name=logged.name)
+    mark = digest("experiment", str(path.resolve()))
+    evaluators = evaluators_of(logged.design, runs, base=dict(os.environ), mark=mark)
     shown = ab_output.Shown(logged.design, prices)
     with Journal(path, logged.design, logged.about) as journal, shown:
+        kill_marked(mark)  # a run that outlived a killed session would disturb this one
         experiment = Experiment(
             design=logged.design, evaluators=evaluators, journal=journal, on_round=shown.update
         )

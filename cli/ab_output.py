@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from cli import output
-from recommender.experiment.design import CONTROL
+from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.impact import savings
 from recommender.experiment.standing import standing
 from recommender.experiment.verdict import Verdict
@@ -16,6 +16,7 @@ from recommender.experiment.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kg.values import Settings
     from recommender.experiment.comparison import Comparison
     from recommender.experiment.design import Design
     from recommender.experiment.impact import Prices, Saving
@@ -86,8 +87,8 @@ def result(
     print(f"{logged.name}: {design.metric}, {design.better!s} is better, alpha {design.alpha:g}")
     for item in state.comparisons:
         print(f"\n{item.arm}: {item.verdict.upper()}  ({item.reason})")
-        print(f"  set          {design.arms[item.arm] or '(not told)'}")
-        print(f"  against      {design.arms[CONTROL] or '(not told)'}")
+        print(f"  set          {_set(design.arms[item.arm])}")
+        print(f"  against      {_set(design.arms[CONTROL])}")
         print(f"  gain         {ratio(item.interval)}, {100 * (1 - design.level):g} % at every moment")
         print(f"  p-value      {item.interval.p:.3g}, valid at every moment")
         print(f"  rests on     {_rests_on(item)}")
@@ -185,6 +186,10 @@ def _plain(
         **content,
         "told": told,
     }
+
+
+def _set(configuration: Settings) -> str:
+    return "(not told)" if UNTOLD in configuration or not configuration else str(configuration)
 
 
 def _rests_on(item: Comparison) -> str:

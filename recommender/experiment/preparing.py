@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import data
 from kg.entities import Better
 from kg.errors import InputError, WorkspaceError
-from kg.values import digest
 from recommender.experiment.schemes import Scheme
 from recommender.measuring.command import Command
 from recommender.measuring.process import Bounds
@@ -94,7 +93,7 @@ class Runs:
 
 
 def evaluators_of(
-    design: Design, runs: Runs, *, base: Mapping[str, str], name: str
+    design: Design, runs: Runs, *, base: Mapping[str, str], mark: str
 ) -> dict[str, Sequence[Evaluator]]:
     """What measures each arm, one an input.
 
@@ -102,7 +101,7 @@ def evaluators_of(
         design: The design.
         runs: How an arm is run.
         base: Environment of commands.
-        name: Of the experiment; marks its processes.
+        mark: Marks its processes, so that they are found again.
 
     Raises:
         InputError: A placeholder has no value, a setting changes nothing, or a guard reads nothing.
@@ -128,7 +127,7 @@ def evaluators_of(
                 bounds=Bounds(timeout_s=runs.timeout_s),
                 environment=runs.environment,
                 kernels=str(Path(str(data.resource("kernels/matmul.c"))).parent),
-                mark=digest("experiment", name),
+                mark=mark,
             )
             if runs.command is not None:
                 command.check(parameters)

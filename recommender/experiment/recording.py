@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.metrics import canonical_metric
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from kg.entities import Better
     from recommender.experiment.design import Guard
     from recommender.experiment.recorded import Measured
     from recommender.experiment.samples import Sample
-    from recommender.measuring.readings import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,26 +38,13 @@ class Recorded:
     samples: tuple[Sample, ...]
 
 
-def recorded(
-    files: Sequence[Path],
-    *,
-    metrics: Sequence[str] = (),
-    patterns: Sequence[str] = (),
-    better: str = "",
-    names: tuple[str, str] = ("", ""),
-    settings: tuple[Settings, Settings] = (Settings(), Settings()),
-    guards: tuple[Guard, ...] = (),
-    alpha: float = 0.01,
-    margin: float = 0.01,
-    warmup: int = 0,
-    in_order: bool = False,
-) -> Recorded:
-    """Read and judge measurements.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How measurements are to be read and judged.
 
-    Args:
-        files: A table or JSON file, or two logs: the control's and the treatment's.
-        metrics: For a table the metric's name, with ``:UNIT`` if the table does not say it; for logs as in
-            ``readings_of``.
+    Attributes:
+        metrics: For a table the metric's column, with ``:UNIT`` where the table does not say it; for logs as
+            in ``readings_of``.
         patterns: For logs, as in ``readings_of``.
         better: ``lower`` or ``higher``, where the metric's name does not tell.
         names: Of control and treatment in the file; recognised if empty.
@@ -67,71 +54,77 @@ def recorded(
         margin: Log ratio that does not matter.
         warmup: First values of each arm that do not count.
         in_order: The rows are in the order taken.
+    """
+
+    metrics: Sequence[str] = ()
+    patterns: Sequence[str] = ()
+    better: str = ""
+    names: tuple[str, str] = ("", "")
+    settings: tuple[Settings, Settings] = (Settings(), Settings())
+    guards: tuple[Guard, ...] = ()
+    alpha: float = 0.01
+    margin: float = 0.01
+    warmup: int = 0
+    in_order: bool = False
+
+
+def recorded(files: Sequence[Path], asked: Asked) -> Recorded:
+    """Read and judge measurements.
+
+    Args:
+        files: A table or JSON file, or two logs: the control's and the treatment's.
+        asked: How.
 
     Raises:
         InputError: The files cannot be read as such, or their arms cannot be compared.
     """
     if len(files) == 2:
-        readings = readings_of(metrics, patterns, better=better)
+        readings = readings_of(asked.metrics, asked.patterns, better=asked.better)
         if readings[0].is_wall:
             hint = r"--pattern 'step_time:ms=step (\S+) ms'"
             raise InputError("say where the logs have their metric", hint=hint)
-        if guards:
-            raise InputError(
-                "two logs have one metric; a guard needs a table", hint="record a CSV or JSON file"
-            )
+        if asked.guards:
+            raise InputError("two logs have one metric; a guard needs a table", hint="record CSV or JSON")
         measured = read_logs(files[0], files[1], readings)
-        return _of(measured, readings[0], ("", ""), settings, guards, alpha, margin, warmup)
+        return _of(measured, readings[0].metric, readings[0].better, replace(asked, names=("", "")))
     if len(files) != 1:
         raise InputError(f"{len(files)} files", hint="one table, or two logs: the control's, the treatment's")
-    if len(metrics) != 1 or patterns:
+    if len(asked.metrics) != 1 or asked.patterns:
         raise InputError("say which column is the metric", hint="--metric step_time:ms")
-    column, _, symbol = metrics[0].partition(":")
+    column, _, symbol = asked.metrics[0].partition(":")
     metric = canonical_metric(column, WorkloadKind.OPERATOR)
+    better = direction(metric, asked.better)
     measured = read_table(
         files[0],
         column,
-        control=names[0],
-        treatment=names[1],
+        control=asked.names[0],
+        treatment=asked.names[1],
         symbol=symbol or None,
-        others=[guard.metric for guard in guards],
-        in_order=in_order,
+        others=[guard.metric for guard in asked.guards],
+        in_order=asked.in_order,
     )
-    from recommender.measuring.readings import Reading
-
-    reading = Reading(metric=metric, better=direction(metric, better), unit=symbol or None, path=column)
     if metric != column:
-        from dataclasses import replace
-
         measured = [
-            replace(item, values={metric if key == column else key: v for key, v in item.values.items()})
+            replace(item, values={metric if name == column else name: v for name, v in item.values.items()})
             for item in measured
         ]
-    return _of(measured, reading, names, settings, guards, alpha, margin, warmup)
+    return _of(measured, metric, better, asked)
 
 
-def _of(
-    measured: Sequence[Measured],
-    reading: Reading,
-    names: tuple[str, str],
-    settings: tuple[Settings, Settings],
-    guards: tuple[Guard, ...],
-    alpha: float,
-    margin: float,
-    warmup: int,
-) -> Recorded:
+def _of(measured: Sequence[Measured], metric: str, better: Better, asked: Asked) -> Recorded:
     samples, scheme, unit = samples_of(
-        measured, reading.metric, control=names[0], treatment=names[1], warmup=warmup
+        measured, metric, control=asked.names[0], treatment=asked.names[1], warmup=asked.warmup
     )
-    told = [settings[0] or Settings({UNTOLD: "control"}), settings[1] or Settings({UNTOLD: "treatment"})]
+    control = asked.settings[0] or Settings({UNTOLD: "control"})
+    treatment = asked.settings[1] or Settings({UNTOLD: "treatment"})
     design = Design(
-        metric=reading.metric,
-        better=reading.better,
+        metric=metric,
+        better=better,
         unit=unit,
-        arms={CONTROL: told[0], "treatment": told[1]},
-        alpha=alpha,
-        margin=margin,
-        guards=guards,
+        arms={CONTROL: control, "treatment": treatment},
+        alpha=asked.alpha,
+        margin=asked.margin,
+        guards=asked.guards,
         pairs=MOST_PAIRS,
         warmup=0,
         scheme=scheme,

@@ -177,7 +177,9 @@ def _best(
 
 def _pairs_left(comparisons: Sequence[Comparison], design: Design, done: int) -> int | None:
     """Rounds to go if the effects are what they seem now; of several treatments the longest."""
-    left = []
+    left: list[int] = []
+    if not design.scheme.is_paired:
+        return None
     for item in comparisons:
         if item.is_settled:
             left.append(0)
