@@ -105,9 +105,9 @@ def run(
         )
     except (OSError, ValueError) as fault:
         raise InputError(f"cannot run {command[0]!r}: {getattr(fault, 'strerror', None) or fault}") from None
-    out, err = _Kept(process.stdout), _Kept(process.stderr)
+    out, err, ended = _Kept(process.stdout), _Kept(process.stderr), _Ended(process)
     try:
-        stopped = _watch(process, folder, bounds, cancel, started)
+        stopped = _watch(ended, folder, bounds, cancel, started)
     except BaseException:
         _end(process.pid, mark)
         process.wait()
@@ -115,7 +115,7 @@ def run(
     if stopped:
         _end(process.pid, mark)
     code = process.wait()
-    wall = time.monotonic() - started
+    wall = ended.at() - started
     if not out.join(0.0 if stopped else GRACE_S) or not err.join(0.0 if stopped else GRACE_S):
         stopped = stopped or "it ended but left processes behind that hold its output"
     _end(process.pid, mark)
@@ -132,17 +132,11 @@ def run(
 _CANCELLED = "cancelled"
 
 
-def _watch(
-    process: subprocess.Popen[bytes], folder: Path, bounds: Bounds, cancel: threading.Event, started: float
-) -> str:
+def _watch(ended: _Ended, folder: Path, bounds: Bounds, cancel: threading.Event, started: float) -> str:
     """Wait for the end of a process, or for a reason to end it, which is returned."""
     before, looked = _free(folder), started
     while True:
-        try:
-            process.wait(_TICK_S)
-        except subprocess.TimeoutExpired:
-            pass
-        else:
+        if ended.within(_TICK_S):
             return ""
         if cancel.is_set():
             return _CANCELLED
@@ -170,6 +164,30 @@ def _with_file_limit(command: Sequence[str], size: int) -> list[str]:
     if shell is None or shutil.which(command[0]) is None:  # what is missing is told by the attempt to run it
         return list(command)
     return [shell, "-c", f'ulimit -f {max(1, size // 512)} && exec "$@"', "sh", *command]
+
+
+class _Ended:
+    """When a process ended, exactly: ``Popen.wait`` with a timeout may look 20 ms late."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._at = 0.0
+        self._process = process
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        self._process.wait()
+        self._at = time.monotonic()
+
+    def within(self, seconds: float) -> bool:
+        """Wait for the end; whether it came."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def at(self) -> float:
+        """The moment, once it has come."""
+        self._thread.join()
+        return self._at
 
 
 class _Kept:
