@@ -29,6 +29,9 @@ class WriterLock:
         command: What the holder is doing; the command line of this process if not given.
         now: When it began; the present if not given.
 
+    Attributes:
+        was_left: The holder before did not come to its end: it was killed, or failed.
+
     Raises:
         WorkspaceError: Another writer holds it, or the folder cannot be written to.
     """
@@ -62,6 +65,7 @@ class WriterLock:
             "since": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
             "command": command or shlex.join(sys.argv),
         }
+        self.was_left = os.fstat(self._descriptor).st_size > 0
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, json.dumps(about).encode(), 0)
 
@@ -70,6 +74,10 @@ class WriterLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+    def finish(self) -> None:
+        """Say that all was done that had to be; the next holder need not look after it."""
+        os.ftruncate(self._descriptor, 0)
 
     def release(self) -> None:
         """Let others write; releasing twice does nothing."""

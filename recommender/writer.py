@@ -123,6 +123,8 @@ class Writer:
             self.batch = newest_batch(self.graph)
             self.trials.sweep(self.batch)
             self._is_torn = False
+            if self._lock.was_left:  # what it took in was not looked through for copies
+                self._touched.update(self.trials.operators())
             self._learn_names()
             undo.callback(self.index.close)
             self._open = undo.pop_all()
@@ -134,6 +136,8 @@ class Writer:
                 mark_copied_devices(self.trials, self._touched)
             self.publish()
             self.index.catch_up(self.batch)
+            if kind is None:
+                self._lock.finish()
 
     def add_knowledge(self, nouns: Iterable[object]) -> None:
         """Put nouns of the knowledge into the graph; one that is there already is replaced."""
@@ -386,14 +390,10 @@ class Writer:
 
     def _encode_again(self) -> None:
         """Make the vectors of all problems of the graph anew, as after a change of encoder."""
-        keys: list[int] = []
-        problems: list[Problem] = []
-        for problem in all_of(self.graph, Problem):
-            key = self.trials.problem_key(problem.id)
-            if key is not None:
-                keys.append(key)
-                problems.append(problem)
-        vectors = self.encoder.encode(problems)
+        asked = ((self.trials.problem_key(problem.id), problem) for problem in all_of(self.graph, Problem))
+        known = [(key, problem) for key, problem in asked if key is not None]
+        vectors = self.encoder.encode([problem for _, problem in known])
+        keys = np.array([key for key, _ in known], np.int64)
         order = np.argsort(keys, kind="stable")
-        part = (np.array(keys, np.int64)[order], self.batch, vectors[order])
-        write_log(self.layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if keys else [])
+        part = (keys[order], self.batch, vectors[order])
+        write_log(self.layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if known else [])

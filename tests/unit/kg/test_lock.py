@@ -49,6 +49,17 @@ def test_a_released_lock_can_be_taken(tmp_path: Path) -> None:
     WriterLock(path).release()
 
 
+def test_the_next_holder_learns_whether_the_last_one_came_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    left = []
+    for finishes in (False, True, True):
+        with WriterLock(path) as lock:
+            left.append(lock.was_left)
+            if finishes:
+                lock.finish()
+    assert left == [False, True, False]
+
+
 @pytest.mark.parametrize("stale", [b"", b"{", b'{"pid": 1}', b"\xff\xfe", b"[]" * 90])
 def test_what_an_earlier_writer_left_in_the_file_does_no_harm(tmp_path: Path, stale: bytes) -> None:
     path = tmp_path / "lock"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from embeddings.index import ProblemIndex
 from ingest.reading import read
+from kg.copies import copied_devices
 from kg.entities import Case
 from kg.errors import WorkspaceError
 from kg.names import Names
@@ -128,6 +131,27 @@ def test_an_interruption_after_the_acknowledgement_loses_nothing(
                 editor.add_cases(first)
         editor.add_cases(second)
     whole(empty_path, rows=4, problems=2)
+
+
+def test_the_next_writer_looks_for_copies_where_one_was_stopped(
+    empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path
+) -> None:
+    one = cases(1, 2, 3)
+    two = [
+        replace(case, problem=replace(case.problem, hardware=replace(case.problem.hardware, name="other")))
+        for case in one
+    ]
+    stopped = Workspace.editor(empty_path, cache=tmp_path)
+    with suppress(KeyboardInterrupt), stopped:
+        stopped.add_cases([*one, *two])
+        raise KeyboardInterrupt
+    with TrialStore(Layout(empty_path).trials, read_only=True) as trials:
+        assert copied_devices(trials) == []
+    with Workspace.editor(empty_path, cache=tmp_path):
+        pass
+    with TrialStore(Layout(empty_path).trials, read_only=True) as trials:
+        [copy] = copied_devices(trials)
+    assert {copy.device, copy.origin} == {"other", one[0].problem.hardware.name}
 
 
 def test_the_next_writer_sweeps_what_was_never_acknowledged(
