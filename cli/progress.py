@@ -35,15 +35,16 @@ class Shown:
         """Show where it stands."""
         if progress.trial is None and not self._live:
             return
-        most = f" of {progress.most}" if progress.most is not None else ""
-        parts = [f"evaluation {progress.done}{most}"]
+        again = progress.trial is not None and progress.trial.origin == "repeat"
+        most = f" of {progress.most}" if progress.most is not None and not again else ""
+        parts = [f"evaluation {progress.done}{most}" + (", a finalist again" if again else "")]
         if progress.trial is not None and progress.trial.evaluation is not None and not self._live:
             parts.append(self._said(progress.trial.evaluation))
         if progress.best is not None:
             parts.append(f"best {self._value(progress.best)}")
         if progress.running > 1:
             parts.append(f"{progress.running} running")
-        if progress.left_s is not None:
+        if progress.left_s is not None and not again:
             parts.append(f"at most {clock(progress.left_s)} left")
         text = "; ".join(part for part in parts if part)
         if self._live:

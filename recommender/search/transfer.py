@@ -68,7 +68,7 @@ class SourceModel:
         Args:
             features: Of candidates of the target's space, shape (N, k).
         """
-        if not len(self._alpha):
+        if not len(self._alpha) or not len(features):
             return np.zeros(len(features))
         scaled = features[:, self.shared] / self._scales
         found = np.concatenate(
