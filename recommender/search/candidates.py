@@ -1,4 +1,9 @@
-"""The pool of configurations that a search chooses from: all there are, or a growing sample."""
+"""The pool of configurations that a search chooses from: all there are, or a part of them that grows.
+
+Of a space that can be enumerated the pool holds the few thousand most promising configurations; the others
+wait in reserve and are promoted when the model, asked about all of them now and then, thinks well of them.
+Of a larger space the pool starts as a sample and takes in neighbours of what was good.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +27,12 @@ MOST_ENUMERATED = 30_000
 _SAMPLED = 2048
 """Configurations of a larger space drawn to begin with; a choice."""
 
+SCREENED = 3072
+"""Most configurations scored at every step; a choice that keeps a suggestion at 10 ms."""
+
+PROMOTED = 768
+"""Configurations that leave the reserve at a time; a choice."""
+
 _NEAR = 96
 """Neighbours of a good configuration that join the pool of a larger space; a choice."""
 
@@ -40,7 +51,9 @@ class Candidates:
         u: Coordinates, shape (N, d).
         features: As ``SearchSpace.features`` has them, shape (N, k).
         open: Which rows may still be proposed, shape (N,).
-        complete: Whether this is all there is.
+        complete: Whether pool and reserve are all there is.
+        reserve: Coordinates of those that wait, shape (M, d); some may have entered the pool otherwise.
+        waiting: Their features, shape (M, k).
 
     Raises:
         InfeasibleError: The space is empty.
@@ -65,7 +78,11 @@ class Candidates:
         )
         if not len(self.u):
             raise InfeasibleError("no configuration satisfies the constraints")
-        self.features = space.features(self.u)
+        self.reserve = self.u[:0]
+        if len(self.u) > SCREENED:
+            order = rng.permutation(len(self.u))
+            self.u, self.reserve = self.u[order[: SCREENED // 3]], self.u[order[SCREENED // 3 :]]
+        self.features, self.waiting = space.features(self.u), space.features(self.reserve)
         self.open = np.ones(len(self.u), bool)
         self._rows = {key: row for row, key in enumerate(map(_key, self.u))}
 
@@ -99,6 +116,30 @@ class Candidates:
             self.features = np.concatenate([self.features, self._space.features(u[new])])
             self.open = np.concatenate([self.open, np.full(len(new), proposable)])
         return np.arange(first, len(self.u))
+
+    def promote(self, scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+        """Move the best of the reserve into the pool.
+
+        Args:
+            scores: Shape (len(reserve),); larger is better.
+            most: How many at most.
+
+        Returns:
+            Which of the reserve left it, before it shrank.
+        """
+        chosen = np.sort(np.argsort(-scores, kind="stable")[:most])
+        self.add(self.reserve[chosen], proposable=True)
+        left = np.ones(len(self.reserve), bool)
+        left[chosen] = False
+        self.reserve, self.waiting = self.reserve[left], self.waiting[left]
+        return chosen
+
+    @property
+    def left(self) -> int | None:
+        """How many may still be proposed; None where there is no end of them."""
+        if not self.complete:
+            return None
+        return int(self.open.sum()) + sum(_key(u) not in self._rows for u in self.reserve)
 
     def neighbours(self, row: int, rng: np.random.Generator) -> Coordinates:
         """Allowed configurations that differ from one in a parameter or two, shape (e, d)."""

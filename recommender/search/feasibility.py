@@ -35,6 +35,7 @@ class Feasibility:
         self._ran = np.zeros(len(features))
         self._failed = np.zeros(len(features))
         self._counts = [1.0, 0.0]
+        self._counted = 0
         self._told: list[tuple[NDArray[np.float32], NDArray[np.bool_], float]] = []
 
     def add(self, features: NDArray[np.float32], failed: NDArray[np.bool_], weight: float = 1.0) -> None:
@@ -46,15 +47,20 @@ class Feasibility:
             weight: What each counts; below 1 for another problem's.
         """
         self._told.append((features, failed, weight))
-        good, bad = self._votes(self._features, features, failed, weight)
-        self._ran += good
-        self._failed += bad
         self._counts[0] += weight * float((~failed).sum())
         self._counts[1] += weight * float(failed.sum())
 
+    def _catch_up(self) -> None:
+        """Count the votes not yet counted; none matters before the first failure."""
+        for told in self._told[self._counted :]:
+            good, bad = self._votes(self._features, *told)
+            self._ran += good
+            self._failed += bad
+        self._counted = len(self._told)
+
     def append(self, features: NDArray[np.float32]) -> None:
         """Make the pool larger."""
-        votes = [self._votes(features, *told) for told in self._told]
+        votes = [self._votes(features, *told) for told in self._told[: self._counted]]
         self._features = np.concatenate([self._features, features])
         self._ran = np.concatenate(
             [self._ran, np.sum([v[0] for v in votes] or np.zeros((1, len(features))), 0)]
@@ -83,5 +89,6 @@ class Feasibility:
         ran, failed = self._counts
         if not failed:
             return np.ones(len(self._features))
+        self._catch_up()
         share = ran / (ran + failed)
         return np.asarray((self._ran + _PRIOR * share) / (self._ran + self._failed + _PRIOR))

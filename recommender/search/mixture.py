@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 GROWTH = 1.2
 """Kernels are fitted anew each time there are this many times as many results; a choice of cost."""
 
+FIRST_FIT = 6
+"""Results before kernels are fitted to them where there is a source; a choice: fewer say little of scales."""
+
 _LEAST_SHARE = 0.02
 """Experts below this weight are not asked; a choice."""
 
@@ -53,8 +56,7 @@ class Expert:
 
 
 TRUSTING = (
-    Expert(amplitude=0.3, shorten=-1.5, trusting=True),
-    Expert(amplitude=0.6, shorten=-0.5, trusting=True),
+    Expert(amplitude=0.3, shorten=-1.0, trusting=True, head_start=3.0),
     Expert(amplitude=1.0, shorten=0.0, trusting=False, noise=0.05),
 )
 """Experts of a search with sources."""
@@ -111,7 +113,7 @@ class Mixture:
         self._rows: list[int] = []
         self._costs: list[float] = []
         self._noise: list[float] = []
-        self._next_fit = 0
+        self._next_fit = FIRST_FIT if len(shares) else 0
         self.weights = self._normalised(np.array([expert.head_start for expert in self._experts]))
 
     def append(self, features: NDArray[np.float32], predictions: NDArray[np.float64]) -> None:
@@ -119,6 +121,17 @@ class Mixture:
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         for process in self._processes:
             process.append(features, basis)
+
+    def look(
+        self, features: NDArray[np.float32], predictions: NDArray[np.float64], best: float
+    ) -> NDArray[np.float64]:
+        """``log_improvement`` of points outside the pool, shape (e,)."""
+        basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
+        found = []
+        for weight, process in self._said():
+            mean, variance = process.look(features, basis)
+            found.append(np.log(weight) + log_expected_improvement(mean, np.sqrt(variance), best))
+        return np.asarray(np.logaddexp.reduce(found))
 
     def tell(self, row: int, cost: float, noise: float = 1.0) -> None:
         """Take in a result; deterministic in the sequence of results.
@@ -157,6 +170,12 @@ class Mixture:
         for process, state in zip(self._processes, kept, strict=True):
             process.go_back(state)
 
+    def at(self, row: int) -> tuple[float, float]:
+        """Mean and variance of one row."""
+        said = self._said()
+        mean = sum(w * float(p.mean[row]) for w, p in said)
+        return mean, sum(w * (float(p.variance[row]) + (float(p.mean[row]) - mean) ** 2) for w, p in said)
+
     @property
     def mean(self) -> NDArray[np.float64]:
         """Posterior mean of the log cost, shape (N,)."""
@@ -173,8 +192,7 @@ class Mixture:
         found = [
             np.log(w) + log_expected_improvement(p.mean, np.sqrt(p.variance), best) for w, p in self._said()
         ]
-        highest = np.max(found, axis=0)
-        return np.asarray(highest + np.log(np.exp(np.array(found) - highest).sum(axis=0)))
+        return np.asarray(np.logaddexp.reduce(found))
 
     # --- below
 

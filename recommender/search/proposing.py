@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from recommender.search.mixture import Mixture, State
     from recommender.search.tally import Tally
 
-WORTHWHILE = 0.05
-"""Log gain that an evaluation looks for: 5 %, about the scatter of timings."""
+_WORTHWHILE, _PATIENT = 0.05, 10.0
+"""Log gain that an evaluation looks for at first, and evaluations after which half of it will do; choices."""
 
 _LEAST = 1e-12
 """Under this a probability counts as this, so that its logarithm stays finite."""
@@ -67,9 +67,18 @@ class Beliefs:
 
     def expected(self, row: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Means and standard deviations of the log costs of a row."""
-        means = tuple(float(mixture.mean[row]) for mixture in self.objectives)
-        stdevs = tuple(math.sqrt(float(mixture.variance[row])) for mixture in self.objectives)
-        return means, stdevs
+        found = [mixture.at(row) for mixture in self.objectives]
+        return tuple(mean for mean, _ in found), tuple(math.sqrt(variance) for _, variance in found)
+
+    def promise(
+        self, features: NDArray[np.float32], predictions: NDArray[np.float64], best: list[float]
+    ) -> NDArray[np.float64]:
+        """How good candidates outside the pool might be: the best chance over the objectives, shape (e,)."""
+        chances = [
+            mixture.look(features, predictions if k == 0 else predictions[:, :0], best[k])
+            for k, mixture in enumerate(self.objectives)
+        ]
+        return np.asarray(np.max(chances, axis=0))
 
     def log_allowed(self) -> NDArray[np.float64]:
         """Logarithm of the probability that a candidate runs and keeps the limits, shape (N,)."""
@@ -102,7 +111,8 @@ def propose(beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.ra
         # Nothing that counts yet: the likeliest to be allowed, then the best expected.
         score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.ran else allowed
     elif len(beliefs.objectives) == 1:
-        score = beliefs.objectives[0].log_improvement(float(costs.min()) - WORTHWHILE) + allowed
+        worthwhile = _WORTHWHILE / (1.0 + len(tally.evaluations) / _PATIENT)
+        score = beliefs.objectives[0].log_improvement(float(costs.min()) - worthwhile) + allowed
     else:
         means = np.stack([mixture.mean for mixture in beliefs.objectives], axis=1)
         stds = np.sqrt(np.stack([mixture.variance for mixture in beliefs.objectives], axis=1))

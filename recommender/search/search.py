@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
-from recommender.search.candidates import Candidates
+from recommender.search.candidates import PROMOTED, SCREENED, Candidates
 from recommender.search.evaluations import Suggestion, cost_of, value_of
 from recommender.search.feasibility import Feasibility
 from recommender.search.mixture import Mixture
@@ -78,10 +78,15 @@ class Search:
         self._seed = seed
         self._pool = Candidates(space, np.random.default_rng([seed, 0]))
         self._sources = self._learned(sources)
+        self._foretold = self._predictions(self._pool.waiting, self._sources)
         self._asked: dict[int, tuple[Suggestion, int]] = {}
         self._numbers = 0
+        self._next_look = 2 * DESIGN
         self._tally = Tally(objectives=objectives, limits=limits)
         self._first: list[tuple[int, Origin]] = []
+        if len(self._pool.reserve):
+            hopes = -self._foretold @ self._shares() if self._sources else np.zeros(len(self._foretold))
+            self._promote(hopes, SCREENED - len(self._pool))
         for source in self._sources[:1]:
             self._start_with([source.points[i] for i in source.best()[:1]], "source")
         if default is not None:
@@ -147,8 +152,12 @@ class Search:
         gained = self._tally.add(evaluation, row)
         self._beliefs.tell(row, costs, 1.0 / evaluation.repeats)
         self._beliefs.feasibility.add(self._pool.features[[row]], np.array([not evaluation.ok]))
+        count = len(self._tally.evaluations)
+        if len(self._pool.reserve) and self._tally.ran and count >= self._next_look:
+            self._next_look = 2 * count
+            self._look_further()
         if gained and not self._pool.complete:
-            rng = np.random.default_rng([self._seed, 1, len(self._tally.evaluations)])
+            rng = np.random.default_rng([self._seed, 1, count])
             self._grow(self._pool.neighbours(row, rng), proposable=True)
 
     def repeats(self, n: int) -> list[Suggestion]:
@@ -183,7 +192,7 @@ class Search:
         return self._rule.reason(
             evaluations=len(self._tally.evaluations),
             idle=self._tally.idle,
-            open_points=int(self._pool.open.sum()) if self._pool.complete else None,
+            open_points=self._pool.left if not self._pool.open.any() else None,
             expected=expected,
         )
 
@@ -196,7 +205,10 @@ class Search:
     def _next(self) -> tuple[int, Origin] | None:
         """The row to propose next and why; None if none is left."""
         if not self._pool.open.any():
-            return None
+            if not len(self._pool.reserve):
+                return None
+            self._look_further()
+            return self._next()
         for row, origin in self._first:
             if self._pool.open[row]:
                 return row, origin
@@ -207,6 +219,22 @@ class Search:
             return int(rng.choice(np.flatnonzero(self._pool.open))), "random"
         row = propose(self._beliefs, self._pool.open, self._tally, rng)
         return row, "model"
+
+    def _look_further(self) -> None:
+        """Promote what the model now thinks well of among those that wait."""
+        _, costs = self._tally.comparable()
+        hopes = np.zeros(len(self._foretold))
+        if len(costs):
+            hopes = self._beliefs.promise(self._pool.waiting, self._foretold, costs.min(axis=0).tolist())
+        before = len(self._pool)
+        self._promote(hopes, PROMOTED)
+        if len(self._pool) > before:
+            features = self._pool.features[before:]
+            self._beliefs.append(features, self._predictions(features, self._sources))
+
+    def _promote(self, hopes: NDArray[np.float64], most: int) -> None:
+        gone = self._pool.promote(hopes, most)
+        self._foretold = np.delete(self._foretold, gone, axis=0)
 
     def _suggestion(self, row: int, origin: Origin) -> Suggestion:
         expected, stdev = self._beliefs.expected(row) if self._tally.ran else (None, None)

@@ -208,16 +208,11 @@ class SearchSpace:
 
     def allowed(self, u: Coordinates) -> NDArray[np.bool_]:
         """Whether each row satisfies every constraint, shape (n,)."""
-        held = np.ones(len(u), bool)
-        for _, rule in self._rules[0]:
-            held &= self._holds(rule, u, absent=True)
-        predicates = [c.predicate for c in self.constraints if c.predicate is not None]
-        if (predicates or self.listed) and held.any():
+        held = self._within_rules(u)
+        if self.listed and held.any():
             rows = np.flatnonzero(held)
             for row, settings in zip(rows.tolist(), self.decode(u[rows]), strict=True):
-                held[row] = (not self.listed or settings.digest in self._listed) and all(
-                    predicate(settings) for predicate in predicates
-                )
+                held[row] = settings.digest in self._listed
         return held
 
     def violated(self, configuration: Settings) -> Constraint | None:
@@ -248,7 +243,7 @@ class SearchSpace:
         if self.listed:
             u = self.encode(self.listed)
             u = u[np.sort(np.unique(u, axis=0, return_index=True)[1])]  # a table may repeat itself
-            yield u[self.allowed(u)]
+            yield u[self._within_rules(u)]
             return
         if not self.finite:
             free = [p.name for p in self.parameters if not p.finite]
@@ -307,6 +302,18 @@ class SearchSpace:
         return found[:n]
 
     # --- below
+
+    def _within_rules(self, u: Coordinates) -> NDArray[np.bool_]:
+        """Whether each row satisfies expressions and predicates, shape (n,)."""
+        held = np.ones(len(u), bool)
+        for _, rule in self._rules[0]:
+            held &= self._holds(rule, u, absent=True)
+        predicates = [c.predicate for c in self.constraints if c.predicate is not None]
+        if predicates and held.any():
+            rows = np.flatnonzero(held)
+            for row, settings in zip(rows.tolist(), self.decode(u[rows]), strict=True):
+                held[row] = all(predicate(settings) for predicate in predicates)
+        return held
 
     @cached_property
     def _known(self) -> dict[str, int]:

@@ -31,6 +31,9 @@ _JITTER = 1e-5
 """Added to the diagonal, in units of the amplitude's square; single precision needs it."""
 
 
+_CHUNK = 4096
+"""Points looked at at once; a choice that keeps the covariances in the cache."""
+
 _STATE = ("rows", "y", "mean", "variance", "_noise", "_factor", "_whitened", "_residual")
 
 
@@ -223,20 +226,35 @@ class PoolProcess:
             features: Shape (e, k).
             basis: Shape (e, m).
         """
-        first = len(self._features)
+        mean, variance, whitened = self._look(features, basis)
         self._features = np.concatenate([self._features, features])
         self._basis = np.concatenate([self._basis, basis])
-        new = np.arange(first, len(self._features))
-        prior_mean = self._basis[new] @ self._weights
-        variance = self._prior_variance()[new]
-        scaled = self._scaled()
-        cross = self._covariances(scaled[self.rows], scaled[new], self.rows, new)
-        whitened = np.linalg.solve(self._factor, cross.astype(float)).astype(np.float32)
         self._whitened = np.concatenate([self._whitened, whitened], axis=1)
-        mean = prior_mean + self._residual.astype(np.float32) @ whitened
         self.mean = np.concatenate([self.mean, mean])
-        left = np.maximum(variance - np.einsum("ij,ij->j", whitened, whitened), self._jitter)
-        self.variance = np.concatenate([self.variance, left])
+        self.variance = np.concatenate([self.variance, variance])
+
+    def look(
+        self, features: NDArray[np.float32], basis: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Posterior mean and variance of points outside the pool, shape (e,) each."""
+        parts = [
+            self._look(features[start : start + _CHUNK], basis[start : start + _CHUNK])[:2]
+            for start in range(0, len(features), _CHUNK)
+        ]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def _look(
+        self, features: NDArray[np.float32], basis: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
+        scales = self.kernel.scales[self._groups].astype(np.float32)
+        cross = matern(self._features[self.rows] / scales, features / scales, self.kernel.amplitude)
+        shared = (self._basis[self.rows] @ self._covariance) @ basis.T
+        half = np.linalg.inv(self._factor).astype(np.float32)
+        whitened = half @ (cross + shared.astype(np.float32))
+        mean = basis @ self._weights + self._residual.astype(np.float32) @ whitened
+        prior = np.einsum("ij,jk,ik->i", basis, self._covariance, basis) + self.kernel.amplitude**2
+        variance = np.maximum(prior - np.einsum("ij,ij->j", whitened, whitened), self._jitter)
+        return mean, np.asarray(variance), whitened
 
     def state(self) -> tuple[object, ...]:
         """What ``add`` changes; nothing is copied, since nothing is changed in place."""
