@@ -139,12 +139,7 @@ class Search:
             if asked.configuration != evaluation.configuration:
                 raise InputError(f"suggestion {number} was another configuration")
         else:
-            u = self.space.encode([evaluation.configuration])
-            self._grow(u, proposable=False)
-            found = self._pool.row(u[0])
-            if found is None:
-                raise InputError(f"{evaluation.configuration} is no point of the space")
-            row = found
+            row = self._row_of(evaluation.configuration)
         costs = self._costs(evaluation)
         if number is not None:
             self._asked.pop(number, None)
@@ -159,6 +154,16 @@ class Search:
         if gained and not self._pool.complete:
             rng = np.random.default_rng([self._seed, 1, count])
             self._grow(self._pool.neighbours(row, rng), proposable=True)
+
+    def hold(self, configuration: Settings) -> int:
+        """Note that a configuration is being evaluated elsewhere; the number for ``tell``.
+
+        Raises:
+            InputError: It is no point of the space.
+        """
+        row = self._row_of(configuration)
+        self._pool.open[row] = False
+        return self._suggestion(row, "model").number
 
     def repeats(self, n: int) -> list[Suggestion]:
         """Finalists to measure again: the best ``n`` configurations so far, fewest measurements first."""
@@ -219,6 +224,15 @@ class Search:
             return int(rng.choice(np.flatnonzero(self._pool.open))), "random"
         row = propose(self._beliefs, self._pool.open, self._tally, rng)
         return row, "model"
+
+    def _row_of(self, configuration: Settings) -> int:
+        """The row of a configuration, which enters the pool if it was not there."""
+        u = self.space.encode([configuration])
+        self._grow(u, proposable=False)
+        row = self._pool.row(u[0])
+        if row is None:
+            raise InputError(f"{configuration} is no point of the space")
+        return row
 
     def _look_further(self) -> None:
         """Promote what the model now thinks well of among those that wait."""
