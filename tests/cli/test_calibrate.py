@@ -1,0 +1,90 @@
+"""``tunegraph calibrate``: constants from one's own measurements."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("sklearn")
+
+SHAPES = ((256, 512), (1024, 1024), (4096, 1024), (2048, 4096), (8192, 2048), (7168, 4096))
+
+
+def products(folder: Path) -> Path:
+    path = folder / "matmul_bf16.csv"
+    lines = ["m,n,k,measured_us,source,group"]
+    for n, k in SHAPES:
+        lines += [
+            f"{m},{n},{k},{8 + 2 * m * n * k / 2.5e8 + 2 * n * k / 1.2e6:.2f},my cluster,{n}x{k}"
+            for m in (1, 16, 128, 1024)
+        ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def kernels(folder: Path) -> Path:
+    path = folder / "op_summary_0.csv"
+    lines = [
+        "Op Name,OP Type,Task Duration(us),Input Shapes,Input Data Types,Output Shapes,Output Data Types"
+    ]
+    lines += [
+        f'mul{n},Mul,{2 + n * 8 / 0.9e6:.2f},"{n}",FLOAT,"{n}",FLOAT' for n in (1024, 65536, 10**6, 10**7)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_own_measurements_give_constants_with_source_date_and_error(run: Any, tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    ran = run("calibrate", products(tmp_path), kernels(tmp_path), "--output", target, "--quick", "--json")
+    assert ran.code == 0, ran.err
+    (one,) = ran.json["operators"]
+    assert one["operator"] == "matmul_bf16"
+    assert one["groups"] == len(SHAPES)
+    assert 0 < one["left_out_mape_percent"] < 60
+    assert ran.json["kernels"] is True
+    held = json.loads((target / "constants.json").read_text(encoding="utf-8"))
+    entry = held["operators"]["matmul_bf16"]
+    assert entry["source"] == ["my cluster"]
+    assert len(entry["date"]) == len("2026-01-01")
+    assert entry["left_out_mape_percent"] == one["left_out_mape_percent"]
+    used = run(
+        "estimate", "--model", "llama-2-7b", "--hardware", "ascend-910b1", "--set", "seq_len=2048",
+        "--constants", target, "--json",
+    )  # fmt: skip
+    assert used.code == 0, used.err
+    plain = run(
+        "estimate", "--model", "llama-2-7b", "--hardware", "ascend-910b1", "--set", "seq_len=2048", "--json"
+    )
+    assert used.json["estimates"][0]["time_s"] != plain.json["estimates"][0]["time_s"]
+
+
+def test_the_table_says_how_far_off_the_fit_is(run: Any, tmp_path: Path) -> None:
+    ran = run("calibrate", products(tmp_path), "--output", tmp_path / "mine", "--quick")
+    assert ran.code == 0
+    assert "left-out" in ran.out
+    assert "matmul_bf16" in ran.out
+
+
+def test_a_table_with_faults_is_refused_and_nothing_is_written(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "matmul_bf16.csv"
+    path.write_text("m,n,k,measured_us\n1,256,0,5\n-1,256,256,5\n1,256,256,nan\n", encoding="utf-8")
+    ran = run("calibrate", path, "--output", tmp_path / "mine")
+    assert ran.code == 2
+    assert all(f"line {line}" in ran.err for line in (2, 3, 4))
+    assert not (tmp_path / "mine").exists()
+
+
+def test_other_files_are_refused(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "weather.csv"
+    path.write_text("day,rain\nmonday,3\n", encoding="utf-8")
+    assert run("calibrate", path, "--output", tmp_path / "mine").code == 2
+    assert run("calibrate", tmp_path / "nothing.csv", "--output", tmp_path / "mine").code == 2
+    missing = run("estimate", "--model", "llama-2-7b", "--hardware", "ascend-910b1", "--constants", tmp_path)
+    assert missing.code == 2
+    assert "constants.json" in missing.err

@@ -1,0 +1,128 @@
+"""``tunegraph estimate``: what a configuration would cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LLAMA = ("estimate", "--model", "llama-2-7b", "--hardware", "ascend-910b1")
+EIGHT = (*LLAMA, "--server", "atlas-800t-a2", "--count", 8)
+
+
+def test_the_table_has_time_split_memory_and_energy(run: Any) -> None:
+    ran = run(*EIGHT, "--set", "seq_len=4096", "--set", "tp=2", "--set", "zero=1")
+    assert ran.code == 0
+    for name in (
+        "step",
+        "compute",
+        "communication exposed",
+        "throughput",
+        "memory",
+        "fits",
+        "90 %",
+        "energy",
+    ):
+        assert name in ran.out
+
+
+def test_json_has_the_same_and_its_parts_add_up(run: Any) -> None:
+    ran = run(*EIGHT, "--set", "seq_len=4096", "--set", "tp=2", "--json")
+    assert ran.code == 0
+    assert ran.json["kind"] == "modelled"
+    (one,) = ran.json["estimates"]
+    assert sum(one["split_s"].values()) == pytest.approx(one["time_s"])
+    low, high = one["time_interval_90_s"]
+    assert low < one["time_s"] < high
+    assert one["memory_total_bytes"] == pytest.approx(sum(one["memory_bytes"].values()))
+
+
+def test_a_sweep_gives_every_combination(run: Any) -> None:
+    ran = run(
+        *EIGHT, "--set", "seq_len=4096", "--sweep", "tp=1,2,4", "--sweep", "recompute=none,full", "--json"
+    )
+    given = [one["settings"] for one in ran.json["estimates"]]
+    assert len(given) == 6
+    assert {(one["tp"], one["recompute"]) for one in given} == {
+        (tp, again) for tp in (1, 2, 4) for again in ("none", "full")
+    }
+
+
+def test_plots_go_to_files(run: Any, tmp_path: Path) -> None:
+    target = tmp_path / "split.svg"
+    ran = run(*EIGHT, "--set", "seq_len=4096", "--sweep", "mbs=1,2", "--plot", target)
+    assert ran.code == 0
+    for path in (target, tmp_path / "split-roofline.svg"):
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith("<svg")
+        assert text.rstrip().endswith("</svg>")
+    missing = run(*EIGHT, "--set", "seq_len=4096", "--plot", tmp_path / "no" / "split.svg")
+    assert missing.code == 2
+
+
+def test_serving_says_when_the_first_token_comes(run: Any) -> None:
+    ran = run(*EIGHT, "--phase", "serving", "--set", "batch=16", "--set", "pp=2", "--json")
+    (one,) = ran.json["estimates"]
+    assert one["ttft_s"] > one["tpot_s"] > 0
+    assert one["throughput_unit"] == "output tokens/s"
+
+
+def test_a_network_answers_in_batches(run: Any) -> None:
+    ran = run("estimate", "--model", "resnet-50", "--hardware", "ascend-910b1", "--phase", "serving",
+              "--set", "batch=32", "--set", "precision=fp16", "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert ran.json["estimates"][0]["throughput_unit"] == "samples/s"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (("tp=3",), "must divide the number of devices"),
+        (("tp=2", "dp=8"), "must be the number of devices"),
+        (("pp=8", "virtual_stages=3"), "must divide the layers"),
+        (("seq_len=0",), "at least 1"),
+        (("micro_batch=-1",), "at least 1"),
+        (("micro_batch=0",), "at least 1"),
+        (("precision=fp8",), "fp8"),
+        (("precision=int3",), "int3"),
+        (("precision=w4a16",), "serving"),
+        (("nosuch=1",), "nosuch"),
+        (("tp",), "name=value"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_rule(run: Any, settings: tuple[str, ...], said: str) -> None:
+    given = [part for one in ("seq_len=4096", *settings) for part in ("--set", one)]
+    ran = run(*EIGHT, *given)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not ran.out
+
+
+def test_a_missing_fact_is_named(run: Any) -> None:
+    ran = run("estimate", "--model", "llama-2-7b", "--hardware", "ascend-310p3", "--set", "seq_len=128")
+    assert ran.code == 3
+    assert "peak_bf16_flops is not known" in ran.err
+    links = run(*LLAMA, "--count", 8, "--set", "seq_len=128", "--set", "tp=8")
+    assert links.code == 3
+    assert "link_bandwidth" in links.err
+    sizes = run("estimate", "--model", "clip", "--hardware", "ascend-910b1", "--set", "seq_len=128")
+    assert sizes.code == 3
+    assert "hidden_size" in sizes.err
+
+
+def test_an_unknown_model_or_device_is_refused(run: Any) -> None:
+    assert run("estimate", "--model", "nosuchmodel", "--hardware", "ascend-910b1").code == 2
+    assert run("estimate", "--model", "llama-2-7b", "--hardware", "nosuchchip").code == 2
+
+
+@pytest.mark.parametrize("chip", ["h100", "a100", "mi300x"])
+def test_graphics_processors_are_estimated_or_the_missing_fact_is_named(run: Any, chip: str) -> None:
+    ran = run("estimate", "--model", "llama-2-7b", "--hardware", chip, "--set", "seq_len=2048", "--json")
+    if ran.code == 0:
+        assert ran.json["estimates"][0]["time_s"] > 0
+    else:
+        assert ran.code == 3
+        assert "is not known" in ran.err
