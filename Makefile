@@ -27,13 +27,13 @@ $(VENV)/.made:
 
 $(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "Installing tunegraph (numpy, faiss-cpu, onnxruntime, pyoxigraph, rdflib: about 120 MB to download)..."
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e .
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[optuna]'
 	@touch $@
 
 $(VENV)/.encoder: $(VENV)/.core
 	@echo "Installing the text model (torch and sentence-transformers: about 400 MB with a CPU build of"
 	@echo "torch, several GB with the default build on Linux; see README, 'What is downloaded')..."
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder]'
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,optuna]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.encoder

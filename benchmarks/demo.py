@@ -162,7 +162,15 @@ def shipped(workspace: Path) -> None:
     print(tunegraph(*at, "explain", answer["recommendations"][0]["id"]))
     say("What the workspace holds")
     print(tunegraph(*at, "kb", "stats"))
+    say("Searching for it, on the cost model")
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("demo_search.py")), "--workspace", str(workspace)],
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.returncode)
     ceiling = answer["ceiling_factor"]
+    print()
     print(
         "The founding documents ask for 2.7x. With everything they observed removed wholly the gain is at\n"
         f"most {ceiling:.2f}x. No measured operator of the Ascend 910 (A) is public, so no gain above is\n"

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ingest.problems import KnownOperator, problem_from
+from ingest.problems import KnownOperator, Resolver, problem_from
 from ingest.writing import to_record
 from kg.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.knowledge import Model
+from kg.names import Names, Resolved
 from kg.serialisation import from_graph
 from kg.values import Settings
 from recommender.measuring.environment import capture
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
 
     from kg.graph import GraphStore
     from kg.hardware_tree import HardwareTree
-    from kg.names import Names
     from kg.trials import TrialStore
     from recommender.retrieval.neighbours import Neighbour, Retriever
     from recommender.search.space import SearchSpace
 
+THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
+"""What a file says for hardware where a search is about what it runs on."""
 FOLD = 4.0
 """Distance in the learned feature space over which a source is trusted e times less before anything is
 measured; a choice, which the search corrects from its own results. Sizes of one kernel are 1 to 2 apart."""
@@ -161,7 +163,7 @@ class Tuner:
                 "versions: expected for each name a command as a list, such as gcc: [cc, -dumpversion]"
             )
         environment = capture({str(key): list(map(str, item)) for key, item in versions.items()})
-        problem = self._problem(content, task)
+        problem = self._problem(content, task, environment)
         sources = [] if cold or problem is None else self.sources(problem, task.space)
         if problem is not None and not cold and not sources:
             self._notes.append(
@@ -211,7 +213,9 @@ class Tuner:
             problem_id=row.id,
         )
 
-    def _problem(self, raw: Mapping[str, object], task: Task) -> Problem | None:
+    def _problem(
+        self, raw: Mapping[str, object], task: Task, environment: Mapping[str, object]
+    ) -> Problem | None:
         told = raw.get("problem")
         if told is None:
             return None
@@ -229,7 +233,12 @@ class Tuner:
 
         question = {key: item for key, item in told.items() if key not in {"objective", "limits"}}
         question["objective"] = objective.metric
-        problem, notes = problem_from(question, self.names, known)
+        names: Resolver = self.names
+        if (here := _here(str(told.get("hardware") or THIS_MACHINE), environment)) is not None:
+            question["hardware"], counted = here
+            question.setdefault("count", counted)
+            names = _KnownOrNot(self.names)
+        problem, notes = problem_from(question, names, known)
         self._notes.extend(notes)
         return Problem(
             workload=problem.workload,
@@ -284,6 +293,41 @@ class Tuner:
             shown = f"{value:g}" if isinstance(value, int | float) else value
             self._notes.append(f"assumed: {name} = {shown}" + (f" ({why})" if why else ""))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownOrNot:
+    """Names under which hardware that the tree does not have keeps the name that it reports."""
+
+    names: Names
+
+    def hardware(self, text: str) -> Resolved:
+        """The node, or a slug with a note."""
+        found, is_known = self.names.hardware_or_slug(text)
+        return Resolved(id=found, note="" if is_known else f"hardware {text!r} is not in the knowledge")
+
+    def model(self, text: str) -> Resolved:
+        """A model."""
+        return self.names.model(text)
+
+    def bottleneck(self, text: str) -> Resolved:
+        """A bottleneck."""
+        return self.names.bottleneck(text)
+
+
+def _here(asked: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
+    """Name and count of what a search runs on, where it is asked for; None where hardware is named.
+
+    Args:
+        asked: ``THIS_MACHINE``: its accelerators, else its processor; or ``THIS_PROCESSOR``.
+        environment: What the machine tells.
+    """
+    if asked not in {THIS_MACHINE, THIS_PROCESSOR}:
+        return None
+    devices = environment.get("accelerators")
+    if asked == THIS_MACHINE and isinstance(devices, list) and devices:
+        return str(devices[0]), len(devices)
+    return str(environment.get("processor", "unknown processor")), 1
 
 
 def _thinned(rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -30,6 +30,8 @@ FUTILE = 10
 """Evaluations that all fail alike before any succeeds, after which a search ends; a choice."""
 REPEATS = 4
 """How often each finalist is measured again, in turns so that drift favours none; a choice."""
+NEAR = 0.25
+"""How far from the best a finalist may be: what is slower will not turn out faster; a choice."""
 _LOOK_S = 0.2
 _TRIES = 100
 
@@ -286,11 +288,12 @@ class Runner:
 
 
 def _best(search: Search, count: int) -> list[Settings]:
-    """The configurations with the best values of the first objective that keep the limits."""
+    """The configurations with the best values of the first objective that keep the limits, near the best."""
     sign = 1 if search.objectives[0].better is Better.LOWER else -1
     by_configuration: dict[Settings, list[float]] = {}
     for item in search.evaluations:
         if item.ok and item.values[0] is not None and search.keeps_limits(item):
             by_configuration.setdefault(item.configuration, []).append(sign * item.values[0])
     means = {item: statistics.fmean(values) for item, values in by_configuration.items()}
-    return sorted(means, key=lambda item: (means[item], item.digest))[:count]
+    ordered = sorted(means, key=lambda item: (means[item], item.digest))[:count]
+    return [item for item in ordered if abs(means[item] - means[ordered[0]]) <= NEAR * abs(means[ordered[0]])]
