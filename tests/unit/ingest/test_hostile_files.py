@@ -63,6 +63,31 @@ def test_a_yaml_bomb_in_a_mapping_is_refused(tmp_path: Path, names: Names) -> No
     assert time.process_time() - started < 10
 
 
+@pytest.mark.parametrize(
+    ("name", "start", "beside"),
+    [
+        ("run.yaml", "runner_config: {batch_size: 1}\nparallel_config: {data_parallel: 1}\n", "README.md"),
+        ("reuse.yaml", "reuse:\n- table: gemm\n  from_version: 1.3.0\n", ""),
+        ("collection_meta.yaml", "framework: vllm\n", ""),
+    ],
+)
+def test_a_yaml_bomb_is_refused_wherever_yaml_is_read(
+    name: str, start: str, beside: str, tmp_path: Path, names: Names
+) -> None:
+    levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    (tmp_path / name).write_text(f"{start}l0: &l0 [x]\n{levels}")
+    if beside:
+        card = "| Config | Task | SeqLength | Performance | Phase |\n|---|---|---|---|---|\n"
+        card += f"| [model]({name}) | text | 4096 | 100 tokens/s/p | finetune |\n"
+        (tmp_path / beside).write_text(f"由 Atlas 800T A2 硬件环境下\n\n{card}")
+    started = time.process_time()
+    found = reports(tmp_path, names)
+    assert sum(item.good for item in found) == 0
+    assert time.process_time() - started < 10
+    if beside:
+        assert "aliases" in next(item for item in found if item.faults).faults[0].reason
+
+
 def test_links_in_circles_and_folders_without_end_end(tmp_path: Path, names: Names) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "one").symlink_to(tmp_path / "two")
