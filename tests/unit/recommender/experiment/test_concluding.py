@@ -1,0 +1,167 @@
+"""From an experiment to the graph: the effect moves by the estimate, once, in whatever order it is told."""
+
+from __future__ import annotations
+
+import math
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.effects import Effect, to_unats
+from kg.entities import Hardware, Kind, Objective, Problem, Status, Workload, WorkloadKind
+from kg.errors import InputError
+from kg.outcomes import Outcome
+from kg.oxigraph_store import OxigraphStore
+from kg.serialisation import all_of, from_graph
+from kg.snapshots import open_newest
+from kg.values import Settings
+from recommender.experiment.concluding import Conclusion, Tried, conclude
+from recommender.experiment.design import CONTROL
+from recommender.experiment.journal import Journal, read
+from recommender.experiment.running import Experiment
+from recommender.experiment.standing import standing
+from recommender.layout import Layout
+from recommender.workspace import Workspace
+from tests.unit.recommender.experiment.trials import A, World, design
+
+if TYPE_CHECKING:
+    from recommender.experiment.journal import Logged
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PROBLEM = Problem(
+    workload=Workload(kind=WorkloadKind.OPERATOR, operator="toy", shape=Settings({"M": 1})),
+    hardware=Hardware(name="acme-one"),
+    objective=Objective(metric="latency", better=design().better, unit="s"),
+)
+TRIED = Tried(problem=PROBLEM, strategy="overlap", bottleneck="slow-link", recommendation="4dcea6b43b7a")
+
+
+def ran(folder: Path, name: str, **world: Any) -> Logged:
+    path = folder / f"{name}.jsonl"
+    made = design(pairs=12, seed=world.get("seed", 1))
+    made_world = World(**world)
+    evaluators = {arm: [made_world] for arm in made.arms}
+    with Journal(path, made, {}) as journal:
+        Experiment(design=made, evaluators=evaluators, journal=journal).run(threading.Event())
+    return read(path)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Logged]:
+    """A gain, a loss, one that is nothing, and one whose treatment fails."""
+    return [
+        ran(tmp_path, "gain", values={32: 1.0, 64: 0.9}, seed=1),
+        ran(tmp_path, "loss", values={32: 1.0, 64: 1.2}, seed=2),
+        ran(tmp_path, "null", values={32: 1.0, 64: 1.0}, seed=3),
+        ran(tmp_path, "fails", fails=(64,), seed=4),
+    ]
+
+
+def told(logs: list[Logged], tried: Tried = TRIED) -> list[Conclusion]:
+    return [conclude(logged, tried, NOW) for logged in logs]
+
+
+def test_a_case_says_what_the_interval_says(logs: list[Logged]) -> None:
+    for logged, found in zip(logs, told(logs), strict=True):
+        [item] = standing(logged.samples, logged.design).comparisons
+        assert found.outcome.verdict == str(item.verdict)
+        assert found.case.kind is Kind.MEASURED
+        assert found.outcome.configuration == found.case.configuration == logged.design.arms["treatment"]
+        assert found.outcome.control == A
+        if item.interval.pairs:
+            assert found.case.log_gain == pytest.approx(item.interval.mean, abs=1e-12)
+            assert found.outcome.gain == item.interval.mean
+        else:
+            assert found.case.measurement.status is Status.FAILED
+            assert "out of memory" in found.case.measurement.reason
+            assert found.outcome.failures > 5
+
+
+def test_it_has_one_identity(logs: list[Logged]) -> None:
+    first, again = conclude(logs[0], TRIED, NOW), conclude(logs[0], TRIED, datetime(2027, 1, 1, tzinfo=UTC))
+    assert first.outcome.id == again.outcome.id
+    assert first.case == again.case
+    assert len({item.outcome.id for item in told(logs)}) == len(logs)
+
+
+def test_another_metric_is_another_problem(logs: list[Logged]) -> None:
+    other = Problem(
+        workload=PROBLEM.workload,
+        hardware=PROBLEM.hardware,
+        objective=Objective(metric="energy", better=design().better, unit="J"),
+    )
+    found = conclude(logs[0], Tried(problem=other), NOW)
+    assert found.case.problem.objective.metric == "latency"
+    assert found.outcome.problem == found.case.problem.id
+
+
+def test_what_says_nothing_is_refused(tmp_path: Path, logs: list[Logged]) -> None:
+    made = design()
+    with Journal(tmp_path / "empty.jsonl", made, {}):
+        pass
+    with pytest.raises(InputError, match="measured nothing"):
+        conclude(read(tmp_path / "empty.jsonl"), TRIED, NOW)
+    with pytest.raises(InputError, match="no treatment 'third'"):
+        conclude(logs[0], Tried(problem=PROBLEM, arm="third"), NOW)
+    same = design(arms={CONTROL: A, "treatment": A}, is_self_test=True)
+    with Journal(tmp_path / "same.jsonl", same, {}):
+        pass
+    with pytest.raises(InputError, match="same configuration twice"):
+        conclude(read(tmp_path / "same.jsonl"), TRIED, NOW)
+
+
+def effects(path: Path) -> tuple[list[Effect], set[str]]:
+    with open_newest(Layout(path).graph) as graph:
+        return list(all_of(graph, Effect)), {item.id for item in all_of(graph, Outcome)}
+
+
+def take_in(path: Path, conclusions: list[Conclusion]) -> list[int]:
+    with Workspace.editor(path, cache=path.parent / "cache", clock=lambda: NOW) as editor:
+        return [editor.add_outcome(item).rows for item in conclusions]
+
+
+def test_an_outcome_moves_the_effect_by_its_estimate_and_only_once(
+    empty_path: Path, logs: list[Logged]
+) -> None:
+    conclusions = told(logs)
+    assert take_in(empty_path, conclusions) == [1, 1, 1, 1]
+    [effect], outcomes = effects(empty_path)
+    gains = [item.case.log_gain for item in conclusions if item.case.log_gain is not None]
+    assert len(gains) == 3
+    assert effect.n == 3
+    assert effect.sum_unats == sum(map(to_unats, gains))
+    assert effect.sum_squares_unats2 == sum(to_unats(gain) ** 2 for gain in gains)
+    assert (effect.strategy, effect.context.bottleneck, effect.context.hardware) == (
+        "overlap",
+        "slow-link",
+        "acme-one",
+    )
+    assert outcomes == {item.outcome.id for item in conclusions}
+    assert take_in(empty_path, conclusions) == [0, 0, 0, 0]
+    assert effects(empty_path) == ([effect], outcomes)
+
+
+def test_any_order_gives_the_same_effect(tmp_path: Path, logs: list[Logged]) -> None:
+    conclusions = told(logs)
+    found = []
+    for place, order in enumerate(([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1, 2, 0])):
+        path = tmp_path / f"w{place}"
+        Workspace.create(path, cache=tmp_path / "cache", text_model=None, with_shipped=False)
+        take_in(path, [conclusions[number] for number in order])
+        found.append(effects(path))
+    assert found[0] == found[1] == found[2]
+
+
+def test_an_outcome_is_an_activity_that_used_its_problem(empty_path: Path, logs: list[Logged]) -> None:
+    [conclusion] = told(logs[:1])
+    take_in(empty_path, [conclusion])
+    with Workspace.open(empty_path, cache=empty_path.parent / "cache") as workspace:
+        store = workspace.graph
+        assert isinstance(store, OxigraphStore)
+        assert from_graph(store, Outcome, conclusion.outcome.id) == conclusion.outcome
+        assert from_graph(store, Problem, conclusion.outcome.problem) == conclusion.case.problem
+        assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+        assert math.isclose(conclusion.outcome.gain or 0, -math.log(0.9), abs_tol=0.05)

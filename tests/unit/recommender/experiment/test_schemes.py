@@ -1,0 +1,115 @@
+"""Records whose order is not a randomised test's: told apart, marked, and widened enough."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from recommender.experiment.schemes import SESSION, Scheme, by_regression, scheme_of, trend, widened
+from recommender.experiment.verdict import UNKNOWN, Interval
+
+PAIRS = [str(place // 2) for place in range(24)]
+NONE: list[str | None] = [None] * 24
+
+
+def drawn(seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [arm for _ in range(12) for arm in rng.permutation(["A", "B"])]
+
+
+@pytest.mark.parametrize(
+    ("arms", "pairs", "is_ordered", "scheme"),
+    [
+        (drawn(), PAIRS, True, Scheme.RANDOMISED),
+        (drawn(), PAIRS, False, Scheme.PAIRED),
+        (drawn(), NONE, True, Scheme.INTERLEAVED),
+        (drawn(), NONE, False, Scheme.SEQUENTIAL),
+        (["A", "B"] * 12, PAIRS, True, Scheme.INTERLEAVED),
+        (["A", "B", "B", "A"] * 6, PAIRS, True, Scheme.INTERLEAVED),
+        (["A"] * 12 + ["B"] * 12, NONE, True, Scheme.SEQUENTIAL),
+        (["A"] * 6 + ["B"] * 6 + ["A"] * 6 + ["B"] * 6, NONE, True, Scheme.SEQUENTIAL),
+    ],
+)
+def test_schemes_are_told_apart(
+    arms: list[str], pairs: list[str | None], is_ordered: bool, scheme: Scheme
+) -> None:
+    assert scheme_of(arms, pairs, is_ordered=is_ordered) is scheme
+
+
+def test_only_a_randomised_test_has_no_warning() -> None:
+    assert [item for item in Scheme if not item.warning] == [Scheme.RANDOMISED]
+
+
+@pytest.mark.parametrize("drift", ["none", "line", "walk", "session", "ar1"])
+def test_a_sequential_record_keeps_its_promise_under_drift(drift: str) -> None:
+    """400 records of 30 and 30 runs at alpha 0.05: three standard errors are 3.3 points."""
+    rng = np.random.default_rng(3)
+    count, per_arm = 400, 30
+    n = 2 * per_arm
+    is_treatment = np.arange(n) >= per_arm
+    values = 0.02 * rng.normal(size=(count, n))
+    if drift == "line":
+        values += np.linspace(0, 0.2, n)
+    if drift == "walk":
+        values += np.cumsum(rng.normal(size=(count, n)), axis=1) * 0.02 / math.sqrt(n)
+    if drift == "session":
+        values += SESSION * rng.normal(size=(count, 1)) * is_treatment
+    if drift == "ar1":
+        for place in range(1, n):
+            values[:, place] += 0.8 * values[:, place - 1]
+    found = [by_regression(row, is_treatment, 0.05, spread=SESSION) for row in values]
+    assert np.mean([item.low > 0 or item.high < 0 for item in found]) <= 0.083
+
+
+def test_a_sequential_record_is_less_sharp_than_an_interleaved_one() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.normal(0, 0.02, 60)
+    sequential = by_regression(values, np.arange(60) >= 30, 0.05, spread=SESSION)
+    interleaved = by_regression(values, np.arange(60) % 2 == 1, 0.05, spread=0.0)
+    assert sequential.high - sequential.low > 2 * (interleaved.high - interleaved.low)
+
+
+def test_regression_finds_the_effect_beside_a_drift() -> None:
+    rng = np.random.default_rng(5)
+    is_treatment = np.arange(80) % 2 == 1
+    values = rng.normal(0, 0.01, 80) + np.linspace(0, 0.5, 80) + 0.1 * is_treatment
+    found = by_regression(values, is_treatment, 0.01, spread=0.0)
+    assert found.low < 0.1 < found.high
+    assert found.low > 0.08
+    assert found.p < 0.01
+
+
+@pytest.mark.parametrize("values", [np.zeros(40), np.arange(40.0)])
+def test_values_without_noise_break_nothing(values: np.ndarray) -> None:
+    found = by_regression(values, np.arange(40) % 2 == 1, 0.05, spread=0.0)
+    assert abs(found.mean) < 1e-9
+    assert found.low <= 1e-9 <= found.high + 2e-9
+
+
+def test_few_values_say_nothing() -> None:
+    found = by_regression(np.ones(4), np.array([True, False, True, False]), 0.05, spread=0.0)
+    assert (found.low, found.high, found.p) == (-math.inf, math.inf, 1.0)
+    assert math.isnan(by_regression(np.ones(4), np.ones(4, bool), 0.05, spread=0.0).mean)
+
+
+def test_drift_is_told_from_noise() -> None:
+    rng = np.random.default_rng(6)
+    alarms = [trend(list(rng.normal(size=50))) is not None for _ in range(500)]
+    assert sum(alarms) <= 2
+    slope = trend(list(rng.normal(size=50) + 0.5 * np.arange(50)))
+    assert slope == pytest.approx(0.5, rel=0.1)
+    assert trend([1.0] * 7) is None
+    assert trend([1.0] * 50) is None
+
+
+def test_widening_takes_away_a_verdict_that_drift_could_have_made() -> None:
+    narrow = Interval(mean=0.02, low=0.01, high=0.03, p=0.001, pairs=20)
+    assert widened(narrow, 0.0) is narrow
+    wide = widened(narrow, 0.02)
+    assert wide.low == pytest.approx(-0.01)
+    assert wide.high == pytest.approx(0.05)
+    assert wide.p == 1.0
+    assert widened(narrow, 0.005).p == 0.001
+    assert widened(UNKNOWN, 0.1) is UNKNOWN
