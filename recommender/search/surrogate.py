@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Real = TypeVar("Real", np.float32, np.float64)
 
 _ROOT5 = math.sqrt(5.0)
+_SINGLE = 1e-6
+"""Share of the variance that the basis adds which is lost to rounding in single precision: where a process
+hardly varies beside its basis, results taken in one by one would else blow its rounding errors up."""
 _JITTER = 1e-5
 """Added to the diagonal, in units of the amplitude's square; single precision needs it."""
 
@@ -146,6 +149,7 @@ class PoolProcess:
         self.rows = np.zeros(0, np.int64)
         self.y = np.zeros(0)
         self._noise = np.zeros(0)
+        self._shared = self._basis_variance()
         self._start()
 
     def fit(
@@ -270,6 +274,7 @@ class PoolProcess:
     ) -> None:
         """Change what is believed before results; takes effect at the next ``fit`` or ``condition``."""
         self._prior, self._weights, self._covariance = prior, weights, covariance
+        self._shared = self._basis_variance()
 
     def joint(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Posterior covariance between pool rows, shape (len(rows), len(rows))."""
@@ -293,7 +298,12 @@ class PoolProcess:
 
     @property
     def _jitter(self) -> float:
-        return _JITTER * self.kernel.amplitude**2 + 1e-10
+        return _JITTER * self.kernel.amplitude**2 + _SINGLE * self._shared + 1e-10
+
+    def _basis_variance(self) -> float:
+        """Largest variance that the basis alone gives a row of the pool."""
+        spread = np.einsum("ij,jk,ik->i", self._basis, self._covariance, self._basis)
+        return float(spread.max(initial=0.0))
 
     def _start(self) -> None:
         self._factor = np.zeros((0, 0))
