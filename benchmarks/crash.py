@@ -33,8 +33,10 @@ from pathlib import Path
 
 ROWS_A_FILE = 160
 BATCH_ROWS = 40
-LONGEST_LIFE_S = 0.5
-"""A child lives up to so long after its first sign of life, so kills fall on every stage of its work."""
+MOST_BATCHES = 4
+LONGEST_LIFE_S = 0.2
+"""A child lives up to so long after its first sign of life, or after up to so many acknowledged batches, so kills
+fall on every stage of its work however busy the machine is."""
 ROUND = 50
 """Kills on one workspace."""
 LINES_A_CORPUS = 4000
@@ -111,7 +113,8 @@ class Killer:
         arguments = (str(workspace), str(self._place / "cache"), str(folder), str(said))
         process = self._context.Process(target=child, args=arguments)
         process.start()
-        while not said.stat().st_size and process.is_alive():
+        batches = self._rng.randint(0, MOST_BATCHES)
+        while said.read_bytes().count(b"\n") <= batches and process.is_alive():
             time.sleep(0.002)
         process.join(self._rng.uniform(0, LONGEST_LIFE_S))
         process.kill()
