@@ -469,6 +469,10 @@ def main() -> None:
             print(f"  {row['id']} {row['model']} {row['chip']} x{row['n_devices']} {row['config'][:40]}: "
                   f"{one.predicted:.4g} for {one.measured:.4g}")  # fmt: skip
     print(f"{len(points)} of {len(rows)} rows can be estimated; the others:")
+    kinds = Counter[str]()
+    for reason, n in missing.items():
+        kinds[re.sub(r"^\S+: ", "", reason)] += n
+    print("  " + ", ".join(f"{reason}: {n}" for reason, n in kinds.most_common(12)))
     for reason, n in missing.most_common(20):
         print(f"  {n:4d}  {reason}")
     families = report(points)
@@ -490,7 +494,7 @@ def main() -> None:
     balanced = float(np.mean([np.mean(hits) for hits in right.values() if hits]))
     rate = speed(known)
     result = {
-        "rows": len(rows), "expressible": len(points), "families": families,
+        "rows": len(rows), "expressible": len(points), "families": families, "missing": dict(kinds),
         "tables_disagree_factor": round(middle, 2), "tables_disagree_largest": round(largest, 2),
         "sign_n": sum(len(hits) for hits in right.values()),
         "sign_share": round(float(np.mean(right[True] + right[False])), 3),

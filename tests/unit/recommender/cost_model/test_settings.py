@@ -59,8 +59,7 @@ def test_four_bit_weights_do_not_train() -> None:
 
 
 def test_a_pipeline_of_stages_splits_weights_and_cache_and_costs_latency_to_none() -> None:
-    flat, deep = ({"dp": 8, "batch": 32}, {"dp": 2, "pp": 4, "batch": 32})
-    steps = serve(flat, deep)
+    steps = serve({"dp": 8, "batch": 32}, {"dp": 2, "pp": 4, "batch": 32})
     assert steps.memory_bytes["weights"][1] == pytest.approx(steps.memory_bytes["weights"][0] / 4)
     assert steps.memory_bytes["kv_cache"][1] == pytest.approx(steps.memory_bytes["kv_cache"][0] / 4)
     alone = serve({"dp": 8, "batch": 1}, {"dp": 2, "pp": 4, "batch": 1})
