@@ -31,7 +31,8 @@ FUTILE = 10
 REPEATS = 4
 """How often each finalist is measured again, in turns so that drift favours none; a choice."""
 NEAR = 0.25
-"""How far from the best a finalist may be: what is slower will not turn out faster; a choice."""
+"""How far from the best a finalist may be, beyond the second; what is slower will not turn out faster; a
+choice."""
 _LOOK_S = 0.2
 _TRIES = 100
 
@@ -296,4 +297,5 @@ def _best(search: Search, count: int) -> list[Settings]:
             by_configuration.setdefault(item.configuration, []).append(sign * item.values[0])
     means = {item: statistics.fmean(values) for item, values in by_configuration.items()}
     ordered = sorted(means, key=lambda item: (means[item], item.digest))[:count]
-    return [item for item in ordered if abs(means[item] - means[ordered[0]]) <= NEAR * abs(means[ordered[0]])]
+    near = [item for item in ordered if abs(means[item] - means[ordered[0]]) <= NEAR * abs(means[ordered[0]])]
+    return near if len(near) > 1 else ordered[:2]  # one that stands alone may have been lucky

@@ -326,3 +326,46 @@ def test_wrong_files_are_told_in_one_line(run: Run, place: Path) -> None:
     assert "no search at gone.journal" in search(run, place, "status", "gone.journal").fault
     (place / "bad.yaml").write_text("a: [")
     assert search(run, place, "run", "bad.yaml").code == 2
+
+
+def test_the_founding_scenario_on_the_cost_model(run: Run, place: Path) -> None:
+    ran = search(run, place, "run", "bert-large-8x910", "-n", "15", "--no-ingest", "--json")
+    assert ran.code == 0, ran.err
+    assert "assumed: idle_power_w = 90" in ran.err
+    best = ran.json["best"]
+    assert best["values"]["peak_memory"] <= 32e9
+    assert best["values"]["accuracy_loss"] == 0
+    assert ran.json["gain_factor"] > 1.2
+    front = [
+        (item["values"]["throughput"], item["values"]["peak_memory"], item["values"]["energy"])
+        for item in ran.json["front"]
+    ]
+    for one in front:
+        assert not any(a[0] >= one[0] and a[1] <= one[1] and a[2] <= one[2] and a != one for a in front)
+    report = search(run, place, "report", "bert-large-8x910.journal", "--json", "--plot", "b.svg").json
+    assert all(item["evaluated"] for item in report["contributions"])
+    product = 1.0
+    for item in report["contributions"]:
+        product *= item["factor"]
+    assert product == pytest.approx(ran.json["gain_factor"])
+    assert (place / "b-front.svg").is_file()
+    shown = search(run, place, "status", "bert-large-8x910.journal")
+    assert "Modelled by the cost model, not measured." in shown.out
+
+
+def test_without_optuna_it_says_what_to_install(run: Run, place: Path) -> None:
+    (place / "shadow").mkdir()
+    (place / "shadow" / "optuna.py").write_text("raise ImportError('hidden')\n")
+    ran = run("search", "run", task(place), folder=place, environment={"PYTHONPATH": str(place / "shadow")})
+    assert ran.code == 1
+    assert "pip install 'tunegraph[optuna]'" in ran.err
+
+
+@pytest.mark.skipif(not Path("/usr/bin/cc").exists(), reason="no C compiler")
+def test_the_shipped_kernel_is_searched_from_its_measured_sweeps(run: Run, place: Path) -> None:
+    ran = search(run, place, "run", "matmul", "-n", "2", "--no-ingest", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["state"]["ended"] >= 2
+    assert ran.json["best"]["values"]["accuracy_loss"] < 1e-5
+    assert {item["rows"] for item in ran.json["sources"]} == {512}
+    assert ran.json["environment"]["software"]["gcc"]
