@@ -41,6 +41,7 @@ def with_fact(name: str, factor: float) -> Device:
 
 
 @pytest.mark.parametrize("stem", STEMS)
+@settings(deadline=None)
 @given(a=POWERS, b=POWERS, c=POWERS, factor=st.floats(1.0, 8.0))
 def test_more_bandwidth_is_never_slower(stem: str, a: int, b: int, c: int, factor: float) -> None:
     faster = with_fact("memory_bandwidth_bytes_per_s", factor)
@@ -51,6 +52,7 @@ def test_more_bandwidth_is_never_slower(stem: str, a: int, b: int, c: int, facto
 
 
 @pytest.mark.parametrize("stem", STEMS)
+@settings(deadline=None)
 @given(a=POWERS, b=POWERS, c=POWERS, factor=st.floats(1.0, 8.0))
 def test_a_higher_peak_is_never_slower(stem: str, a: int, b: int, c: int, factor: float) -> None:
     peaks = {n: float(BASE.facts[n]) * factor for n in ("peak_bf16_flops", "peak_int8_ops")}
@@ -62,6 +64,7 @@ def test_a_higher_peak_is_never_slower(stem: str, a: int, b: int, c: int, factor
 
 
 @pytest.mark.parametrize("stem", STEMS)
+@settings(deadline=None)
 @given(a=st.integers(0, 6), b=POWERS, c=POWERS)
 def test_twice_the_work_between_aligned_shapes_is_never_cheaper(stem: str, a: int, b: int, c: int) -> None:
     kind = shipped()[stem]
@@ -70,6 +73,7 @@ def test_twice_the_work_between_aligned_shapes_is_never_cheaper(stem: str, a: in
     )
 
 
+@settings(deadline=None)
 @given(
     code=st.integers(0, 3),
     ranks=st.sampled_from([2, 4, 8, 16, 32]),
