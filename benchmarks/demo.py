@@ -164,7 +164,10 @@ def shipped(workspace: Path) -> None:
     print(tunegraph(*at, "kb", "stats"))
     say("Searching for it, on the cost model")
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("demo_search.py")), "--workspace", str(workspace)],
+        [
+            *(sys.executable, str(Path(__file__).with_name("demo_search.py"))),
+            *("--workspace", str(workspace), "--seeds", "5"),
+        ],
         check=False,
     )
     if done.returncode:
