@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-import signal
 import sys
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,6 +131,8 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run randomised interleaved pairs until there is a verdict or the budget is used up."""
+    import secrets
+
     from cli import ab_outcome
     from recommender.experiment.design import CONTROL, Design, Guard, treatments_named
     from recommender.experiment.metrics import readings_of
@@ -412,6 +411,9 @@ def _keep(
 def _go_on(
     context: typer.Context, logged: Logged, prices: Prices | None, *, tell: bool, as_json: bool
 ) -> None:
+    import signal
+    import threading
+
     from cli import ab_output
     from kg.values import digest
     from recommender.experiment.journal import Journal, path_of, read

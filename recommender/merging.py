@@ -30,12 +30,13 @@ from kg.knowledge import (
     ModelFamily,
     Strategy,
 )
+from kg.outcomes import Outcome
 from kg.serialisation import all_of, newest_batch, table_of
 from kg.snapshots import open_newest
 from kg.tables.effects import EFFECT
 from kg.trials import TrialStore
 from kg.values import digest
-from kg.vocabulary import NAMESPACE, TG
+from kg.vocabulary import NAMESPACE, TG, outcome_iri
 from recommender.layout import Layout
 from recommender.writer import BATCH_ROWS, Added
 
@@ -174,6 +175,8 @@ def merge(
                 added = Added()
                 for batch in _batches(all_cases(their_graph, their_trials)):
                     added += writer.add(batch, origin=label)
+                if outcomes := _outcomes(graph, their_graph):
+                    writer.add_knowledge(outcomes)
                 if effects:
                     writer.add_effects(effects, completed=marks, origin=label)
     return Merged(
@@ -187,6 +190,12 @@ def merge(
         conflicts=tuple(conflicts[:LISTED]),
         conflict_count=len(described) + len(odd) + rows.contradiction_count,
     )
+
+
+def _outcomes(ours: GraphStore, theirs: GraphStore) -> list[Outcome]:
+    """Outcomes of A/B tests that only the other has; their cases come with the others."""
+    known = {iri.value for iri in table_of(Outcome).subjects(ours)}
+    return [item for item in all_of(theirs, Outcome) if outcome_iri(item.id).value not in known]
 
 
 def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:

@@ -165,3 +165,19 @@ def test_an_outcome_is_an_activity_that_used_its_problem(empty_path: Path, logs:
         assert from_graph(store, Problem, conclusion.outcome.problem) == conclusion.case.problem
         assert [item.says for item in workspace.check() if item.severity == "fault"] == []
         assert math.isclose(conclusion.outcome.gain or 0, -math.log(0.9), abs_tol=0.05)
+
+
+def test_outcomes_come_with_a_workspace_that_is_joined(
+    empty_path: Path, tmp_path: Path, logs: list[Logged]
+) -> None:
+    other = tmp_path / "other"
+    Workspace.create(other, cache=tmp_path / "cache", text_model=None, with_shipped=False)
+    conclusions = told(logs)
+    take_in(other, conclusions[:3])
+    take_in(empty_path, conclusions[2:])
+    for _ in range(2):
+        with Workspace.editor(empty_path, cache=tmp_path / "cache", clock=lambda: NOW) as editor:
+            editor.merge(other)
+        [effect], outcomes = effects(empty_path)
+        assert effect.n == 3  # three gains and a failure, and what both knew counts once
+        assert len(outcomes) == 4
