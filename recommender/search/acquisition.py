@@ -20,6 +20,10 @@ _P = 0.3275911
 _A = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
+_TAIL, _DEPTH = 2.0, 16
+"""Deviations below which the continued fraction is taken, and its terms: 1e-5 relative there."""
+
+
 def normal_cdf(z: NDArray[np.float64]) -> NDArray[np.float64]:
     """Standard normal distribution function, absolute error below 1e-7."""
     x = np.abs(z) / math.sqrt(2.0)
@@ -33,8 +37,8 @@ def log_expected_improvement(
 ) -> NDArray[np.float64]:
     """Logarithm of expected improvement under a normal posterior, for minimisation.
 
-    ``log E[max(best - f, 0)]`` with ``f ~ N(mean, std**2)``. Far in the tail the expansion
-    ``phi(z) / z**2`` keeps an order where plain EI underflows to zero.
+    ``log E[max(best - f, 0)]`` with ``f ~ N(mean, std**2)``. In the tail the continued fraction of Mills'
+    ratio keeps an order where plain EI cancels and underflows to zero.
 
     Returns:
         Shape (n,); larger is better.
@@ -49,11 +53,14 @@ def log_expected_improvement(
         raise ValueError("a standard deviation is positive")
     z = (best - mean) / std
     log_phi = -0.5 * z * z - _HALF_LOG_2PI
-    near = np.maximum(z, -4.0)
+    near = np.maximum(z, -_TAIL)
     plain = np.exp(-0.5 * near * near - _HALF_LOG_2PI) + near * normal_cdf(near)
-    far = np.maximum(-z, 4.0)
-    tail = log_phi - 2.0 * np.log(far) + np.log1p(-3.0 / far**2)
-    return np.asarray(np.log(std) + np.where(z > -4.0, np.log(np.maximum(plain, 1e-300)), tail))
+    far = np.maximum(-z, _TAIL)
+    fraction = far.copy()
+    for k in range(_DEPTH, 1, -1):
+        fraction = far + k / fraction
+    tail = log_phi - np.log1p(far * fraction)
+    return np.asarray(np.log(std) + np.where(z > -_TAIL, np.log(np.maximum(plain, 1e-300)), tail))
 
 
 def expected_hypervolume_improvement(

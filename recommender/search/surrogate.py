@@ -368,7 +368,7 @@ class PoolProcess:
             gradient = np.empty_like(theta)
             common = slope * (amplitude2 * 5.0 / 3.0 * (1.0 + r) * decay)
             gradient[:-2] = 0.5 * over * (flat @ common.ravel())
-            gradient[-2] = float((slope * kernel).sum())
+            gradient[-2] = float((slope * kernel).sum() + _JITTER * amplitude2 * np.trace(slope))
             gradient[-1] = float(noise2 * (np.diag(slope) * noise).sum())
             return float(value), gradient + away / self._prior.stdev
 

@@ -18,7 +18,9 @@ def ordinal(name: str, *values: Value, when: str = "") -> Parameter:
 
 
 def constrained(*expressions: str, parameters: tuple[Parameter, ...]) -> SearchSpace:
-    return SearchSpace(parameters=parameters, constraints=tuple(Constraint(expression=e) for e in expressions))
+    return SearchSpace(
+        parameters=parameters, constraints=tuple(Constraint(expression=e) for e in expressions)
+    )
 
 
 GEMM = constrained(
@@ -51,13 +53,19 @@ def test_enumeration_is_lazy() -> None:
 
 
 def test_enumeration_agrees_with_asking_each() -> None:
-    space = constrained("a % b == 0", "a + c < 9", parameters=(ordinal("a", 1, 2, 4, 8), ordinal("b", 1, 2, 3), ordinal("c", 0, 5)))
-    allowed = {s for s in space.enumerate()}
+    space = constrained(
+        "a % b == 0",
+        "a + c < 9",
+        parameters=(ordinal("a", 1, 2, 4, 8), ordinal("b", 1, 2, 3), ordinal("c", 0, 5)),
+    )
+    allowed = set(space.enumerate())
     for a in (1, 2, 4, 8):
         for b in (1, 2, 3):
             for c in (0, 5):
                 settings = Settings({"a": a, "b": b, "c": c})
-                assert (space.violated(settings) is None) == (settings in allowed) == (a % b == 0 and a + c < 9)
+                assert (
+                    (space.violated(settings) is None) == (settings in allowed) == (a % b == 0 and a + c < 9)
+                )
 
 
 def test_conditional_parameters_exist_only_where_their_condition_holds() -> None:
