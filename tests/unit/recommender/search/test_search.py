@@ -186,7 +186,9 @@ def test_several_objectives_give_a_front(count: int) -> None:
     assert len(front) >= 3
     for one in front:
         for other in front:
-            assert one is other or any(a < b for a, b in zip(one.values, other.values, strict=True))  # type: ignore[operator]
+            assert one.values == other.values or any(
+                a < b for a, b in zip(one.values, other.values, strict=True)
+            )  # type: ignore[operator]
 
 
 def test_repeats_are_averaged_and_finalists_are_those_least_measured() -> None:
