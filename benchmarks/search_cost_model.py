@@ -29,6 +29,7 @@ from world import knowledge
 from kg.entities import Better, Status
 from kg.errors import UnknownEntityError
 from kg.values import Settings
+from recommender.cost_model.estimate import estimate
 from recommender.search.assembly import model_of_task
 from recommender.search.evaluations import Evaluation
 from recommender.search.pareto import hypervolume, non_dominated
@@ -64,18 +65,24 @@ class World:
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
         model = model_of_task(self.task.raw)
-        keys = {"throughput": "throughput", "peak_memory": "memory_total_bytes", "energy": "energy_j"}
+        everything = list(self.task.space.enumerate())
+        settings = [{**model.fixed, **item} for item in everything]
+        steps = estimate(model=model.model, machine=model.machine, phase=model.phase, settings=settings)
+        known = {
+            "throughput": steps.throughput,
+            "step_time": steps.time_s,
+            "peak_memory": steps.memory_total,
+            "energy": steps.energy_j,
+        }
+        columns = [known[item.metric] for item in (*self.objectives, *self.limits)]
+        table = np.stack(columns, axis=1)
+        runs = np.asarray(steps.fits) & np.isfinite(table).all(axis=1)
         self._scales: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._volumes: dict[int, float] = {}
-        self.values: dict[Settings, tuple[float, ...] | None] = {}
-        everything = list(self.task.space.enumerate())
-        for start in range(0, len(everything), 2000):
-            part = everything[start : start + 2000]
-            for settings, record in zip(part, model.records(part), strict=True):
-                names = [*(o.metric for o in self.objectives), *(item.metric for item in self.limits)]
-                known = [record.get(keys.get(name, name)) for name in names]
-                good = record["fits"] is not False and all(isinstance(v, int | float) for v in known)
-                self.values[settings] = tuple(map(float, known)) if good else None
+        self.values = {
+            item: tuple(row) if on else None
+            for item, row, on in zip(everything, table.tolist(), runs.tolist(), strict=True)
+        }
 
     def costs(self, settings: Settings, count: int) -> list[float] | None:
         """Log costs of the first objectives; None where it fails or breaks a limit."""
@@ -197,7 +204,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one space, two seeds")
     arguments = parser.parse_args()
     files = arguments.files or [n for n in shipped_names() if read_task_file(n)[0].get("cost_model")]
-    files, seeds = (files[:1], range(min(2, arguments.seeds))) if arguments.quick else (files, range(arguments.seeds))
+    files, seeds = (
+        (files[:1], range(min(2, arguments.seeds))) if arguments.quick else (files, range(arguments.seeds))
+    )
     tree = knowledge()
     report: dict[str, object] = {}
     for file in files:

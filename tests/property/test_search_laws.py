@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg.entities import Better, Objective, Status
+from kg.values import Settings
 from recommender.search.evaluations import Evaluation
 from recommender.search.parameters import Parameter, ParameterKind
 from recommender.search.search import Search
@@ -33,7 +34,7 @@ def spaces(draw: st.DrawFn) -> SearchSpace:
     return SearchSpace(parameters=tuple(parameters), constraints=rule)
 
 
-def drawn(space: SearchSpace, seed: int, count: int) -> list:
+def drawn(space: SearchSpace, seed: int, count: int) -> list[Settings]:
     from kg.errors import InfeasibleError
 
     try:
@@ -55,7 +56,10 @@ def test_points_survive_the_unit_cube(space: SearchSpace, seed: int) -> None:
     for point, back in zip(points, again, strict=True):
         assert set(point) == set(back)
         for name, value in point.items():
-            assert back[name] == value or abs(back[name] - value) < 1e-6 * abs(value)
+            other = back[name]
+            assert isinstance(value, int | float)
+            assert isinstance(other, int | float)
+            assert other == value or abs(other - value) < 1e-6 * abs(value)
         assert space.violated(point) is None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from recommender.search.space import Constraint
@@ -20,12 +22,12 @@ def test_optuna_optimises_with_it_and_samples_nothing_twice_or_forbidden() -> No
     sampler = SearchSampler(declared, constraints=[Constraint(expression="k % 2 == 0")], seed=1)
     study = optuna.create_study(sampler=sampler, direction="maximize")
 
-    def objective(trial: optuna.Trial) -> float:
+    def objective(trial: Any) -> float:
         k, c = trial.suggest_int("k", 1, 40), trial.suggest_categorical("c", ["a", "b"])
         assert k % 2 == 0
         if k > 34:
             raise optuna.TrialPruned
-        return 100 / (1 + abs(k - 20) + (c == "a"))
+        return float(100 / (1 + abs(k - 20) + (c == "a")))
 
     study.optimize(objective, n_trials=18)
     assert study.best_params == {"k": 20, "c": "b"}

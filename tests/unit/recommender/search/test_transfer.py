@@ -31,7 +31,7 @@ def table(rows: list[dict[str, object]], costs: list[float]) -> SourceTable:
 
 
 def test_foreign_configurations_find_their_place() -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {"TILE-X": 32, "unroll": 4, "mode": "b"},
         {"tile_x": 48, "unroll": 4, "mode": "b", "extra": 1},
         {"tile_x": 32, "unroll": 4, "mode": "c"},
