@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -30,6 +31,7 @@ GRACE_S = 2.0
 """Between asking a process group to end and killing it, and for output to arrive after its end; a choice."""
 MARK = "TUNEGRAPH_EVALUATION"
 """Variable in the environment of the command and of all it starts."""
+_NUMBERS = count()
 _TICK_S = 0.02
 _LOOK_S = 0.5
 
@@ -85,12 +87,14 @@ def run(
         environment: All of its environment; ``MARK`` is added.
         bounds: What it may take.
         cancel: Ends it when set.
-        mark: Value of ``MARK``; ``kill_marked`` finds what it started.
+        mark: Beginning of the value of ``MARK``, which tells runs beside each other apart; ``kill_marked``
+            finds what all of them started.
 
     Raises:
         InputError: There is no such program, or it cannot be run.
         CancelledError: ``cancel`` was set.
     """
+    mark = f"{mark}/{os.getpid()}/{next(_NUMBERS)}"
     limited = _with_file_limit(command, bounds.file_bytes)
     started = time.monotonic()
     try:
@@ -256,12 +260,18 @@ def _group_lives(pid: int) -> bool:
 
 
 def kill_marked(mark: str) -> int:
-    """Kill every process of ours whose environment carries the mark; how many there were."""
-    wanted = f"{MARK}={mark}".encode()
+    """Kill every process of ours whose environment carries the mark; how many there were.
+
+    Args:
+        mark: That of many runs, followed by ``/`` and the process that started them, or by its number too.
+    """
+    wanted = f"{MARK}={mark}/".encode()
     found = 0
     for entry in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if wanted in entry.read_bytes().split(b"\0") and int(entry.parent.name) != os.getpid():
+            variables = entry.read_bytes().split(b"\0")
+            is_marked = any((item + b"/").startswith(wanted) for item in variables)
+            if is_marked and int(entry.parent.name) != os.getpid():
                 os.kill(int(entry.parent.name), signal.SIGKILL)
                 found += 1
         except (OSError, ValueError):

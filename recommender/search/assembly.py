@@ -227,6 +227,7 @@ def runner_of(
         search=search_of(task, seed=int(log.about["seed"]), sources=sources_of(log.sources)),
         evaluator=evaluator,
         timeout_s=timeout_s,
+        mark=place.mark,
         on_progress=on_progress,
     )
 

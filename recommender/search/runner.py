@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from kg.entities import Better, Kind, Status
 from kg.errors import InfeasibleError, WorkspaceError
 from recommender.measuring.outcome import CancelledError, Outcome
+from recommender.measuring.process import kill_marked
 from recommender.search.evaluations import Evaluation, Suggestion
 from recommender.search.objective import evaluation_of
-from recommender.search.workers import MANUAL, is_gone, worker
+from recommender.search.workers import MANUAL, is_gone, pid_here, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,7 @@ class Runner:
         search: Proposes; new, it is told what the log holds.
         evaluator: Gives numbers.
         timeout_s: How long an evaluation may take at most; None if unknown.
+        mark: Marks the processes of its commands; empty without a command.
         on_progress: Told after each evaluation.
         clock: Unix time.
     """
@@ -81,6 +83,7 @@ class Runner:
     search: Search
     evaluator: Evaluator
     timeout_s: float | None = None
+    mark: str = ""
     on_progress: Callable[[Progress], None] = lambda _: None
     clock: Callable[[], float] = time.time
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -133,6 +136,8 @@ class Runner:
                 self.search.tell(trial.evaluation)
             elif requeue and self._is_left(trial):
                 _log.info("trial %d was left by a worker that is gone: queued again", trial.number)
+                if self.mark and (pid := pid_here(trial.owner)) is not None:
+                    kill_marked(f"{self.mark}/{pid}")  # its command may have outlived it
                 self.log.requeue(trial)
         self._elsewhere = sum(item.state == "RUNNING" for item in trials) - len(self._mine)
         return self.log.trials() if any(map(self._is_left, trials)) else trials

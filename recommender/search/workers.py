@@ -20,6 +20,13 @@ def worker() -> str:
     return f"{_machine()}:{os.getpid()}:{_birth(os.getpid())}"
 
 
+def pid_here(owner: str) -> int | None:
+    """The process of a worker on this machine; None for one elsewhere or none at all."""
+    machine, _, rest = owner.partition(":")
+    pid = rest.partition(":")[0]
+    return int(pid) if machine == _machine() and pid.isdigit() else None
+
+
 def is_gone(owner: str, until: float | None, now: float) -> bool:
     """Whether a worker is known to be gone, or must be.
 

@@ -135,6 +135,25 @@ def test_killed_at_any_moment_it_goes_on(
     assert len({json.dumps(item, sort_keys=True) for item in configurations}) == 8, "no configuration twice"
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
+def test_a_command_that_outlived_a_killed_search_is_ended_by_the_next(
+    run: Run, script: str, clean: dict[str, str], shipped_path: Path, place: Path
+) -> None:
+    code = "import os, time; open('pid', 'a').write(f'{os.getpid()} '); time.sleep(0 if os.path.exists('go') else 90);"
+    process = started(
+        script, clean, place, shipped_path, "run", str(task(place, code + QUICK)), "--no-ingest"
+    )
+    until(lambda: (place / "pid").is_file())
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    orphan = int((place / "pid").read_text().split()[0])
+    assert Path(f"/proc/{orphan}").exists()
+    (place / "go").touch()
+    ran = search(run, place, "resume", "toy.journal", "--no-ingest", "-n", "2", "--json")
+    assert ran.json["state"] == {"ended": 2, "running": 0, "waiting": 0, "failed": 0}
+    until(lambda: not Path(f"/proc/{orphan}").exists(), 5)
+
+
 def test_ctrl_c_leaves_a_search_that_goes_on(
     run: Run, script: str, clean: dict[str, str], shipped_path: Path, place: Path
 ) -> None:
@@ -258,6 +277,7 @@ def test_two_workers_share_one_log(
         assert process.returncode == 0, err
     state = search(run, place, "status", "toy.journal", "--json").json
     assert 12 <= state["state"]["ended"] <= 13
+    assert state["state"]["failed"] == 0, "neither ends the commands of the other"
     assert len({json.dumps(item["configuration"]) for item in state["top"]}) == len(state["top"])
     owners = {item["attributes"]["search"]["owner"] for item in trials(place)}
     assert len(owners) == 2

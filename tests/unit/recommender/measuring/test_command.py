@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -16,7 +17,7 @@ from kg.errors import InputError
 from kg.values import Settings
 from recommender.measuring.command import Command
 from recommender.measuring.outcome import CancelledError, Outcome
-from recommender.measuring.process import Bounds
+from recommender.measuring.process import MARK, Bounds, kill_marked
 from recommender.measuring.readings import Reading
 
 TIME = Reading(metric="kernel_time", better=Better.LOWER, unit="ms", path="time")
@@ -199,3 +200,37 @@ def test_a_metric_needs_its_unit_and_no_other() -> None:
         Reading(metric="kernel_time", better=Better.LOWER, path="time")
     with pytest.raises(InputError, match="kernel_time is a time, GB is a bytes"):
         Reading(metric="kernel_time", better=Better.LOWER, path="time", unit="GB")
+
+
+def test_runs_beside_each_other_do_not_end_each_other() -> None:
+    """One ends early and cleans up behind itself while the other still runs under the same mark."""
+    code = "import sys, time; time.sleep(float(sys.argv[1])); print('{\"time\": 5}')"
+    both = command(code, "{s}", mark="one-search")
+    found: dict[float, Outcome] = {}
+    spans = (0.1, 1.0)
+
+    def measure(span: float) -> None:
+        found[span] = evaluate(both, s=span)
+
+    threads = [threading.Thread(target=measure, args=(span,)) for span in spans]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[span].reason for span in spans] == ["", ""]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
+def test_what_a_dead_process_started_is_killed_and_nothing_else() -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+    marks = ("a-test/12/0", "a-test/123/0", "a-test-of-another/12/0")
+    processes = [subprocess.Popen(sleeper, env={**os.environ, MARK: mark}) for mark in marks]
+    try:
+        time.sleep(0.3)
+        assert kill_marked("a-test/12") == 1
+        assert processes[0].wait(5) == -9
+        assert [process.poll() for process in processes[1:]] == [None, None]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
