@@ -98,6 +98,7 @@ class Mixture:
         self._experts = experts or (TRUSTING if len(shares) else ALONE)
         self._count = int(groups.max()) + 1
         self._shares = shares
+        self._foretold = predictions @ shares
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         self._processes = [
             PoolProcess(
@@ -118,6 +119,7 @@ class Mixture:
 
     def append(self, features: NDArray[np.float32], predictions: NDArray[np.float64]) -> None:
         """Make the pool larger."""
+        self._foretold = np.concatenate([self._foretold, predictions @ self._shares])
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         for process in self._processes:
             process.append(features, basis)
@@ -148,6 +150,10 @@ class Mixture:
             return
         if len(self._rows) >= self._next_fit:
             self._fit()
+        elif len(self._shares) and len(self._rows) < FIRST_FIT:
+            self._believe_anew()
+            for process in self._processes:
+                process.condition(np.array(self._rows), self._filled(), np.array(self._noise))
         else:
             self._condition(self._rows, self._filled(), self._noise)
 
@@ -209,17 +215,24 @@ class Mixture:
 
     def _fit(self) -> None:
         costs, rows = self._filled(), np.array(self._rows)
-        spread, centre = max(float(costs.std()), 0.05), float(costs.mean())
+        self._believe_anew()
         losses = []
         for expert, process in zip(self._experts, self._processes, strict=True):
-            unit = spread if not len(self._shares) else 1.0
-            process.expect(
-                self._prior(expert, unit), self._weights(expert, centre), self._covariance(expert, unit)
-            )
             process.fit(rows, costs, np.array(self._noise))
             losses.append(process.loss(rows, costs) - expert.head_start)
         self.weights = self._normalised(-np.array(losses))
         self._next_fit = max(len(rows) + 1, int(len(rows) * GROWTH))
+
+    def _believe_anew(self) -> None:
+        """Centre the experts on the results: what is believed of the constant does not depend on units."""
+        costs = self._filled()
+        unit = 1.0 if len(self._shares) else max(float(costs.std()), 0.05)
+        offset = float(np.median(costs - self._foretold[self._rows]))
+        for expert, process in zip(self._experts, self._processes, strict=True):
+            centre = offset if expert.trusting else float(costs.mean())
+            process.expect(
+                self._prior(expert, unit), self._weights(expert, centre), self._covariance(expert, unit)
+            )
 
     def _condition(self, rows: list[int], costs: NDArray[np.float64], noise: list[float]) -> None:
         for process in self._processes:
@@ -233,7 +246,7 @@ class Mixture:
         """Prior mean of the coefficients: the constant, then the sources."""
         if not expert.trusting:
             return np.array([centre, *np.zeros(len(self._shares))])
-        return np.array([0.0, *self._shares])
+        return np.array([centre, *self._shares])
 
     def _covariance(self, expert: Expert, unit: float) -> NDArray[np.float64]:
         spread = np.maximum(self._shares, 0.1) * _COEFFICIENT_SPREAD * expert.trusting

@@ -61,3 +61,12 @@ def test_one_row_is_as_all_rows() -> None:
     assert beliefs.look(F[40:60], TRUTH[40:60, None], 0.5) == pytest.approx(
         beliefs.log_improvement(0.5)[40:60], abs=0.05
     )
+
+
+def test_the_unit_of_the_metric_does_not_matter() -> None:
+    plain, shifted = mixture(TRUTH - TRUTH.mean()), mixture(TRUTH - TRUTH.mean())
+    for row in range(9):
+        plain.tell(row, float(TRUTH[row]))
+        shifted.tell(row, float(TRUTH[row]) - 7.0)
+        assert shifted.mean == pytest.approx(plain.mean - 7.0, abs=0.02)
+        assert shifted.weights == pytest.approx(plain.weights, abs=0.02)
