@@ -143,7 +143,7 @@ def test_a_command_that_outlived_a_killed_search_is_ended_by_the_next(
     process = started(
         script, clean, place, shipped_path, "run", str(task(place, code + QUICK)), "--no-ingest"
     )
-    until(lambda: (place / "pid").is_file())
+    until(lambda: (place / "pid").is_file() and (place / "pid").read_text())
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     orphan = int((place / "pid").read_text().split()[0])
