@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.context import settings
 from cli.options import JsonOption, pairs
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
-
     from kg.values import Settings
-    from recommender.experiment.design import Design
     from recommender.experiment.impact import Prices
-    from recommender.experiment.journal import Logged
-    from recommender.experiment.standing import Standing
-
-UNDECIDED = 5
-"""Exit code of a test without a verdict: a result, not an error."""
 
 app = typer.Typer(
     name="ab",
@@ -133,16 +120,16 @@ def run(
     """Run randomised interleaved pairs until there is a verdict or the budget is used up."""
     import secrets
 
-    from cli import ab_outcome
+    from cli import ab_outcome, ab_running
     from recommender.experiment.design import CONTROL, Design, Guard, treatments_named
     from recommender.experiment.metrics import readings_of
-    from recommender.experiment.preparing import Runs
+    from recommender.experiment.preparing import Runs, evaluators_of
     from recommender.search.task_file import seconds
 
     prices = _prices(device_hours, price, currency, power, intensity)
     if resume:
-        logged = _find(context, resume)
-        _go_on(context, logged, prices, tell=tell, as_json=as_json)
+        logged = ab_running.find(context, resume)
+        ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json)
         return
     tried = ab_outcome.tried(context, recommendation, problem, strategy)
     is_command = bool(command or words)
@@ -178,8 +165,10 @@ def run(
         folder=folder.absolute(),
         timeout_s=seconds(timeout),
     )
-    logged = _begin(context, name, design, {"runs": runs.to_json(), "tried": tried}, keeps_seed=seed is None)
-    _go_on(context, logged, prices, tell=tell, as_json=as_json)
+    evaluators_of(design, runs, base={}, mark="")  # what cannot be run leaves no log behind
+    about: dict[str, object] = {"runs": runs.to_json(), "tried": tried}
+    logged = ab_running.begin(context, name, design, about, keeps_seed=seed is None)
+    ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json)
 
 
 @app.command()
@@ -219,7 +208,7 @@ def record(
     as_json: JsonOption = False,
 ) -> None:
     """Take measurements made elsewhere, judge their design, and say what they show."""
-    from cli import ab_outcome
+    from cli import ab_outcome, ab_running
     from recommender.experiment.design import Guard
     from recommender.experiment.recording import Asked, recorded
 
@@ -245,9 +234,9 @@ def record(
             in_order=in_order,
         ),
     )
-    logged = _keep(context, name or found.name, found.design, found.samples, {"tried": tried})
+    logged = ab_running.keep(context, name or found.name, found.design, found.samples, {"tried": tried})
     prices = _prices(device_hours, price, currency, power, intensity)
-    _finish(context, logged, prices, tell=tell, as_json=as_json)
+    ab_running.finish(context, logged, prices, tell=tell, as_json=as_json)
 
 
 @app.command()
@@ -263,23 +252,23 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show how an experiment stands, or list them all."""
-    from cli import ab_output, output
+    from cli import ab_output, ab_running, output
     from recommender.experiment.journal import names
 
     if not name:
-        there = names(_folder(context))
-        found = [_find(context, item) for item in there]
+        there = names(ab_running.folder(context))
+        found = [ab_running.find(context, item) for item in there]
         if as_json:
             output.as_json({"experiments": [ab_output.in_short(item) for item in found]})
         else:
             ab_output.listing(found)
         return
-    logged = _find(context, name)
+    logged = ab_running.find(context, name)
     if samples:
         ab_output.raw(logged)
         return
     prices = _prices(device_hours, price, currency, power, intensity)
-    ab_output.result(logged, _standing(logged), prices, as_json=as_json)
+    ab_output.result(logged, ab_running.stands(logged), prices, as_json=as_json)
 
 
 @app.command()
@@ -294,38 +283,20 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Say how many pairs a gain needs at a noise given or seen."""
-    from cli import ab_output
+    from cli import ab_output, ab_running
     from recommender.experiment.planning import plan as planned
 
     if bool(noise) == bool(name):
         raise InputError("give the noise, or an experiment that has seen it", hint="--noise 2%, or --of NAME")
     pair_s = None
     if name:
-        state = _standing(_find(context, name))
+        state = ab_running.stands(ab_running.find(context, name))
         spread = state.comparisons[0].interval.noise
         pair_s = state.cost_s / state.rounds if state.rounds and state.cost_s else None
     else:
         spread = _share(noise, "--noise") * 2**0.5
     chosen = [_share(text, "a gain") for text in gains or ["1%", "3%", "10%"]]
     ab_output.plans(planned(chosen, spread, alpha, pair_s=pair_s), spread, alpha, as_json=as_json)
-
-
-def _folder(context: typer.Context) -> Path:
-    from recommender.layout import Layout
-
-    return Layout(settings(context).workspace).experiments
-
-
-def _find(context: typer.Context, name: str) -> Logged:
-    from recommender.experiment.journal import find
-
-    return find(_folder(context), name)
-
-
-def _standing(logged: Logged) -> Standing:
-    from recommender.experiment.standing import standing
-
-    return standing(logged.samples, logged.design)
 
 
 def _settings(text: str, option: str, *, is_command: bool) -> Settings:
@@ -364,96 +335,3 @@ def _prices(
     return Prices(
         device_hours=device_hours, price=price, currency=currency, power_w=power, intensity=intensity
     )
-
-
-def _begin(
-    context: typer.Context, name: str, design: Design, about: dict[str, object], *, keeps_seed: bool
-) -> Logged:
-    """The log of an experiment, made if it is not there; one of the same name goes on if it is the same."""
-    from dataclasses import replace
-
-    from recommender.experiment.journal import Journal, path_of, read
-    from recommender.measuring.environment import capture
-
-    name = name or f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    path = path_of(_folder(context), name)
-    if path.is_file() and path.stat().st_size:
-        before = read(path)
-        if keeps_seed:
-            design = replace(design, seed=before.design.seed)
-        if before.about.get("runs") != about["runs"]:
-            raise InputError(
-                f"experiment {name} runs another command", hint="give another --name, or --resume it as it is"
-            )
-    with Journal(path, design, {**about, "machine": capture({})}):
-        pass
-    return read(path)
-
-
-def _keep(
-    context: typer.Context, name: str, design: Design, samples: Sequence[object], about: dict[str, object]
-) -> Logged:
-    """The log of what was recorded; told twice, it is there once."""
-    from recommender.experiment.journal import Journal, path_of, read
-    from recommender.experiment.samples import Sample
-
-    path = path_of(_folder(context), name)
-    wanted = [item for item in samples if isinstance(item, Sample)]
-    with Journal(path, design, about) as journal:
-        if journal.samples and journal.samples != wanted:
-            raise InputError(f"experiment {name} holds other measurements", hint="give another --name")
-        if not journal.samples:
-            for sample in wanted:
-                journal.add(sample)
-    return read(path)
-
-
-def _go_on(
-    context: typer.Context, logged: Logged, prices: Prices | None, *, tell: bool, as_json: bool
-) -> None:
-    import signal
-    import threading
-
-    from cli import ab_output
-    from kg.values import digest
-    from recommender.experiment.journal import Journal, path_of, read
-    from recommender.experiment.preparing import Runs, evaluators_of
-    from recommender.experiment.running import Experiment
-    from recommender.measuring.process import kill_marked
-
-    path = path_of(_folder(context), logged.name)
-    runs = Runs.of(logged)
-    mark = digest("experiment", str(path.resolve()))
-    evaluators = evaluators_of(logged.design, runs, base=dict(os.environ), mark=mark)
-    shown = ab_output.Shown(logged.design, prices)
-    with Journal(path, logged.design, logged.about) as journal, shown:
-        kill_marked(mark)  # a run that outlived a killed session would disturb this one
-        experiment = Experiment(
-            design=logged.design, evaluators=evaluators, journal=journal, on_round=shown.update
-        )
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            raise KeyboardInterrupt
-
-        before = signal.signal(signal.SIGTERM, stop)
-        try:
-            state = experiment.run(threading.Event())
-        except KeyboardInterrupt:
-            print(f"Go on: tunegraph ab run --resume {logged.name}", file=sys.stderr)
-            raise
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        journal.conclude(state.to_json())
-    _finish(context, read(path), prices, tell=tell, as_json=as_json)
-
-
-def _finish(
-    context: typer.Context, logged: Logged, prices: Prices | None, *, tell: bool, as_json: bool
-) -> None:
-    from cli import ab_outcome, ab_output
-
-    state = _standing(logged)
-    told = ab_outcome.told(context, logged, state) if tell else None
-    ab_output.result(logged, state, prices, as_json=as_json, told=told)
-    if not state.is_decided:
-        raise typer.Exit(UNDECIDED)

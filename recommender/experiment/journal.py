@@ -109,17 +109,18 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
 
-    def add(self, sample: Sample) -> None:
-        """Keep a sample; it is on the disk when this returns."""
-        self._append({"sample": sample.to_json()})
-        self.samples.append(sample)
+    def add(self, *samples: Sample) -> None:
+        """Keep samples; they are on the disk when this returns."""
+        self._append(*({"sample": sample.to_json()} for sample in samples))
+        self.samples += samples
 
     def conclude(self, conclusion: Mapping[str, object]) -> None:
         """Keep how it ended."""
         self._append({"conclusion": conclusion})
 
-    def _append(self, line: Mapping[str, object]) -> None:
-        content = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    def _append(self, *lines: Mapping[str, object]) -> None:
+        texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
+        content = "".join(f"{text}\n" for text in texts).encode()
         try:
             while content:
                 content = content[os.write(self._descriptor, content) :]

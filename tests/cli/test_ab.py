@@ -123,6 +123,7 @@ def test_what_makes_no_sense_is_refused(run: Any, place: Path, options: tuple[An
     ran = run("ab", "run", *options, workspace=place)
     assert (ran.code, ran.out) == (2, "")
     assert says in ran.fault
+    assert not place.exists()  # nothing is left behind
 
 
 def start(script: str, clean: dict[str, str], place: Path, *arguments: str) -> subprocess.Popen[bytes]:
