@@ -10,7 +10,7 @@ scheme          is                                             interval
 =============== ============================================== ============================================
 
 The regression takes a straight drift out and widens for what is left of autocorrelation. In a sequential
-record arm and time nearly coincide, so that alone makes the interval some three times as wide; and nothing in
+record arm and time nearly coincide, so that alone makes the interval some twice as wide; and nothing in
 it tells an effect from the difference of two sessions, so ``SESSION`` is added to its variance.
 """
 
