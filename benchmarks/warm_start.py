@@ -254,7 +254,8 @@ def optuna_search(space: Space, seed: int, kind: str) -> list:
             {name: trial.suggest_categorical(name, list(values)) for name, values in space.values.items()}
             if kind == "optuna_tpe"
             else {
-                name: values[trial.suggest_int(name, 0, len(values) - 1)] for name, values in space.values.items()
+                name: values[trial.suggest_int(name, 0, len(values) - 1)]
+                for name, values in space.values.items()
             }
         )
         cost = space.costs.get(settings, math.inf)
@@ -273,7 +274,9 @@ def smac_search(space: Space, seed: int) -> list:
     for name, values in space.values.items():
         declared.add(OrdinalHyperparameter(name, list(values)))
     scenario = Scenario(declared, n_trials=20 * CAP, deterministic=True, seed=seed)
-    facade = HyperparameterOptimizationFacade(scenario, lambda c, seed: 0.0, overwrite=True, logging_level=False)
+    facade = HyperparameterOptimizationFacade(
+        scenario, lambda c, seed: 0.0, overwrite=True, logging_level=False
+    )
     found: dict[Settings, float] = {}
     for _ in range(20 * CAP):
         if len(found) >= CAP or (found and space.enough(list(found.values()))):
@@ -378,7 +381,9 @@ def adverse(kind: str, source: SourceTable, other: SourceTable | None, seed: int
 # --- figures
 
 
-def figures(runs: dict[int, list[list]], spaces: list[Space], kept, cold: dict[int, list[list]]) -> dict | None:
+def figures(
+    runs: dict[int, list[list]], spaces: list[Space], kept, cold: dict[int, list[list]]
+) -> dict | None:
     """The figures of one method over the spaces ``kept``; None without any."""
     kept = [k for k in kept if k in runs]
     if not kept:
@@ -391,7 +396,11 @@ def figures(runs: dict[int, list[list]], spaces: list[Space], kept, cold: dict[i
         medians.append(float(np.median(five)))
         every += five
         scores.append(float(np.mean([space.score(c) for c in costs])))
-        for name, share, limit in (("hit5_at_10", 0.05, 10), ("hit5_at_20", 0.05, 20), ("hit10_at_20", 0.1, 20)):
+        for name, share, limit in (
+            ("hit5_at_10", 0.05, 10),
+            ("hit5_at_20", 0.05, 20),
+            ("hit10_at_20", 0.1, 20),
+        ):
             hits[name].append(np.mean([space.within(c, share) <= limit for c in costs]))
         before = [min(space.within([c for _, c in log], 0.05), CAP) for log in cold[k]]
         harmed += bool(np.median(five) > max(np.quantile(before, 0.75), np.median(before)))
@@ -407,7 +416,9 @@ def figures(runs: dict[int, list[list]], spaces: list[Space], kept, cold: dict[i
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--known", type=Path, required=True)
     parser.add_argument("--asked", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=0, help="10; with --quick 2")
@@ -453,7 +464,9 @@ def main() -> None:
             ]
             results["cold_gp"][k].append(cold(space, seed, LOG if space in known else CAP)[:CAP])
             at = time.process_time()
-            ours = run(space, Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed), CAP)
+            ours = run(
+                space, Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed), CAP
+            )
             cpu[f"{len(space.costs)}"].append((time.process_time() - at) * 1e3 / len(ours))
             results["ours"][k].append(ours)
             results["best_first"][k].append(best_first(space, source_logs, seed))
@@ -493,7 +506,9 @@ def main() -> None:
         name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
     }
     report["ours_twin"] = figures(results["ours"], asked, [k for k in pairs if twin[k]], results["cold_gp"])
-    report["ours_no_twin"] = figures(results["ours"], asked, [k for k in pairs if not twin[k]], results["cold_gp"])
+    report["ours_no_twin"] = figures(
+        results["ours"], asked, [k for k in pairs if not twin[k]], results["cold_gp"]
+    )
     first_five = {k: runs[:5] for k, runs in results["cold_gp"].items()}
     report["cold_gp_first_seeds"] = figures(first_five, asked, pairs, results["cold_gp"])
     most = max(cpu, key=int)
@@ -501,7 +516,14 @@ def main() -> None:
     report["cpu_candidates"] = int(most)
     report["cpu_s"] = round(time.process_time() - start, 1)
     report["seeds"] = len(seeds)
-    columns = ("evals_to_5_geomean", "evals_to_5_runs", "hit5_at_10", "hit5_at_20", "hit10_at_20", "score_mean")
+    columns = (
+        "evals_to_5_geomean",
+        "evals_to_5_runs",
+        "hit5_at_10",
+        "hit5_at_20",
+        "hit10_at_20",
+        "score_mean",
+    )
     print(f"\n{'':<20}" + "".join(f"{c:>20}" for c in (*columns, "score_worst", "harmed")))
     for name, row in report.items():
         if isinstance(row, dict):

@@ -36,7 +36,10 @@ def test_true_is_not_one() -> None:
 def test_a_column_has_the_type_of_its_values() -> None:
     u = np.array([0.0, 1.0])
     assert Parameter(name="x", kind=ParameterKind.ORDINAL, values=(1, 2)).column(u).dtype == np.int64
-    assert Parameter(name="x", kind=ParameterKind.CATEGORICAL, values=("a", "b")).column(u).tolist() == ["a", "b"]
+    assert Parameter(name="x", kind=ParameterKind.CATEGORICAL, values=("a", "b")).column(u).tolist() == [
+        "a",
+        "b",
+    ]
 
 
 @pytest.mark.parametrize(
