@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -379,13 +380,16 @@ def main() -> None:
         _WORLDS = (known, asked, arguments.quick)
         made = folds(known, asked, arguments.quick)
         results = []
-        if arguments.jobs <= 1:
-            for fold in made:
-                results += run(fold)
-        else:
-            with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("fork")) as pool:
-                for part in pool.map(run, made):
-                    results += part
+        with ExitStack() as stack:
+            answered = map(run, made)
+            if arguments.jobs > 1:
+                context = get_context("fork")
+                pool = stack.enter_context(ProcessPoolExecutor(arguments.jobs, mp_context=context))
+                answered = pool.map(run, made)
+            for number, (fold, part) in enumerate(zip(made, answered, strict=True), 1):
+                results += part
+                at = f"{time.monotonic() - started:6.0f} s  {number}/{len(made)}"
+                print(f"{at}  {fold.name} {'/'.join(fold.classes)}: {len(fold.asked)} asked", file=sys.stderr)
     tree_of_figures = report(results)
     show(tree_of_figures)
     print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
