@@ -63,6 +63,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/unseen.py --known $(CASES) --asked $(CASES)
 	$(BIN)/python benchmarks/scale.py --known $(CASES)
 	$(BIN)/python benchmarks/crash.py --known $(CASES)
+	$(BIN)/python benchmarks/ab_validity.py --quick
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build
