@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from kg.entities import Status
-from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from recommender.experiment.design import Design
 
@@ -128,16 +127,3 @@ def rounds(samples: Iterable[Sample], design: Design) -> list[dict[str, Sample]]
             found.setdefault((sample.session, sample.round), {})[sample.arm] = sample
     whole = [item for item in found.values() if all(len(item) == sample.of for sample in item.values())]
     return whole[: design.pairs]
-
-
-def refuse_zero(samples: Sequence[Sample], metric: str) -> None:
-    """Refuse values that have no ratio.
-
-    Raises:
-        InputError: A value of the metric is zero or below.
-    """
-    for sample in samples:
-        for value in sample.values(metric):
-            if not value > 0:
-                where = f"round {sample.round} of {sample.arm}"
-                raise InputError(f"{metric} is {value:g} in {where}: ratios need values above zero")

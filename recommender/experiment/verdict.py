@@ -6,9 +6,6 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-LEAST_MARGIN = 1e-6
-"""A margin below this is none."""
-
 
 class Verdict(StrEnum):
     """What became of a comparison."""
