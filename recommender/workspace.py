@@ -353,9 +353,7 @@ class Workspace:
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         chosen = [asked.content_of(item) for item in answer]
         ids, version = [identifier for identifier, _ in chosen], self.knowledge_version
-        return asked.remember(
-            self.layout.asked, ids, question=question, k=k, version=version, chosen=chosen
-        )
+        return asked.remember(self.layout.asked, ids, question=question, k=k, version=version, chosen=chosen)
 
     def search(
         self,
