@@ -247,14 +247,12 @@ def _guarded(
     design: Design,
 ) -> Guarded:
     """What is known of a guardrail; a positive number is worse."""
-    if guard.relative:
-        value = log_of(guard.metric, guard.better)
-    else:
-        sign = 1.0 if guard.better is Better.HIGHER else -1.0
+    sign = 1.0 if guard.better is Better.HIGHER else -1.0
 
-        def value(sample: Sample) -> float:
-            return sign * sample.mean(guard.metric) if sample.ok else math.nan
+    def difference(sample: Sample) -> float:
+        return sign * sample.mean(guard.metric) if sample.ok else math.nan
 
+    value = log_of(guard.metric, guard.better) if guard.relative else difference
     pair = Pair(one=arms[0], other=arms[1], value=value)
     found, _ = effect(samples, rounds, pair, design, design.guard_level)
     state = GuardState.OPEN

@@ -176,6 +176,7 @@ def read(path: Path) -> Logged:
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from None
     head: dict[str, object] = {}
+    design: Design | None = None
     samples: list[Sample] = []
     concluded: Mapping[str, object] = {}
     for number, line in enumerate(lines[:-1], 1):  # behind the last line feed stands nothing, or a torn line
@@ -191,7 +192,7 @@ def read(path: Path) -> Logged:
             raise WorkspaceError(
                 f"{path}: line {number} is damaged ({fault})", hint="restore the file, or begin anew"
             ) from None
-    if not head:
+    if design is None:
         raise WorkspaceError(f"{path} holds no experiment: it was cut off at its first line")
     about = {key: value for key, value in head.items() if key not in {"format", "design"}}
     return Logged(

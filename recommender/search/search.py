@@ -311,7 +311,8 @@ class Search:
         u: Coordinates = np.array(points).reshape(-1, len(self.space.parameters))
         u = u[self.space.allowed(u)]
         self._pool.add(u, proposable=True)
-        self._first += [(row, origin) for point in u if (row := self._pool.row(point)) is not None]
+        rows = [self._pool.row(point) for point in u]
+        self._first.extend((row, origin) for row in rows if row is not None)
 
     def _grow(self, u: Coordinates, *, proposable: bool) -> None:
         """Put configurations into the pool and into what is believed of it."""
