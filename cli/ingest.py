@@ -103,8 +103,8 @@ def _learn(editor: Editor) -> KeyboardInterrupt | None:
     if not can_learn():
         print(f"nothing is learned from these rows: {INSTALL_HINT}", file=sys.stderr)
         return None
-    print("learning how operators respond to configurations ...", file=sys.stderr)
     try:
+        print("learning how operators respond to configurations ...", file=sys.stderr)
         print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
     except KeyboardInterrupt as stopped:
         print("learning was stopped: what was learned before stays", file=sys.stderr)

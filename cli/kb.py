@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.context import open_for_writing, open_workspace
-from cli.options import JsonOption, pairs
+from cli.options import JsonOption, finite, pairs
 from kg.errors import InputError
 
 app = typer.Typer(
@@ -69,7 +69,10 @@ def query(
         list[str] | None, typer.Option("--with", help="A parameter of a catalogue query, as name=value.")
     ] = None,
     deadline_s: Annotated[
-        float, typer.Option("--deadline", min=0.1, max=3600, help="Seconds before a query is stopped.")
+        float,
+        typer.Option(
+            "--deadline", min=0.1, max=3600, callback=finite, help="Seconds before a query is stopped."
+        ),
     ] = DEADLINE_S,
     as_json: JsonOption = False,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,14 @@ from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def finite(value: float | None) -> float | None:
+    """What an option says, if that is a number: a range lets nan pass."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number")
+    return value
+
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON with a schema_version instead of a table.")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cli.options import finite
+
 FileArgument = Annotated[
     str,
     typer.Argument(help="A search file (docs/search.md), or the name of a shipped one.", show_default=False),
@@ -22,18 +24,23 @@ EvaluationsOption = Annotated[
 ]
 TimeOption = Annotated[str | None, typer.Option("--time", help="Time at most, such as 30min or 1h.")]
 CostOption = Annotated[
-    float | None, typer.Option("--cost", min=0, help="Cost at most, in the unit of --price-per-hour.")
+    float | None,
+    typer.Option("--cost", min=0, callback=finite, help="Cost at most, in the unit of --price-per-hour."),
 ]
 PriceOption = Annotated[
     float | None,
-    typer.Option("--price-per-hour", min=0, help="Price of an hour of evaluation; 1 counts hours."),
+    typer.Option(
+        "--price-per-hour", min=0, callback=finite, help="Price of an hour of evaluation; 1 counts hours."
+    ),
 ]
 PatienceOption = Annotated[
     int | None, typer.Option("--patience", min=1, help="End after so many evaluations without gain.")
 ]
 GainOption = Annotated[
     float | None,
-    typer.Option("--min-gain", min=0, help="End when less than this gain is expected; 0.01 is 1 %."),
+    typer.Option(
+        "--min-gain", min=0, callback=finite, help="End when less than this gain is expected; 0.01 is 1 %."
+    ),
 ]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Evaluations at the same time.")]
 PlotOption = Annotated[

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _WORTHWHILE, _PATIENT = 0.05, 10.0
 """Log gain that an evaluation looks for at first, and evaluations after which half of it will do; choices."""
 
+_HOPELESS = 0.02
+"""A candidate less likely than this to run within limits waits until nothing likelier is left; a choice."""
+
 _LEAST = 1e-12
 """Under this a probability counts as this, so that its logarithm stays finite."""
 
@@ -106,6 +109,9 @@ def propose(beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.ra
         rng: For the weights where there are more than two objectives.
     """
     allowed = beliefs.log_allowed()
+    likely = open_ & (allowed >= math.log(_HOPELESS))
+    if likely.any():  # else the gain of what surely breaks a limit outweighs any smallness of its chance
+        open_ = likely
     _, costs = tally.comparable()
     if not len(costs):
         # Nothing that counts yet: the likeliest to be allowed, then the best expected.

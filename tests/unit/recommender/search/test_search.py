@@ -170,7 +170,7 @@ def test_limits_are_learned_and_kept_by_the_best() -> None:
     assert best.values[1] is not None
     assert best.values[1] <= 10
     late = [e.values[1] for e in search.evaluations[20:]]
-    assert np.mean([v is not None and v <= 10 for v in late]) > 0.5
+    assert np.mean([v is not None and v <= 10 for v in late]) > 0.9  # what surely breaks the limit waits
 
 
 @pytest.mark.parametrize("count", [2, 3])
