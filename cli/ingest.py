@@ -52,8 +52,8 @@ def ingest(
         bool, typer.Option("--again", help="Also read files that were taken in whole before.")
     ] = False,
     learn: Annotated[
-        bool, typer.Option(help="Afterwards learn how operators respond, if many rows were new: minutes.")
-    ] = False,
+        bool, typer.Option(help="Afterwards learn how operators respond, if many rows were new.")
+    ] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Take in cases. Good rows are kept although others are bad; the same file twice changes nothing."""

@@ -352,7 +352,7 @@ def test_stopping_the_learning_keeps_the_summary(
 ) -> None:
     pytest.importorskip("sklearn", reason="learning needs scikit-learn")
     process = subprocess.Popen(
-        [script, "--workspace", str(empty_path), "ingest", "--learn", str(many)],
+        [script, "--workspace", str(empty_path), "ingest", str(many)],
         env=clean,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
