@@ -8,6 +8,7 @@ X: features, shape (n, d); nan where unknown.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -64,6 +65,7 @@ class BoostedTrees:
         """
         try:
             from sklearn.ensemble import HistGradientBoostingRegressor
+            from threadpoolctl import threadpool_limits
         except ImportError as error:
             raise MissingDependencyError(
                 "training needs scikit-learn", hint="pip install 'tunegraph[learn]'"
@@ -77,7 +79,10 @@ class BoostedTrees:
             min_samples_leaf=_LEAST_IN_LEAF,
             early_stopping=False,
             random_state=_SEED,
-        ).fit(np.where(silent, 0.0, features), targets)
+        )
+        # Half of the cores: threads that wait for one on a busy machine take three times as long.
+        with threadpool_limits(max(1, (os.cpu_count() or 1) // 2), "openmp"):
+            model.fit(np.where(silent, 0.0, features), targets)
         # scikit-learn has no public view of these trees; the equality test guards this reading of them.
         grown = [stage[0].nodes for stage in model._predictors]
         return cls._laid_out(grown, float(np.ravel(model._baseline_prediction)[0]))
