@@ -154,7 +154,7 @@ def machine_b(folder: Path) -> float | None:
     from recommender.cost_model.network import collective_us
     from recommender.cost_model.operators import shipped
 
-    from end_to_end import A2, Knowledge  # isort: skip  it lies beside this file
+    from facts import A2, Knowledge  # isort: skip  it lies beside this file
 
     rows = [row for row in read_rows(folder / "collective.csv") if row["group"].startswith("B/")]
     if not rows:
@@ -243,7 +243,7 @@ def step_speed(rng: np.random.Generator, n: int = 2000) -> dict[str, float]:
     """Whole-step configurations per second; every one has a length or batch of its own."""
     from recommender.cost_model.estimate import estimate
 
-    from end_to_end import A2, Knowledge  # isort: skip  it lies beside this file
+    from facts import A2, Knowledge  # isort: skip  it lies beside this file
 
     known = Knowledge()
     where, model = known.machine(*A2), known.model("qwen3-32b")

@@ -1,11 +1,13 @@
 """How far off whole steps are, which signs the cost model gets right, and how fast it answers.
 
-    python benchmarks/end_to_end.py --evaluate CSV
+    python benchmarks/end_to_end.py --evaluate CSV [--effects CSV]
 
 The CSV has published throughputs and times of whole models (``docs/cost-model.md``). A row counts
 where its model, chip, device count and sizes are known; the others are counted by what is missing.
 Where a layout is not stated, the fastest one that fits is taken. A chip named without its bin
-(910B) is estimated as a 24-core part. The last line is one JSON object.
+(910B) is estimated as a 24-core part. The second CSV has published gains of strategies: their signs are
+compared with what the cost model says of the same change, each row that cannot be expressed with the
+reason. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -19,67 +21,22 @@ import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from facts import Knowledge, NotExpressibleError, plain
+from published_effects import Comparison, balanced, compare
+
 from kg.errors import InputError, MissingFactError
-from recommender.cost_model.estimate import Machine, estimate, machine, sweep
+from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.inference import feeds_forward
-from recommender.cost_model.model import Model, model_of
 from recommender.cost_model.steps import Steps, ceiling, without
 
-DATA = Path(__file__).resolve().parent.parent / "data"
-
-
-class NotExpressibleError(Exception):
-    """What a row leaves out."""
-
-
-class Knowledge:
-    """Facts of the shipped hardware and models, read from their files."""
-
-    def __init__(self) -> None:
-        self.hardware: dict[str, dict[str, object]] = {}
-        for path in sorted((DATA / "hardware").glob("*.yaml")):
-            for node in yaml.safe_load(path.read_text(encoding="utf-8"))["hardware"]:
-                self.hardware[node["id"]] = node
-        self.models: dict[str, dict[str, object]] = {}
-        for path in sorted((DATA / "models").glob("*.yaml")):
-            for node in yaml.safe_load(path.read_text(encoding="utf-8"))["models"]:
-                names = [node["id"], node["label"]["en"], *node.get("aliases", [])]
-                for name in names:
-                    self.models.setdefault(plain(name), node)
-
-    def facts(self, name: str) -> dict[str, float | str]:
-        found: dict[str, float | str] = {}
-        at: str | None = name
-        while at:
-            node = self.hardware[at]
-            for fact, entry in (node.get("facts") or {}).items():  # type: ignore[attr-defined]
-                found.setdefault(fact, entry["value"])
-            at = node.get("broader")  # type: ignore[assignment]
-        return found
-
-    def machine(self, device: str, count: int, server: str) -> Machine:
-        return machine(
-            device, self.facts(device), count=count, server=server, server_facts=self.facts(server)
-        )
-
-    def model(self, text: str) -> Model:
-        short = re.sub(r"(id\d+)?forpytorch$", "", plain(text.rsplit("/", 1)[-1]))
-        for name in (short, re.sub(r"(w8a8.*|w4a8|bf16|a3)$", "", short)):
-            if name in self.models:
-                node = self.models[name]
-                facts = {k: v["value"] for k, v in (node.get("facts") or {}).items()}  # type: ignore[attr-defined]
-                return model_of(str(node["id"]), str(node["architecture"]), facts)
-        raise NotExpressibleError("model not in the graph")
-
-
-def plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
+if TYPE_CHECKING:
+    from recommender.cost_model.model import Model
 
 
 def place(row: dict[str, str]) -> tuple[str, str]:
@@ -283,125 +240,51 @@ def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
     return float(np.median(factors)), float(np.max(factors)), len(factors)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A published change and its sign: positive is faster.
-
-    Attributes:
-        name: What it is.
-        source: Who published it.
-        published: Gain in per cent.
-        model: Model id; sizes may be overridden.
-        place: Device, count, server.
-        phase: Training or serving.
-        before: Settings before.
-        after: Settings after.
-        metric: What is compared; time_s falls when it improves.
-        sizes: Sizes of the model to replace.
-    """
-
-    name: str
-    source: str
-    published: float
-    model: str
-    place: tuple[str, int, str]
-    phase: str
-    before: dict[str, object]
-    after: dict[str, object]
-    metric: str = "throughput"
-    sizes: tuple[tuple[str, float], ...] = ()
-
-
-A2 = ("ascend-910b1", 8, "atlas-800t-a2")
-A3 = ("ascend-910c", 16, "atlas-800t-a3")
-MOE = "MindSpeed docs, megatron-moe-gmm"
-COMM = "vllm-ascend 3eb8dede16"
-
-
-def _grok(width: float, gain: float) -> Effect:
-    base = {"tp": 4, "ep": 2, "seq_len": 4096, "zero": 1, "global_batch": 16}
-    sizes = (("layers", 2.0), ("hidden", 6144.0), ("heads", 48.0), ("kv_heads", 8.0), ("head_size", 128.0),
-             ("experts", 8.0), ("chosen", 2.0), ("expert_inner", width), ("vocabulary", 131072.0))  # fmt: skip
-    return Effect(f"grouped matmul, Grok, expert width {width:.0f}", MOE, gain, "mixtral-8x7b", A2, "training",
-                  {**base, "grouped_matmul": 0}, base, sizes=sizes)  # fmt: skip
+def effects(path: Path, known: Knowledge) -> dict[str, object]:
+    """Signs and order of published gains, and why the other rows cannot be expressed."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    found: list[Comparison] = []
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        try:
+            found.append(compare(row, known))
+        except (NotExpressibleError, MissingFactError, InputError) as reason:
+            reasons[re.sub(r"^\S+: ", "", str(reason))].append(row["id"])
+    print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
+    for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(held):3d}  {text}: {' '.join(held)}")
+    capped = True
+    for one in found:
+        is_right = one.predicted * one.published > 0
+        stand_ins = f" [{'; '.join(one.stand_ins)}]" if one.stand_ins else ""
+        print(f"  {'right' if is_right else 'WRONG'} {one.row['id']}: {one.row['model']}: {one.row['strategy']}, "
+              f"{one.row['config_change'][:40]}: {one.row['metric']} published {one.published:+.1f} %, "
+              f"predicted {one.predicted:+.1f} %{stand_ins}")  # fmt: skip
+        for part, spent in one.steps.split_s.items():
+            share = spent / one.steps.time_s
+            capped = capped and bool(np.all(without(one.steps, part) <= ceiling(share) * (1 + 1e-9)))
+    stated = [one for one in found if not any(s.startswith(("model", "hardware")) for s in one.stand_ins)]
+    result: dict[str, object] = {"effects": len(rows), "sign_n": len(found), "gain_below_ceiling": capped}
+    for name, held_rows in (("", found), ("stated_", stated)):
+        accuracy, gains, losses = balanced(held_rows)
+        hits = [one.predicted * one.published > 0 for one in held_rows]
+        result |= {
+            f"sign_{name}n": len(held_rows), f"sign_{name}gains": gains, f"sign_{name}losses": losses,
+            f"sign_{name}share": round(float(np.mean(hits)), 3) if hits else None,
+            f"sign_{name}balanced_accuracy": None if accuracy is None else round(accuracy, 3),
+            f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
+        }  # fmt: skip
+    result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
+    print({name: value for name, value in result.items() if name != "inexpressible"})
+    return result
 
 
-def _mixtral(tp: int, ep: int, experts: float, gain: float) -> Effect:
-    base = {"tp": tp, "ep": ep, "seq_len": 4096, "zero": 1, "global_batch": 64}
-    name = f"grouped matmul, Mixtral, tp{tp} ep{ep}, {experts:.0f} experts"
-    return Effect(name, MOE, gain, "mixtral-8x7b", A2, "training", {**base, "grouped_matmul": 0}, base,
-                  sizes=(("experts", experts),))  # fmt: skip
-
-
-def effects() -> list[Effect]:
-    """Published effects whose strategy the cost model has a setting for."""
-    flash = {"tp": 8, "seq_len": 4096, "zero": 1, "global_batch": 32}
-    plain_llama = {"tp": 2, "seq_len": 4096, "zero": 1, "global_batch": 32}
-    long = {"tp": 4, "seq_len": 32768, "zero": 1, "global_batch": 4}
-    prefill = {"dp": 1, "batch": 1, "output_len": 1, "precision": "bf16"}
-    decode = {"dp": 2, "batch": 24, "input_len": 2048, "output_len": 1024, "precision": "int8"}
-    spec = {"tp": 4, "input_len": 512, "output_len": 512, "speculative_tokens": 3, "acceptance": 0.5}
-    plain_spec = {k: v for k, v in spec.items() if k not in {"speculative_tokens", "acceptance"}}
-    four = ("ascend-910b1", 4, "atlas-800t-a2")
-    sixteen = ("ascend-910b1", 16, "atlas-800t-a2")
-    return [
-        Effect("FlashComm, 32768 tokens", COMM, 9.44, "qwen3-235b-a22b", A3, "serving",
-               {**prefill, "input_len": 32768}, {**prefill, "input_len": 32768, "sp": 1}, "prefill_throughput"),
-        Effect("FlashComm, 8192 tokens", COMM, -2.17, "qwen3-235b-a22b", A3, "serving",
-               {**prefill, "input_len": 8192}, {**prefill, "input_len": 8192, "sp": 1}, "prefill_throughput"),
-        _grok(32768, -5.96), _grok(16384, 3.43), _grok(8192, 5.79), _grok(4096, 7.95),
-        _mixtral(4, 2, 16, 30.58), _mixtral(4, 2, 8, 13.74), _mixtral(2, 4, 16, 7.74), _mixtral(2, 4, 8, -2.21),
-        Effect("expert parallel off, 2 nodes of A2", "vllm-ascend #1509", 14.46, "deepseek-v3", sixteen, "serving",
-               {**decode, "dp": 1, "batch": 1, "ep": 16}, {**decode, "dp": 1, "batch": 1, "ep": 1}),
-        Effect("context parallel 2 where memory was not the limit (dense stand-in for Mamba2)",
-               "MindSpeed-LLM mamba_context_parallel", -2.69, "llama-2-7b", A2, "training", long, {**long, "cp": 2}),
-        Effect("context parallel 2 instead of full recomputation (dense stand-in for Mamba2)",
-               "MindSpeed-LLM mamba_context_parallel", 18.32, "llama-2-7b", A2, "training",
-               {**long, "recompute": "full"}, {**long, "cp": 2}),
-        Effect("flash attention", "MindSpeed flash-attention", 34.0, "llama-2-7b", A2, "training",
-               {**flash, "flash_attention": 0}, flash),
-        Effect("overlap gradient reduction", "MindSpeed async-ddp", 2.5, "llama-2-70b",
-               ("ascend-910b1", 64, "atlas-800t-a2"), "training",
-               {"tp": 8, "pp": 4, "seq_len": 4096, "gbs": 64, "zero": 1, "overlap_gradients": 0},
-               {"tp": 8, "pp": 4, "seq_len": 4096, "gbs": 64, "zero": 1}),
-        Effect("fused norm and rotary embedding", "VeOmni, Qwen3", 15.2, "qwen3-8b", A2, "training",
-               {**plain_llama, "fused_ops": 0}, plain_llama),
-        Effect("matmul fused with all-reduce", "vllm-ascend 32a9c5f694", 20.0, "llama-2-7b", A2, "training",
-               flash, {**flash, "overlap_tensor_parallel": 1}),
-        Effect("activation offload instead of recomputation", "MindSpeed long sequence", 20.0, "llama-2-7b", A2,
-               "training", {**long, "recompute": "full"}, {**long, "offload": "activations"}),
-        Effect("speculative decoding, 1 request", "vllm-ascend suffix decoding", 45.3, "qwen3-32b", four,
-               "serving", {**plain_spec, "batch": 1}, {**spec, "batch": 1}),
-        Effect("speculative decoding, 26 requests", "vllm-ascend suffix decoding", 28.6, "qwen3-32b", four,
-               "serving", {**plain_spec, "batch": 26}, {**spec, "batch": 26}),
-        Effect("captured graph", "vllm-ascend, decode of a small model", 52.5, "qwen3-8b", four, "serving",
-               {"graph": 0, "batch": 1}, {"graph": 1, "batch": 1}),
-        Effect("prefix cache, half reused", "arXiv:2506.12708", 42.0, "deepseek-r1", A3, "serving",
-               {**prefill, "precision": "int8", "input_len": 4096},
-               {**prefill, "precision": "int8", "input_len": 4096, "prefix_hit": 0.5}, "prefill_throughput"),
-        Effect("prefix cache, nine tenths reused", "arXiv:2506.12708", 128.0, "deepseek-r1", A3, "serving",
-               {**prefill, "precision": "int8", "input_len": 4096},
-               {**prefill, "precision": "int8", "input_len": 4096, "prefix_hit": 0.9}, "prefill_throughput"),
-        Effect("larger prefill chunk, 8192 to 32768", "vllm-ascend #16984", 9.31, "qwen3-32b", A2, "serving",
-               {"input_len": 131072, "chunk": 8192}, {"input_len": 131072, "chunk": 32768},
-               "prefill_throughput"),
-    ]  # fmt: skip
-
-
-def gain(effect: Effect, known: Knowledge) -> tuple[float, Steps]:
-    """Predicted gain in per cent, and the costs before and after."""
-    from dataclasses import replace
-
-    model = known.model(effect.model)
-    if effect.sizes:
-        model = replace(model, **dict(effect.sizes))  # type: ignore[arg-type]
-    device, count, server = effect.place
-    steps = estimate(
-        model=model, machine=known.machine(device, count, server), phase=effect.phase,
-        settings=[effect.before, effect.after],
-    )  # fmt: skip
-    values = steps.throughput if effect.metric == "throughput" else steps.extra[effect.metric]
-    return 100 * float(values[1] / values[0] - 1), steps
+def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
+    if len(pairs) < 3:
+        return None
+    one, two = (ranks([pair[place] for pair in pairs]) for place in (0, 1))
+    return round(float(np.corrcoef(one, two)[0, 1]), 3)
 
 
 def speed(known: Knowledge) -> float:
@@ -452,6 +335,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--evaluate", type=Path, required=True)
+    parser.add_argument("--effects", type=Path, help="published gains of strategies")
     parser.add_argument("--rows", action="store_true", help="print every row")
     chosen = parser.parse_args()
     known = Knowledge()
@@ -478,27 +362,12 @@ def main() -> None:
     families = report(points)
     middle, largest, n = disagreement(rows)
     print(f"published tables disagree by a factor of {middle:.2f} (median), {largest:.1f} at most, n = {n}")
-    right: dict[bool, list[bool]] = {True: [], False: []}
-    capped = True
-    for effect in effects():
-        predicted, steps = gain(effect, known)
-        right[effect.published > 0].append((predicted > 0) == (effect.published > 0))
-        for part in steps.split_s:
-            share = steps.split_s[part] / steps.time_s
-            capped = capped and bool(np.all(without(steps, part) <= ceiling(share) * (1 + 1e-9)))
-        mark = "right" if (predicted > 0) == (effect.published > 0) else "WRONG"
-        print(
-            f"  {mark}: {effect.name}: published {effect.published:+.1f} %, predicted {predicted:+.1f} % "
-            f"({effect.source})"
-        )
-    balanced = float(np.mean([np.mean(hits) for hits in right.values() if hits]))
+    signs = effects(chosen.effects, known) if chosen.effects else {}
     rate = speed(known)
     result = {
         "rows": len(rows), "expressible": len(points), "families": families, "missing": dict(kinds),
         "tables_disagree_factor": round(middle, 2), "tables_disagree_largest": round(largest, 2),
-        "sign_n": sum(len(hits) for hits in right.values()),
-        "sign_share": round(float(np.mean(right[True] + right[False])), 3),
-        "sign_balanced_accuracy": round(balanced, 3), "gain_below_ceiling": capped,
+        **signs,
         "configurations_per_s": round(rate),
     }  # fmt: skip
     print(json.dumps(result))

@@ -29,6 +29,9 @@ UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: s
 UNFUSED_ROTARY = 3.0
 LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
 CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
+LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
+POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
+"""Standard deviations and weights of a three-point mean over the rows of an expert (Gauss-Hermite)."""
 SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bit
 
 
@@ -212,6 +215,10 @@ def forward(
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
     kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + (4.0 if model.experts else 0.0)
     vector = stream_us(operators, device, moved, kernels - 5.0)
+    looped = settings.get("grouped_matmul", np.ones_like(tokens)) == 0
+    if model.experts:
+        local = np.maximum(model.experts / settings["expert_parallel"], 1)
+        kernels = kernels + np.where(looped, local * LOOP_KERNELS, 0.0)
     launch = len(rows) * _launch(operators, "matmul_bf16") + _launch(operators, f"attention_{phase}")
     launch = np.minimum(
         launch + (_launch(operators, "moe_bf16") if model.experts else 0.0), cube + attend + experts
@@ -252,16 +259,20 @@ def _experts(
     single = grouped == 0
     if np.any(single):
         per_expert = np.maximum(routed * model.chosen / model.experts, 1)
-        x = np.stack(
-            [
-                np.column_stack([per_expert, 2 * inner, np.full_like(inner, model.hidden)]),
-                np.column_stack([per_expert, np.full_like(inner, model.hidden), inner]),
-            ]
-        )
-        each = products_us(operators, device, x, precision).sum(0)
+        each = np.zeros_like(tokens)
+        # rows of an expert are random here too, and products jump with them
+        for away, weight in POISSON:
+            rows_seen = np.maximum(np.round(per_expert + away * np.sqrt(per_expert)), 1)
+            x = np.stack(
+                [
+                    np.column_stack([rows_seen, 2 * inner, np.full_like(inner, model.hidden)]),
+                    np.column_stack([rows_seen, np.full_like(inner, model.hidden), inner]),
+                ]
+            )
+            each = each + weight * products_us(operators, device, x, precision).sum(0)
         # the grouped table includes activation and gathering of rows; here they are kernels of their own
         moved = per_expert * (2 * model.hidden + 6 * inner + 4 * model.hidden)
-        each = each + stream_us(operators, device, moved, 4.0)
+        each = each + stream_us(operators, device, moved, LOOP_KERNELS - 2.0)
         out = np.where(single, local * each, out)
     work = 6 * tokens * model.chosen * model.hidden * model.expert_inner / split
     return out, work * settings["expert_imbalance"]

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 STATE_BYTES = 12.0  # float32 weight and two moments (Rajbhandari et al. 2020)
 GRADIENT_BYTES = 4.0
+UNFUSED_NORM_BYTES = 2 * 4.0  # two norms: float32 input and 16-bit output for the 16-bit input of a fused one
+UNFUSED_ACTIVATION_BYTES = 2.0  # the activated gate, which a fused kernel computes again
 RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and communication buffers
 
 
@@ -87,6 +89,11 @@ def layer_activation(model: Model, s: Columns, tokens: Floats, full: Floats) -> 
         wide = wide + 6 * model.chosen * model.expert_inner / np.where(s["expert_parallel"] > 1, 1.0, tp)
     elif model.matrices == 3:
         wide = wide + 2 * (3 * model.inner - 8 * model.hidden) / tp  # the 34 count an inner width of 4 h
+    # a norm of elementwise kernels keeps its input in float32 and its output, an activation its result
+    kept = UNFUSED_NORM_BYTES * model.hidden * np.where(s["sequence_parallel"] > 0, 1 / tp, 1.0)
+    if not model.experts:
+        kept = kept + UNFUSED_ACTIVATION_BYTES * model.inner / tp
+    wide = wide + np.where(s["fused_ops"] > 0, 0.0, kept)
     scores = np.where(
         (s["flash_attention"] > 0) | (s["recompute"] > 0), 0.0, 5 * model.heads * s["seq_len"] / tp
     )
