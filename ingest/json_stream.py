@@ -41,6 +41,10 @@ class JsonStream:
         """Number of the line that comes next, from 1."""
         return self._lines + self._text.count("\n", 0, self._at) + 1
 
+    def peek(self) -> str:
+        """The letter with which the next value begins; empty at the end of the document."""
+        return self._peek()
+
     def members(self) -> Iterator[str]:
         """Names of the members of the object that comes next; take each value before asking for the next.
 

@@ -1,0 +1,100 @@
+"""What a profile lacks, and where its parts do not add up to its totals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.facts import Missing
+from ingest.profiles.kernels import UNKNOWN_NS
+from ingest.profiles.step_tables import TOLERANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ingest.profiles.facts import Rank, StepTime
+
+LEVEL1 = "profile with profiler_level=Level1 or Level2"
+PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
+
+
+def lacks(rank: Rank) -> Iterator[Missing]:
+    """What was not collected, and how to collect it."""
+    kernels = rank.kernels
+    if kernels is None:
+        yield Missing(
+            what="kernels", how="keep kernel_details.csv, op_summary_*.csv or the profiler's database"
+        )
+    else:
+        if not (kernels.start_ns != UNKNOWN_NS).any():
+            yield Missing(what="start times of kernels", how="keep kernel_details.csv or op_summary_*.csv")
+        if rank.layout != "Kineto trace":
+            if not any(kernels.texts["kind"].labels):
+                yield Missing(what="operator types and shapes", how=LEVEL1)
+            if not any(name.endswith("_ratio") for name in kernels.pipes):
+                yield Missing(what="pipe ratios of operators", how=PIPES)
+            if not any(kernels.texts["state"].labels):
+                yield Missing(what="whether shapes are dynamic (OP State)", how=LEVEL1)
+    if not rank.steps:
+        yield Missing(
+            what="the split of the step", how="keep step_trace_time.csv, or kernels with start times"
+        )
+    if not rank.collectives and _communicates(rank):
+        yield Missing(
+            what="waiting and transfer within collectives", how=f"{LEVEL1}, and keep communication.json"
+        )
+    if not rank.links and _communicates(rank):
+        yield Missing(what="bandwidth of each link", how=f"{LEVEL1}, and keep communication_matrix.json")
+    if not any(call.level in {"acl", "runtime"} for call in rank.calls):
+        yield Missing(what="calls of the runtime", how=f"{LEVEL1}, and keep api_statistic.csv or the trace")
+    if not any(call.level in {"op", "loader"} for call in rank.calls):
+        yield Missing(what="operators of the framework on the host", how="record activities=[CPU, NPU]")
+    if rank.memory is None:
+        yield Missing(what="use of device memory", how="profile with profile_memory=True")
+    if len(rank.frequency_mhz) < 2:
+        yield Missing(what="the clock over time", how="export a database or keep trace_view.json")
+
+
+def _communicates(rank: Rank) -> bool:
+    if any(step.exposed_us + step.overlapped_us > 0 for step in rank.steps):
+        return True
+    return rank.kernels is not None and bool(rank.kernels.is_communication.any())
+
+
+def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float]) -> Iterator[str]:
+    """Where kernels and the profiler's own totals differ by more than half a per cent: something was cut.
+
+    Args:
+        rank: Its facts.
+        counted: The split of its steps counted from its kernels.
+        totals: Time by operator type of the profiler's own sums, microseconds.
+    """
+    by_step = {step.step: step for step in counted}
+    for told in rank.steps:
+        parts = told.computing_us + told.exposed_us + told.free_us
+        if abs(parts - told.step_us) > TOLERANCE * told.step_us:
+            yield (
+                f"step {told.step or '?'}: its parts are {parts / told.step_us:.2f} of its length "
+                f"({told.place})"
+            )
+        mine = by_step.get(told.step) or (next(iter(by_step.values())) if len(by_step) == 1 else None)
+        if mine is None or told.is_counted:
+            continue
+        for name in ("computing_us", "exposed_us", "overlapped_us"):
+            theirs, ours = getattr(told, name), getattr(mine, name)
+            if abs(theirs - ours) > TOLERANCE * told.step_us:
+                yield (
+                    f"step {told.step or '?'}: {name.removesuffix('_us')} is {theirs / 1e3:.3f} ms in "
+                    f"{told.place.file} and {ours / 1e3:.3f} ms in the kernels: the table of kernels is cut"
+                )
+    if rank.kernels is None or not totals:
+        return
+    label = rank.kernels.label
+    mask = rank.kernels.is_compute
+    sums = np.bincount(label.codes[mask], weights=rank.kernels.duration_us[mask], minlength=len(label.labels))
+    ours_by_kind = dict(zip(label.labels, sums, strict=True))
+    whole = sum(totals.values())
+    off = sum(abs(total - ours_by_kind.get(kind, 0.0)) for kind, total in totals.items())
+    if whole > 0 and off > TOLERANCE * whole:
+        yield f"sums by operator type differ from op_statistic by {off / whole:.1%}: one of the two is cut"

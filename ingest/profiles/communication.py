@@ -1,0 +1,153 @@
+"""Communication as the profiler analysed it: communication.json, its matrix, and those of a whole cluster.
+
+Times there are milliseconds (begin: microseconds), sizes megabytes of 10**6 byte, bandwidth GB/s.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+from ingest.profiles.cells import count, number
+from ingest.profiles.facts import Collective, Link, Place, Transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+TOTAL = "Total Op Info"
+LARGEST = 1 << 29
+"""Bytes of a communication file; a cluster of thousands stays below."""
+
+
+def load(path: Path, on_fault: Callable[[str], None]) -> Mapping[str, object]:
+    """The object of a JSON file; empty, with the reason told, if it is none."""
+    try:
+        if path.stat().st_size > LARGEST:
+            on_fault(f"{path.name}: larger than {LARGEST >> 20} MiB, and not read")
+            return {}
+        content = json.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError) as fault:
+        on_fault(f"{path.name}: no JSON, or cut off ({str(fault)[:80]})")
+        return {}
+    if not isinstance(content, dict):
+        on_fault(f"{path.name}: not an object with steps")
+        return {}
+    return content
+
+
+def read_collectives(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Collective]:
+    """Communication operators of one rank."""
+    found = []
+    for step, kinds in load(path, on_fault).items():
+        for kind, operators in _items(kinds):
+            for name, info in _items(operators):
+                if name != TOTAL:
+                    item = _collective(name, info, step, is_p2p=kind == "p2p", place=Place(file))
+                    if item is not None:
+                        found.append(item)
+    return found
+
+
+def read_cluster(path: Path, file: str, on_fault: Callable[[str], None]) -> dict[int, list[Collective]]:
+    """Communication operators of every rank, from a cluster's analysis."""
+    found: dict[int, list[Collective]] = {}
+    for group, steps in load(path, on_fault).items():
+        is_p2p = group == "p2p"
+        for step, operators in _items(steps):
+            for name, ranks in _items(operators):
+                for rank, info in _items(ranks):
+                    if not rank.isdigit() or name == TOTAL:
+                        continue
+                    item = _collective(name, info, step, is_p2p=is_p2p, place=Place(file))
+                    if item is not None:
+                        found.setdefault(int(rank), []).append(item)
+    return found
+
+
+def read_links(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Link]:
+    """Traffic between pairs of ranks: communication_matrix.json and cluster_communication_matrix.json."""
+    found = []
+    for first, level in load(path, on_fault).items():
+        for second, operators in _items(level):
+            for name, pairs in _items(operators):
+                if not first.startswith("("):
+                    found += _pairs(pairs, name, second, file)
+                else:  # a cluster: group, step, operator
+                    found += _pairs(pairs, name, "", file)
+    return found
+
+
+def _pairs(pairs: object, operator: str, kind: str, file: str) -> list[Link]:
+    found = []
+    for pair, info in _items(pairs):
+        source, dash, target = pair.partition("-")
+        if not dash or not isinstance(info, dict):
+            continue
+        found.append(
+            Link(
+                source=source,
+                target=target,
+                transport=str(info.get("Transport Type", "")),
+                size_mb=_zero(info.get("Transit Size(MB)")),
+                time_ms=_zero(info.get("Transit Time(ms)")),
+                bandwidth_gb_s=_zero(info.get("Bandwidth(GB/s)")),
+                operator=operator.partition("@")[0],
+                place=Place(file),
+            )
+        )
+    return found
+
+
+def _collective(name: str, info: object, step: str, *, is_p2p: bool, place: Place) -> Collective | None:
+    if not isinstance(info, dict):
+        return None
+    times = info.get("Communication Time Info")
+    if not isinstance(times, dict):
+        return None
+    elapse = number(times.get("Elapse Time(ms)"))
+    if math.isnan(elapse) or elapse < 0:
+        return None
+    start = number(times.get("Start Timestamp(us)"))
+    operator, _, group = name.partition("@")
+    return Collective(
+        name=operator,
+        group=group,
+        step=step.removeprefix("step"),
+        is_p2p=is_p2p or "send" in operator.lower() or "recv" in operator.lower() or "receive" in operator,
+        elapse_ms=elapse,
+        transit_ms=_zero(times.get("Transit Time(ms)")),
+        wait_ms=_zero(times.get("Wait Time(ms)")),
+        synchronisation_ms=_zero(times.get("Synchronization Time(ms)")),
+        idle_ms=_zero(times.get("Idle Time(ms)")),
+        start_us=None if math.isnan(start) else start,
+        transfers=tuple(_transfers(info.get("Communication Bandwidth Info"))),
+        place=place,
+    )
+
+
+def _transfers(bandwidth: object) -> Iterator[Transfer]:
+    for transport, info in _items(bandwidth):
+        if not isinstance(info, dict) or _zero(info.get("Transit Size(MB)")) <= 0:
+            continue
+        packets = []
+        for size, told in _items(info.get("Size Distribution")):
+            if isinstance(told, list) and len(told) >= 2 and number(size) > 0:
+                packets.append((number(size), count(told[0]), _zero(told[1])))
+        yield Transfer(
+            transport=transport,
+            size_mb=_zero(info.get("Transit Size(MB)")),
+            time_ms=_zero(info.get("Transit Time(ms)")),
+            bandwidth_gb_s=_zero(info.get("Bandwidth(GB/s)")),
+            packets=tuple(packets),
+        )
+
+
+def _items(content: object) -> list[tuple[str, object]]:
+    return [(str(k), v) for k, v in content.items()] if isinstance(content, dict) else []
+
+
+def _zero(cell: object) -> float:
+    value = number(cell)
+    return 0.0 if math.isnan(value) else value

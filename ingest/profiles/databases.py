@@ -1,0 +1,277 @@
+"""Databases of the profiler: ascend_pytorch_profiler_*.db, ascend_mindspore_profiler_*.db, msprof_*.db.
+
+Opened read-only and immutable, so nothing is written beside them. Times are nanoseconds; texts are numbers
+of ``STRING_IDS``. Tables and columns that a viewer adds to the files it opens are passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+from typing import TYPE_CHECKING
+
+from ingest.profiles.facts import Call, Place
+from ingest.profiles.host_tables import is_loader
+from ingest.profiles.kernels import KernelBuilder
+from ingest.profiles.memory_tables import FRAMEWORKS, use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from ingest.profiles.facts import MemoryUse
+    from ingest.profiles.kernels import Kernels
+
+_TIMES = {"aic_total_time": "aicore_time(us)", "aiv_total_time": "aiv_time(us)"}
+_NS_PER_US = 1e3
+_BYTES_PER_MB = float(1 << 20)
+_KINDS = {"op": 50001, "trace": 50003}
+
+
+class Database:
+    """One open database.
+
+    Args:
+        path: The file.
+        file: What to call it.
+        on_fault: Told what cannot be read.
+    """
+
+    def __init__(self, path: Path, file: str, on_fault: Callable[[str], None]) -> None:
+        self.path, self.file, self._on_fault = path, file, on_fault
+        self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        self.columns: dict[str, frozenset[str]] = {}
+        try:
+            names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for (name,) in names:
+                rows = self._connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
+                self.columns[name] = frozenset(row[1] for row in rows)
+        except sqlite3.Error as fault:
+            on_fault(f"{path.name}: no database that can be read ({fault})")
+        self._texts: dict[int, str] | None = None
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether it has the table, with these columns."""
+        return table in self.columns and set(columns) <= self.columns[table]
+
+    def select(self, sql: str) -> Iterator[tuple[object, ...]]:
+        """Rows; those before a damaged page are given, the damage is told."""
+        try:
+            yield from self._connection.execute(sql)
+        except sqlite3.Error as fault:
+            self._on_fault(f"{self.path.name}: cannot be read further ({fault})")
+
+    def rows(self, table: str) -> Iterator[tuple[int, dict[str, object]]]:
+        """All rows of a table by column name, with their number."""
+        if table not in self.columns:
+            return
+        names = sorted(self.columns[table])
+        listed = ", ".join(map(_quoted, names))
+        for row in self.select(f"SELECT rowid, {listed} FROM {_quoted(table)}"):  # noqa: S608  quoted
+            yield whole(row[0]), dict(zip(names, row[1:], strict=True))
+
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """Texts by their number."""
+        if self._texts is None:
+            self._texts = {}
+            if self.has("STRING_IDS", "id", "value"):
+                self._texts = {whole(k): str(v) for k, v in self.select("SELECT id, value FROM STRING_IDS")}
+        return self._texts
+
+    def text(self, code: object) -> str:
+        """A text by its number; empty where there is none."""
+        found = self.texts.get(whole(code), "") if isinstance(code, int) else str(code or "")
+        return "" if found == "N/A" else found
+
+
+def read_kernels(data: Database) -> Kernels | None:
+    """Compute tasks and communication operators; None if the database has no tasks."""
+    builder = KernelBuilder(data.file)
+    steps = _steps(data)
+    pipes = _pipes(data)
+    if data.has("COMPUTE_TASK_INFO", "globalTaskId") and data.has("TASK", "globalTaskId", "startNs", "endNs"):
+        own = data.columns["COMPUTE_TASK_INFO"]
+        wanted = {
+            "name": "name", "kind": "opType", "core": "taskType", "input_shapes": "inputShapes",
+            "input_types": "inputDataTypes", "input_formats": "inputFormats", "output_shapes": "outputShapes",
+            "output_types": "outputDataTypes", "output_formats": "outputFormats",
+        }  # fmt: skip
+        blocks = next((name for name in ("blockDim", "blockNum", "block_dim") if name in own), "")
+        listed = [f"c.{theirs}" if theirs in own else "NULL" for theirs in wanted.values()]
+        listed += [f"c.{blocks}" if blocks else "NULL", "c.waitNs" if "waitNs" in own else "NULL"]
+        for row in data.select(
+            f"SELECT t.rowid, c.globalTaskId, t.startNs, t.endNs, t.streamId, {', '.join(listed)} "  # noqa: S608
+            "FROM COMPUTE_TASK_INFO c JOIN TASK t ON t.globalTaskId = c.globalTaskId ORDER BY t.startNs"
+        ):
+            start, end = whole(row[2]), whole(row[3])
+            texts = {ours: data.text(code) for ours, code in zip(wanted, row[5:14], strict=True)}
+            builder.add(
+                whole(row[0]),
+                start,
+                duration_us=max(0, end - start) / _NS_PER_US,
+                blocks=real(row[14]) or math.nan,
+                wait_us=real(row[15]) / _NS_PER_US,
+                pipes=pipes.get(whole(row[1])),
+                stream=str(row[4]),
+                step=_step_at(steps, start),
+                **{ours: text.strip('"') if "put" in ours else text for ours, text in texts.items()},
+            )
+    _communication(data, builder, steps)
+    return builder.done() if len(builder) else None
+
+
+def _communication(data: Database, builder: KernelBuilder, steps: list[tuple[str, int, int]]) -> None:
+    if not data.has("COMMUNICATION_OP", "opName", "startNs", "endNs"):
+        return
+    for row, cells in data.rows("COMMUNICATION_OP"):
+        start, end = whole(cells["startNs"]), whole(cells["endNs"])
+        name = data.text(cells["opName"])
+        kind = data.text(cells.get("opType"))
+        builder.add(
+            row, start, duration_us=max(0, end - start) / _NS_PER_US, name=name,
+            kind=kind or name.split("__")[0] + "_", core="COMMUNICATION", step=_step_at(steps, start),
+            stream=f"group {data.text(cells.get('groupName'))}",
+        )  # fmt: skip
+
+
+def _pipes(data: Database) -> dict[int, dict[str, float]]:
+    """Counters by task, under the names of the CSV columns; times there are nanoseconds."""
+    found: dict[int, dict[str, float]] = {}
+    if not data.has("TASK_PMU_INFO", "globalTaskId", "name", "value"):
+        return found
+    names: dict[int, tuple[str, float]] = {}
+    for task, code, value in data.select("SELECT globalTaskId, name, value FROM TASK_PMU_INFO"):
+        known = names.get(whole(code))
+        if known is None:
+            name = data.text(code)
+            is_time = name.endswith("_time")
+            known = (_TIMES.get(name, f"{name}(us)" if is_time else name), 1e-3 if is_time else 1.0)
+            names[whole(code)] = known
+        found.setdefault(whole(task), {})[known[0]] = real(value) * known[1]
+    return found
+
+
+def _steps(data: Database) -> list[tuple[str, int, int]]:
+    if not data.has("STEP_TIME", "id", "startNs", "endNs"):
+        return []
+    return [
+        (str(k), whole(a), whole(b)) for k, a, b in data.select("SELECT id, startNs, endNs FROM STEP_TIME")
+    ]
+
+
+def _step_at(steps: list[tuple[str, int, int]], at: int) -> str:
+    for name, start, end in steps:
+        if start <= at < end:
+            return name
+    return steps[0][0] if len(steps) == 1 else ""
+
+
+def read_calls(data: Database) -> list[Call]:
+    """Calls of the runtime and of the framework, summed by name."""
+    found = []
+    levels = {}
+    if data.has("ENUM_API_TYPE", "id", "name"):
+        levels = {whole(k): str(v) for k, v in data.select("SELECT id, name FROM ENUM_API_TYPE")}
+    for table in ("CANN_API", "PYTORCH_API"):
+        if not data.has(table, "startNs", "endNs", "name", "type"):
+            continue
+        spent = "CAST(endNs AS INTEGER) - CAST(startNs AS INTEGER)"
+        for kind, code, total, n, longest, first in data.select(
+            f"SELECT type, name, sum({spent}), count(*), max({spent}), min(rowid) FROM {table} "  # noqa: S608
+            "GROUP BY type, name"
+        ):
+            level, name = levels.get(whole(kind), str(kind)), data.text(code)
+            if table == "PYTORCH_API":
+                if level == "trace" and "gc" not in name.lower():
+                    continue
+                level = "loader" if is_loader(name) else level
+            found.append(
+                Call(
+                    level=level,
+                    name=name,
+                    total_us=real(total) / _NS_PER_US,
+                    count=whole(n),
+                    max_us=real(longest) / _NS_PER_US,
+                    place=Place(f"{data.file}#{table}", (whole(first),)),
+                )
+            )
+    if data.has("GC_RECORD", "startNs", "endNs"):
+        for row, cells in data.rows("GC_RECORD"):
+            lasted = (whole(cells["endNs"]) - whole(cells["startNs"])) / _NS_PER_US
+            found.append(Call(level="gc", name="GC", total_us=lasted, count=1, max_us=lasted,
+                              place=Place(f"{data.file}#GC_RECORD", (row,))))  # fmt: skip
+    return found
+
+
+def read_memory(data: Database) -> MemoryUse | None:
+    """Memory of the framework's allocator over time."""
+    if not data.has("MEMORY_RECORD", "component", "timestamp", "totalReserved", "totalAllocated"):
+        return None
+    points = (
+        (
+            whole(c["timestamp"]),
+            real(c["totalReserved"]) / _BYTES_PER_MB,
+            real(c["totalAllocated"]) / _BYTES_PER_MB,
+        )
+        for _, c in data.rows("MEMORY_RECORD")
+        if data.text(c["component"]).upper() in FRAMEWORKS
+    )
+    allocations = None
+    if data.has("OP_MEMORY"):
+        allocations = sum(whole(n) for (n,) in data.select("SELECT count(*) FROM OP_MEMORY"))
+    return use(points, f"{data.file}#MEMORY_RECORD", allocations)
+
+
+def read_frequency(data: Database) -> tuple[tuple[int, float], ...]:
+    """Samples of the clock."""
+    if not data.has("AICORE_FREQ", "timestampNs", "freq"):
+        return ()
+    rows = data.select("SELECT timestampNs, freq FROM AICORE_FREQ ORDER BY timestampNs")
+    return tuple((whole(at), real(mhz)) for at, mhz in rows)
+
+
+def read_meta(data: Database) -> dict[str, object]:
+    """What the database says of the run: environment, device, rank."""
+    found: dict[str, object] = {}
+    if data.has("META_DATA", "name", "value"):
+        for name, value in data.select("SELECT name, value FROM META_DATA"):
+            with contextlib.suppress(ValueError, RecursionError):
+                found[str(name)] = json.loads(str(value))
+    if data.has("NPU_INFO", "name"):
+        names = {str(name) for (name,) in data.select("SELECT name FROM NPU_INFO")}
+        found["device"] = ", ".join(sorted(names))
+    if data.has("RANK_DEVICE_MAP", "rankId"):
+        ranks = [whole(rank) for (rank,) in data.select("SELECT rankId FROM RANK_DEVICE_MAP")]
+        if len(ranks) == 1 and ranks[0] >= 0:
+            found["rank"] = ranks[0]
+    return found
+
+
+def whole(value: object) -> int:
+    """A whole number out of a database that stores some of them as text; 0 where there is none."""
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]  # what is none is caught
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def real(value: object) -> float:
+    """A number out of a database; nan where there is none."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is none is caught
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
