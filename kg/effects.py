@@ -1,7 +1,9 @@
 """What a strategy did where: a context, and the effect seen in it.
 
 An effect holds exact integers (how many gains, their sum, the sum of their squares), so the order in
-which evidence arrives does not matter and replaying it gives the same numbers to the last digit.
+which evidence arrives does not matter and replaying it gives the same numbers to the last digit. Beside
+them it keeps its newest dated gains, ordered by their own time, in which a drift can be seen; they too
+follow from the set of outcomes and not from the order in which they were told.
 
 g: log gain in nats, above zero is better.
 u: the gain in whole millionths of a nat, ``round(g * 10**6)``; half a millionth is the error of one.
@@ -13,6 +15,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from kg.entities import Trust
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -20,6 +24,25 @@ if TYPE_CHECKING:
     from kg.entities import Kind
 
 UNATS_PER_NAT = 1_000_000
+
+RECENT = 32
+"""Dated gains that an effect keeps: enough to see a shift of one standard deviation, small enough (2 kB) to
+be rewritten with each outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DatedGain:
+    """A gain that an outcome found.
+
+    Attributes:
+        time: When the test ended, with its time zone.
+        id: Of the outcome.
+        unats: The gain in millionths of a nat.
+    """
+
+    time: datetime
+    id: str
+    unats: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +73,8 @@ class Effect:
         sum_unats: Sum of the gains, in millionths of a nat.
         sum_squares_unats2: Sum of their squares, each in millionths of a nat before squaring.
         last_evidence: When the newest of them came in, UTC; None if unknown.
+        trust: How far the sources of these gains are trusted; gains of other sources are an effect apart.
+        recent: The newest dated gains, oldest first, at most :data:`RECENT`; they are counted in ``n`` too.
     """
 
     context: Context
@@ -60,6 +85,8 @@ class Effect:
     sum_unats: int = 0
     sum_squares_unats2: int = 0
     last_evidence: datetime | None = None
+    trust: Trust = Trust.MEDIUM
+    recent: tuple[DatedGain, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse sums that no gains have."""
@@ -101,6 +128,39 @@ class Effect:
             last_evidence=_latest(self.last_evidence, now) if whole else self.last_evidence,
         )
 
+    def see(self, found: Iterable[DatedGain]) -> Self:
+        """The effect with the gains that outcomes found, each told once."""
+        found = tuple(found)
+        added = self.add([])
+        for item in found:
+            added = replace(
+                added,
+                n=added.n + 1,
+                sum_unats=added.sum_unats + item.unats,
+                sum_squares_unats2=added.sum_squares_unats2 + item.unats**2,
+                last_evidence=_latest(added.last_evidence, item.time),
+            )
+        return replace(added, recent=_newest(self.recent, found))
+
+    def without(self, gains: Iterable[int], ids: Iterable[str] = ()) -> Self:
+        """The effect without some of its gains, as when their source is trusted otherwise from now on.
+
+        Args:
+            gains: The gains to take out, in millionths of a nat.
+            ids: Of the outcomes that found them.
+
+        Raises:
+            ValueError: It does not have those gains.
+        """
+        whole, gone = list(gains), set(ids)
+        return replace(
+            self,
+            n=self.n - len(whole),
+            sum_unats=self.sum_unats - sum(whole),
+            sum_squares_unats2=self.sum_squares_unats2 - sum(unats**2 for unats in whole),
+            recent=tuple(item for item in self.recent if item.id not in gone),
+        )
+
     def merge(self, other: Self) -> Self:
         """The effect with the evidence of both, as two workspaces have it that share none.
 
@@ -115,12 +175,13 @@ class Effect:
             sum_unats=self.sum_unats + other.sum_unats,
             sum_squares_unats2=self.sum_squares_unats2 + other.sum_squares_unats2,
             last_evidence=_latest(self.last_evidence, other.last_evidence),
+            recent=_newest(self.recent, other.recent),
         )
 
     @property
-    def about(self) -> tuple[Context, str, str, Kind]:
-        """What identifies an effect: context, strategy, metric and kind."""
-        return self.context, self.strategy, self.metric, self.kind
+    def about(self) -> tuple[Context, str, str, Kind, Trust]:
+        """What identifies an effect: context, strategy, metric, kind and trust."""
+        return self.context, self.strategy, self.metric, self.kind, self.trust
 
 
 def to_unats(gain: float) -> int:
@@ -137,3 +198,8 @@ def to_unats(gain: float) -> int:
 def _latest(one: datetime | None, other: datetime | None) -> datetime | None:
     times = [time for time in (one, other) if time is not None]
     return max(times) if times else None
+
+
+def _newest(*groups: Iterable[DatedGain]) -> tuple[DatedGain, ...]:
+    known = {item.id: item for group in groups for item in group}
+    return tuple(sorted(known.values())[-RECENT:])

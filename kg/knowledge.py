@@ -254,12 +254,16 @@ class VersionBound:
     source: Source
 
 
+HYPOTHESIS, CONFIRMED, REFUTED = "hypothesis", "confirmed", "refuted"
+"""Kinds of strategies that were proposed here: not tested yet, found better by a test, found no better."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy(Concept):
     """A way to tune, and what it goes with.
 
     Attributes:
-        kind: How it is known: published, documented or claimed.
+        kind: How it is known: published, documented or claimed; or what became of one that was proposed here.
         phases: Training, prefill, decode, inference, kernel; empty means any.
         families: Model families or architectures; empty means any.
         hardware: Nodes of the hardware tree; empty means any.
@@ -272,6 +276,7 @@ class Strategy(Concept):
         removed: First versions that lack it again.
         accuracy: ``"unchanged"``, ``"may-change"`` or ``"unknown"``.
         sources: What it rests on.
+        parents: Ids of the strategies that it was made from.
     """
 
     kind: str
@@ -287,6 +292,7 @@ class Strategy(Concept):
     removed: tuple[VersionBound, ...] = ()
     accuracy: str = "unknown"
     sources: tuple[Source, ...] = ()
+    parents: tuple[str, ...] = ()
 
     @property
     def configuration(self) -> Settings:

@@ -180,6 +180,7 @@ class TG:
     FLAG: Final = _term("tg:flag")
     FOR_FAMILY: Final = _term("tg:forFamily")
     FOR_HARDWARE: Final = _term("tg:forHardware")
+    MADE_FROM: Final = _term("tg:madeFrom")
     MITIGATES: Final = _term("tg:mitigates")
     MITIGATION: Final = _term("tg:mitigation")
     OF_PARAMETER: Final = _term("tg:parameter")
@@ -206,6 +207,7 @@ class TG:
     LAST_EVIDENCE: Final = _term("tg:lastEvidence")
     OF_CONTEXT: Final = _term("tg:context")
     OF_STRATEGY: Final = _term("tg:strategy")
+    RECENT_GAINS: Final = _term("tg:recentGains")
     SAMPLES: Final = _term("tg:n")
     SUM: Final = _term("tg:sumMicronats")
     SUM_SQUARES: Final = _term("tg:sumSquaresMicronats2")
@@ -347,10 +349,13 @@ def context_iri(bottleneck: str, hardware: str, family: str) -> NamedNode:
     return NamedNode(f"{NAMESPACE}context/{segment(bottleneck)}/{segment(hardware)}/{segment(family)}")
 
 
-def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str) -> NamedNode:
-    """IRI of a strategy's effect on a metric in a context, as one kind of evidence has it."""
+def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust: str = "") -> NamedNode:
+    """IRI of a strategy's effect on a metric in a context, as one kind of evidence has it.
+
+    ``trust`` is empty for sources of medium trust.
+    """
     where = context.value.removeprefix(f"{NAMESPACE}context/")
-    what = "/".join(map(segment, (strategy, metric, kind)))
+    what = "/".join(map(segment, (strategy, metric, kind, *([trust] if trust else []))))
     return NamedNode(f"{NAMESPACE}effect/{where}/{what}")
 
 

@@ -12,18 +12,17 @@ from kg.serialisation import all_of, to_triples
 from kg.validation import validate
 from recommender.ingestion import take_in
 from recommender.merging import merge
-from recommender.writer import BATCH_ROWS, Writer
+from recommender.writer import BATCH_ROWS, Added, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from ingest.knowledge import Noun
-    from kg.entities import Case
+    from kg.entities import Case, Trust
     from recommender.experiment.concluding import Conclusion
     from recommender.ingestion import Options, Summary
     from recommender.merging import Merged
-    from recommender.writer import Added
 
 KNOWLEDGE_KINDS = {
     "hardware": ("hardware",),
@@ -76,8 +75,22 @@ class Editor:
 
     def add_outcome(self, conclusion: Conclusion) -> Added:
         """Take in what an A/B test found; once, however often it is told."""
-        title = conclusion.case.source.title
-        return self._writer.add([conclusion.case], [title], about=[conclusion.outcome])
+        return self.add_outcomes([conclusion])
+
+    def add_outcomes(self, conclusions: Sequence[Conclusion], *, trust: Trust | None = None) -> Added:
+        """Take in what A/B tests found, in any order, in batches; each once, however often it is told.
+
+        Args:
+            conclusions: What they found.
+            trust: How far whoever ran them is trusted from now on; None to leave that as it is.
+        """
+        added = Added()
+        for start in range(0, len(conclusions), BATCH_ROWS):
+            part = conclusions[start : start + BATCH_ROWS]
+            titles = [item.case.source.title for item in part]
+            outcomes = [item.outcome for item in part]
+            added += self._writer.add([item.case for item in part], titles, trust=trust, about=outcomes)
+        return added
 
     def learn(self) -> list[str]:
         """Learn from all timed rows how operators respond to configurations; returns the operators.

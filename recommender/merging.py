@@ -8,16 +8,16 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal
 
 from kg.cases import all_cases
-from kg.effects import Context, Effect, to_unats
-from kg.entities import Better, Kind
+from kg.effects import Context, Effect
+from kg.entities import Trust
 from kg.errors import InputError
+from kg.gains import gains
 from kg.joining import LISTED, compare
 from kg.knowledge import (
     Bottleneck,
@@ -62,13 +62,6 @@ KNOWLEDGE: tuple[type[Any], ...] = (
     GreenSchedule,
 )
 """Nouns that people describe, and may describe differently."""
-
-_GAINS = """
-    SELECT DISTINCT p.id, p.hardware, p.model, p.metric, p.better, t.configuration, t.metric, t.value,
-           t.strategy, t.bottleneck, t.kind, t.baseline
-    FROM trials AS t JOIN problems AS p ON p.key = t.problem
-    WHERE t.strategy <> '' AND t.baseline IS NOT NULL AND t.value > 0 AND t.batch <= ?
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,10 +166,12 @@ def merge(
                 if nouns:
                     writer.add_knowledge(nouns)
                 added = Added()
+                outcomes = {item.source.id: item for item in _outcomes(graph, their_graph)}
                 for batch in _batches(all_cases(their_graph, their_trials)):
-                    added += writer.add(batch, origin=label)
-                if outcomes := _outcomes(graph, their_graph):
-                    writer.add_knowledge(outcomes)
+                    told = [outcomes.pop(key) for key in {c.source.id for c in batch} if key in outcomes]
+                    added += writer.add(batch, origin=label, about=told)
+                if outcomes:
+                    writer.add_knowledge(outcomes.values())
                 if effects:
                     writer.add_effects(effects, completed=marks, origin=label)
     return Merged(
@@ -275,19 +270,26 @@ def _effects(
 
 
 def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effect, tuple[int, int, int]]]:
-    """Effects that the cases of their workspace do not account for, and what of their sums is left over."""
+    """Effects that the cases of their workspace do not account for, and what of their sums is left over.
+
+    How far a source is trusted is each workspace's own affair: effects that differ by that alone are one.
+    """
     families = {model.id: model.family for model in all_of(graph, Model)}
     accounted: dict[str, tuple[int, int, int]] = {}
-    for row in trials.file.read(_GAINS, trials.acknowledged):
-        _, hardware, model, metric, better, _, _, value, strategy, bottleneck, kind, baseline = row
-        context = Context(bottleneck=bottleneck, hardware=hardware, family=families.get(model or "", ""))
-        iri = EFFECT.iri(Effect(context=context, strategy=strategy, metric=metric, kind=Kind(kind))).value
-        gain = math.log(value / baseline)
-        unats = to_unats(gain if better == Better.HIGHER else -gain)
-        n, total, squares = accounted.get(iri, (0, 0, 0))
-        accounted[iri] = n + 1, total + unats, squares + unats**2
+    for gain in gains(trials):
+        context = Context(
+            bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
+        )
+        about = Effect(context=context, strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
+        n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))
+        accounted[EFFECT.iri(about).value] = n + 1, total + gain.unats, squares + gain.unats**2
+    whole: dict[str, Effect] = {}
     for effect in all_of(graph, Effect):
-        n, total, squares = accounted.get(EFFECT.iri(effect).value, (0, 0, 0))
+        plain = replace(effect, trust=Trust.MEDIUM, recent=())
+        iri = EFFECT.iri(plain).value
+        whole[iri] = whole[iri].merge(plain) if iri in whole else plain
+    for iri, effect in whole.items():
+        n, total, squares = accounted.get(iri, (0, 0, 0))
         left = (effect.n - n, effect.sum_unats - total, effect.sum_squares_unats2 - squares)
         if left != (0, 0, 0):
             yield effect, left

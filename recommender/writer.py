@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pyoxigraph import NamedNode, Triple
+from pyoxigraph import Triple
 
 from embeddings.index import ProblemIndex
 from embeddings.vector_log import write_log
 from kg.copies import mark_copied_devices
-from kg.effects import Context, Effect
 from kg.entities import Problem, Trust
 from kg.errors import IndexMismatchError
 from kg.hardware_tree import HardwareTree
 from kg.knowledge import Model
+from kg.ledger import Ledger
 from kg.lock import WriterLock
+from kg.outcomes import Outcome
 from kg.oxigraph_store import OxigraphStore
 from kg.provenance import Batch
 from kg.serialisation import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from embeddings.encoder import ProblemEncoder
+    from kg.effects import Effect
     from kg.entities import Case
     from recommender.layout import Layout
 
@@ -186,7 +188,7 @@ class Writer:
         if self._is_torn:
             self._clear_away()
         self._is_torn = True
-        number = self.batch + 1
+        number, now = self.batch + 1, self._clock()
         groups: dict[str, list[Case]] = {}
         for case in cases:
             groups.setdefault(case.problem.id, []).append(case)
@@ -196,7 +198,8 @@ class Writer:
         rows = 0
         removed: list[Triple] = []
         with self.trials.transaction():
-            is_trusted_anew = self._set_trust(number, cases, trust, removed, triples)
+            ledger = Ledger(self.graph, self._families, now)
+            is_trusted_anew = self._set_trust(number, cases, trust, removed, triples, ledger)
             for problem_id, group in groups.items():
                 problem = group[0].problem
                 is_fresh = self.trials.problem_key(problem_id) is None
@@ -214,15 +217,22 @@ class Writer:
             self.index.append(np.array(keys, np.int64), number, self.encoder.encode(fresh))
         activity = Batch(
             number=number,
-            time=self._clock(),
+            time=now,
             files=tuple(dict.fromkeys(files)),
             counts=Settings({"problems": len(fresh), "trials": rows}),
             completed=tuple(completed),
             origin=origin,
         )
+        outcomes = {
+            (item.source.id, item.configuration.digest): item for item in about if isinstance(item, Outcome)
+        }
+        for case in gains:
+            outcome = outcomes.get((case.source.id, case.configuration.digest))
+            ledger.count(case, self._trusts[case.source.id], outcome)
         for noun in about:
             triples += to_triples(noun)
-        self._acknowledge(activity, triples, gains, removed)
+        gone, come = ledger.triples()
+        self._acknowledge(activity, triples + come, removed + gone)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
@@ -248,7 +258,7 @@ class Writer:
             removed += (triple for triple in said if triple.predicate != Shared.DERIVED_FROM)
             triples += to_triples(EFFECT.read(node).merge(effect) if node.said else effect)
         activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
-        self._acknowledge(activity, triples, [], removed)
+        self._acknowledge(activity, triples, removed)
 
     def learn(self) -> list[str]:
         """Learn how operators respond to configurations; returns the operators learned.
@@ -268,6 +278,7 @@ class Writer:
         self.batch = newest_batch(self.graph)
         self.trials.sweep(self.batch)
         self.index.sweep(self.batch)
+        self._trusts.clear()
         self._is_torn = False
 
     def repair(self) -> None:
@@ -307,6 +318,7 @@ class Writer:
         told: Trust | None,
         removed: list[Triple],
         added: list[Triple],
+        ledger: Ledger,
     ) -> bool:
         """Keep how far sources are trusted; whether any is trusted otherwise than before."""
         changed = False
@@ -316,6 +328,7 @@ class Writer:
                 before = self._trusts[source.id] = self.trials.trust_of(source.id)
             trust = told or (Trust.LOW if source.trust is Trust.LOW else before)
             if trust is not before:
+                ledger.move(self.trials, source.id, before, trust)
                 self.trials.set_trust(number, source.id, trust)
                 self._trusts[source.id] = trust
                 node = source_iri(source.id)
@@ -330,15 +343,8 @@ class Writer:
         family = self._families.get(problem.workload.model or "", "")
         return problem_triples(problem, number, sources.values(), family=family)
 
-    def _acknowledge(
-        self, activity: Batch, triples: list[Triple], gains: list[Case], removed: list[Triple]
-    ) -> None:
+    def _acknowledge(self, activity: Batch, triples: list[Triple], removed: list[Triple]) -> None:
         triples += batch_triples(activity)
-        for effect, sources in self._effects(gains, activity.time):
-            node = EFFECT.iri(effect)
-            removed += (said for said in self.graph.triples(node) if said.predicate != Shared.DERIVED_FROM)
-            triples += to_triples(effect)
-            triples += (Triple(node, Shared.DERIVED_FROM, source) for source in sources)
         triples = list(dict.fromkeys(triples))  # problems of one task share their workload: a fifth less work
         if removed:
             self.graph.replace(removed, triples)
@@ -348,30 +354,6 @@ class Writer:
             self.graph.flush()
         self.batch = activity.number
         self._dirty = True
-
-    def _effects(self, gains: list[Case], now: datetime) -> list[tuple[Effect, list[NamedNode]]]:
-        """The effects that gains belong to, as they stand with these gains counted, and the new sources."""
-        effects: dict[str, Effect] = {}
-        sources: dict[str, list[NamedNode]] = {}
-        for case in gains:
-            problem, gain = case.problem, case.log_gain
-            empty = Effect(
-                context=Context(
-                    bottleneck=case.bottleneck,
-                    hardware=problem.hardware.name,
-                    family=self._families.get(problem.workload.model or "", ""),
-                ),
-                strategy=case.strategy,
-                metric=problem.objective.metric,
-                kind=case.kind,
-            )
-            iri = EFFECT.iri(empty)
-            if gain is not None:
-                node = Node(self.graph, iri)
-                before = effects.get(iri.value) or (EFFECT.read(node) if node.said else empty)
-                effects[iri.value] = before.add([gain], now=now)
-                sources.setdefault(iri.value, []).append(source_iri(case.source.id))
-        return [(effect, sources[iri]) for iri, effect in effects.items()]
 
     def _learn_names(self) -> None:
         """Take from the graph what encoding needs, and open the index that fits it."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode, Triple
 
 from kg import vocabulary as names
-from kg.effects import Context, Effect
-from kg.entities import Kind
+from kg.effects import Context, DatedGain, Effect
+from kg.entities import Kind, Trust
 from kg.tables.fields import Choice, Decoded, Link, Plain
 from kg.tables.table import Refer, Table
-from kg.vocabulary import TG, XSD_DATE_TIME
+from kg.vocabulary import RDF_JSON, TG, XSD_DATE_TIME
 
 if TYPE_CHECKING:
     from kg.tables.fields import Draft
@@ -44,6 +45,17 @@ class _InContext(Refer):
         Refer.write(self, value, draft)
 
 
+def _recent_text(recent: tuple[DatedGain, ...]) -> str:
+    return json.dumps([[names.time_text(item.time), item.id, item.unats] for item in recent])
+
+
+def _recent(text: str) -> tuple[DatedGain, ...]:
+    return tuple(
+        DatedGain(time=datetime.fromisoformat(time), id=key, unats=unats)
+        for time, key, unats in json.loads(text)
+    )
+
+
 EFFECT = Table(
     Effect,
     TG.EFFECT,
@@ -61,7 +73,19 @@ EFFECT = Table(
         decode=datetime.fromisoformat,
         datatype=XSD_DATE_TIME,
     ),
+    Choice(name="trust", predicate=TG.TRUST, choices=Trust),
+    Decoded(
+        name="recent",
+        predicate=TG.RECENT_GAINS,
+        encode=_recent_text,
+        decode=_recent,
+        datatype=RDF_JSON,
+    ),
     iri=lambda effect: names.effect_iri(
-        context_node(effect.context), effect.strategy, effect.metric, effect.kind
+        context_node(effect.context),
+        effect.strategy,
+        effect.metric,
+        effect.kind,
+        "" if effect.trust is Trust.MEDIUM else effect.trust.value,
     ),
 )

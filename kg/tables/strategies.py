@@ -80,6 +80,7 @@ STRATEGY = Table(
     Statements(name="removed", predicate=TG.REMOVED_IN, table=VERSION_BOUND),
     Plain(name="accuracy", predicate=TG.ACCURACY, always=True),
     derived_from("sources", many=True),
+    Link(name="parents", predicate=TG.MADE_FROM, iri=names.strategy_iri, many=True),
     iri=lambda strategy: names.strategy_iri(strategy.id),
     from_id=names.strategy_iri,
     derived=concept_keys,

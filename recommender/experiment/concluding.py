@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kg.entities import Baseline, Better, Case, Kind, Measurement, Objective, Source, Status
@@ -20,8 +21,6 @@ from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.standing import standing
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from kg.entities import Problem
     from recommender.experiment.comparison import Comparison
     from recommender.experiment.journal import Logged
@@ -65,7 +64,7 @@ def conclude(logged: Logged, tried: Tried, now: datetime) -> Conclusion:
     Args:
         logged: The experiment.
         tried: What it tried.
-        now: When it is told, with its time zone.
+        now: When it is told, with its time zone: the time of an experiment whose samples have none.
 
     Raises:
         InputError: Nothing was measured, or the arm is none of its treatments.
@@ -106,7 +105,7 @@ def conclude(logged: Logged, tried: Tried, now: datetime) -> Conclusion:
         pairs=interval.pairs,
         alpha=float(design.alpha),
         margin=float(design.margin),
-        time=now,
+        time=_ended(logged) or now,
         source=source,
         gain=_finite(interval.mean),
         low=_finite(interval.low),
@@ -148,6 +147,12 @@ def _baseline(found: Comparison, logged: Logged) -> Baseline | None:
     if not found.interval.pairs:
         return None
     return Baseline(value=_control(logged), configuration=_told(logged.design.arms[CONTROL]))
+
+
+def _ended(logged: Logged) -> datetime | None:
+    """When its last sample was taken; None if its samples do not say."""
+    times = [datetime.fromisoformat(sample.time) for sample in logged.samples if sample.time]
+    return max((time for time in times if time.tzinfo is not None), default=None)
 
 
 def _control(logged: Logged) -> float:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
-from kg.effects import Effect
+from kg.effects import Context, Effect
 from kg.entities import Source, WorkloadKind
 from kg.hardware_tree import Distance
-from kg.knowledge import Level, Model, Strategy
+from kg.knowledge import HYPOTHESIS, REFUTED, Level, Model, Strategy
 from kg.serialisation import all_of, from_graph
 from kg.tables.effects import EFFECT
 from kg.vocabulary import TG, Shared, bottleneck_iri, name_of, parameter_iri
 from recommender.ranking.applicability import Scopes, already_set, exclusions, version_conflict
 from recommender.ranking.bottlenecks import Observed
+from recommender.ranking.failures import Failures
 from recommender.ranking.feasibility import Refusal
-from recommender.ranking.posterior import Prior, posterior, shrunk_mean
+from recommender.ranking.posterior import EQUAL, KIND_TRUST, Prior, Seen, posterior, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from kg.hardware_tree import HardwareTree
     from recommender.ranking.applicability import Scope
     from recommender.ranking.bottlenecks import Match
-    from recommender.ranking.posterior import Gain
+    from recommender.ranking.posterior import Components, Gain
 
 _WHOLE = {
     WorkloadKind.TRAINING: frozenset(
@@ -62,15 +63,8 @@ _WITHIN = {
     Level.VENDOR: Distance.SAME_VENDOR,
 }
 
-STEP_TRUST = 0.5
-"""Trust in an effect for each step outwards in the hardware tree: device, family, architecture, vendor.
-Halving is an assumption; too few strategies were published on two devices to measure it."""
-
 _CAPACITY = frozenset({"memory-capacity"})
 """What frees memory gains time only if the memory is then used: that is not for a prior to say."""
-
-OTHER_FAMILY = 0.5
-"""Trust in an effect of another model family beside one of the same: not measured, a plain half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +73,19 @@ class SeenEffect:
 
     Attributes:
         effect: What was seen.
-        trust: Its weight, 0 to 1.
+        trust: How far its sources and its kind are trusted, 0 to 1.
         distance: How far its hardware is.
         sources: Who says so.
+        weight: How much the expected gain moves with it, 0 to 1.
+        drift: When and how it changed, in words; empty if it did not.
     """
 
     effect: Effect
     trust: float
     distance: Distance
     sources: tuple[Source, ...] = ()
+    weight: float = 0.0
+    drift: str = ""
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -101,6 +99,11 @@ class SeenEffect:
             "mean_factor": None if mean is None else round(math.exp(mean), 4),
             "distance_class": self.distance.name.lower(),
             "trust": round(self.trust, 4),
+            "weight": round(self.weight, 4),
+            "last_evidence": None
+            if self.effect.last_evidence is None
+            else self.effect.last_evidence.isoformat(timespec="seconds"),
+            "drift": self.drift or None,
         }
 
 
@@ -139,11 +142,13 @@ class StrategyRanker:
     Args:
         graph: The knowledge.
         tree: Its hardware.
+        components: How the variance of gains between contexts divides.
     """
 
-    def __init__(self, graph: GraphStore, tree: HardwareTree) -> None:
+    def __init__(self, graph: GraphStore, tree: HardwareTree, components: Components = EQUAL) -> None:
         self._graph = graph
         self._tree = tree
+        self._components = components
         self._read: dict[str, Strategy] = {}
         self._cited: dict[str, tuple[Source, ...]] = {}
 
@@ -155,10 +160,20 @@ class StrategyRanker:
     def _effects(self) -> list[Effect]:
         return list(all_of(self._graph, Effect))
 
-    def rank(self, problem: Problem) -> tuple[list[RankedStrategy], list[Refusal]]:
+    @cached_property
+    def _failures(self) -> Failures:
+        return Failures(self._graph)
+
+    def rank(
+        self, problem: Problem, *, with_hypotheses: bool = False
+    ) -> tuple[list[RankedStrategy], list[Refusal]]:
         """All strategies that fit, best first, and those that were refused with the rule.
 
         Bottlenecks that were observed come first; without any, everything that fits is ranked.
+
+        Args:
+            problem: The question.
+            with_hypotheses: Also what was proposed and no test has confirmed yet.
         """
         model = None if problem.workload.model is None else self._model(problem.workload.model)
         family = model.family if model else ""
@@ -171,6 +186,8 @@ class StrategyRanker:
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
         for identifier, scope in scopes.items():
+            if scope.kind == REFUTED or (scope.kind == HYPOTHESIS and not with_hypotheses):
+                continue
             strategy = self._strategy(identifier)
             if strategy in in_use:
                 continue
@@ -216,22 +233,21 @@ class StrategyRanker:
         prior: Prior,
     ) -> RankedStrategy:
         seen: list[SeenEffect] = []
-        evidence: list[tuple[float, int, float]] = []
+        evidence: list[Seen] = []
         for effect in comparable:
             if effect.strategy != strategy.id:
                 continue
-            mean = shrunk_mean(effect)
-            if mean is None or (mean := _of_the_whole(mean, effect, match)) is None:
+            known = standing(effect)
+            if known is None or (mean := _of_the_whole(known.mean, effect, match)) is None:
                 continue
             distance = self._distance(problem.hardware.name, effect.context.hardware)
-            trust = STEP_TRUST**distance
-            if effect.context.family and family and effect.context.family != family:
-                trust *= OTHER_FAMILY
             sources = self._sources(effect)
-            trust *= min((source.trust.weight for source in sources), default=1.0)
-            trust = min(trust, 1.0)
-            seen.append(SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources))
-            evidence.append((mean, effect.n, trust))
+            trust = min((*(source.trust.weight for source in sources), effect.trust.weight, 1.0))
+            trust *= KIND_TRUST.get(effect.kind, 0.0)
+            seen.append(
+                SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources, drift=known.drift)
+            )
+            evidence.append(Seen(context=effect.context, mean=mean, n=known.n, trust=trust))
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
         gain = None
         if (
@@ -239,8 +255,11 @@ class StrategyRanker:
             or problem.objective.metric == "peak_memory"
             or not self._kinds(match.through) >= _CAPACITY
         ):
-            gain = posterior(own_prior, evidence).capped(match.ceiling)
-        seen.sort(key=lambda item: (-item.trust, item.effect.context.hardware))
+            asked = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
+            found, weights = posterior(own_prior, evidence, asked, self._tree.distance, self._components)
+            gain = found.capped(match.ceiling)
+            seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
+        seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))
         return RankedStrategy(
             strategy=strategy,
             gain=gain,
@@ -270,7 +289,15 @@ class StrategyRanker:
         for other, relation in exclusions(strategy, in_use):
             reason = f"{other.label} is set, and the two exclude each other"
             return refusal("it goes with what is set", reason, _cited(relation.source))
+        failed = self._failures.of(strategy.id, problem, self._family)
+        if failed is not None:
+            reason = f"it failed in {failed.failures} runs, and never ran"
+            return refusal("it runs there", reason, _cited(failed.source))
         return None
+
+    def _family(self, model: str | None) -> str:
+        found = None if model is None else self._model(model)
+        return found.family if found else ""
 
     def _distance(self, asked: str, seen: str) -> Distance:
         """How far an effect is; one of a whole family or vendor is as far as its members are apart."""

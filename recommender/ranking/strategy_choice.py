@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kg.entities import Problem, Source
     from kg.knowledge import Assignment, Strategy
-    from recommender.ranking.strategies import RankedStrategy
+    from recommender.ranking.strategies import RankedStrategy, SeenEffect
 
 BASELINE = "the same without it"
 SHOWN_EFFECTS = 4
@@ -104,7 +104,7 @@ def _basis(item: RankedStrategy) -> str:
 
 
 def _evidence(item: RankedStrategy) -> Iterable[Support]:
-    trust = sum(seen.trust for seen in item.effects)
+    whole = sum(abs(seen.weight) for seen in item.effects)
     for seen in item.effects[:SHOWN_EFFECTS]:
         effect = seen.effect
         mean = effect.mean or 0.0
@@ -113,12 +113,19 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
         )
         yield Support(
             kind=str(effect.kind),
-            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n})",
-            weight=seen.trust / trust if trust else None,
+            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){_dated(seen)}",
+            weight=abs(seen.weight) / whole if whole else None,
             source="; ".join(f"{source.title} {_place(source)}".strip() for source in seen.sources[:2]),
         )
     for source in item.strategy.sources[:SHOWN_EFFECTS]:
         yield Support(kind=item.strategy.kind, says=f"described in {source.title}", source=_place(source))
+
+
+def _dated(seen: SeenEffect) -> str:
+    """When the newest gain came in, where a test found it, and whether the effect has drifted."""
+    last = seen.effect.last_evidence
+    dated = f", last {last:%Y-%m-%d}" if last is not None and seen.effect.recent else ""
+    return dated + (f", {seen.drift}" if seen.drift else "")
 
 
 def _conditions(strategy: Strategy) -> Iterable[str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.effects import UNATS_PER_NAT, Context, Effect, to_unats
+from kg.effects import RECENT, UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
 from kg.entities import Kind
 
 EMPTY = Effect(
@@ -106,3 +106,43 @@ def test_the_newest_evidence_is_remembered() -> None:
     early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
     assert EMPTY.add([0.1], now=late).add([0.2], now=early).last_evidence == late
     assert EMPTY.add([], now=late).last_evidence is None
+
+
+DATED = st.lists(
+    st.builds(
+        DatedGain,
+        time=st.datetimes(timezones=st.just(UTC)),
+        id=st.text("abcdef", min_size=4, max_size=8),
+        unats=st.integers(-(10**7), 10**7),
+    ),
+    max_size=RECENT + 20,
+    unique_by=lambda item: item.id,
+)
+
+
+@given(DATED.flatmap(lambda dated: st.tuples(st.just(dated), st.permutations(dated))), st.integers(0, 60))
+def test_outcomes_told_in_any_order_and_grouping_give_the_same_effect(
+    told: tuple[list[DatedGain], list[DatedGain]], cut: int
+) -> None:
+    whole = EMPTY.see(told[0])
+    one_by_one = EMPTY
+    for item in told[1]:
+        one_by_one = one_by_one.see([item])
+    assert one_by_one == whole
+    assert EMPTY.see(told[1][:cut]).merge(EMPTY.see(told[1][cut:])) == whole
+    assert len(whole.recent) == min(RECENT, len(told[0]))
+    assert list(whole.recent) == sorted(told[0])[-RECENT:]
+
+
+@given(DATED, GAINS, st.integers(0, RECENT))
+def test_what_is_taken_out_was_never_there(dated: list[DatedGain], gains: list[float], cut: int) -> None:
+    kept, gone = dated[:RECENT][:cut], dated[:RECENT][cut:]
+    both = EMPTY.add(gains).see(kept).see(gone)
+    left = both.without([item.unats for item in gone], [item.id for item in gone])
+    wanted = EMPTY.add(gains).see(kept)
+    assert (left.n, left.sum_unats, left.sum_squares_unats2, left.recent) == (
+        wanted.n,
+        wanted.sum_unats,
+        wanted.sum_squares_unats2,
+        wanted.recent,
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.effects import Effect, to_unats
-from kg.entities import Hardware, Kind, Objective, Problem, Status, Workload, WorkloadKind
+from kg.entities import Hardware, Kind, Objective, Problem, Status, Trust, Workload, WorkloadKind
 from kg.errors import InputError
 from kg.outcomes import Outcome
 from kg.oxigraph_store import OxigraphStore
@@ -181,3 +181,30 @@ def test_outcomes_come_with_a_workspace_that_is_joined(
         [effect], outcomes = effects(empty_path)
         assert effect.n == 3  # three gains and a failure, and what both knew counts once
         assert len(outcomes) == 4
+
+
+def test_gains_of_a_source_that_is_distrusted_later_stand_apart(empty_path: Path, logs: list[Logged]) -> None:
+    conclusions = told(logs)
+    take_in(empty_path, conclusions)
+    [before], _ = effects(empty_path)
+    for trust, number in ((Trust.LOW, 2), (Trust.HIGH, 2), (Trust.MEDIUM, 1)):
+        with Workspace.editor(empty_path, cache=empty_path.parent / "cache", clock=lambda: NOW) as editor:
+            editor.add_outcomes(conclusions[:1], trust=trust)
+        found, _ = effects(empty_path)
+        assert len(found) == number
+        moved = next(item for item in found if item.trust is trust)
+        assert [item.id for item in moved.recent if item.id == conclusions[0].outcome.id] != []
+        assert sum(item.n for item in found) == before.n
+        assert sum(item.sum_unats for item in found) == before.sum_unats
+        assert sum(item.sum_squares_unats2 for item in found) == before.sum_squares_unats2
+        with Workspace.open(empty_path, cache=empty_path.parent / "cache") as workspace:
+            assert workspace.validate() == []
+    assert found == [before]
+
+
+def test_outcomes_are_dated_by_their_last_sample(logs: list[Logged]) -> None:
+    late = datetime(2030, 1, 1, tzinfo=UTC)
+    for logged in logs:
+        told_now, told_later = conclude(logged, TRIED, NOW), conclude(logged, TRIED, late)
+        assert told_now.outcome.time == told_later.outcome.time
+        assert told_now.outcome.time.isoformat() >= logged.samples[-1].time[:10]
