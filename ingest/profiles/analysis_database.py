@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _STEP = {
     "computing": "Computing", "communication_not_overlapped": "Communication(Not Overlapped)",
-    "overlapped": "Overlapped", "free": "Free", "stage": "Stage", "bubble": "Bubble", "preparing": "Preparing",
+    "overlapped": "Overlapped", "free": "Free", "stage": "Stage", "bubble": "Bubble",
+    "preparing": "Preparing",
 }  # fmt: skip
 STEP_TABLES = ("StepTraceTime", "ClusterStepTraceTime")
 

@@ -81,23 +81,24 @@ def table(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, di
                     continue
                 if header is None:
                     header = _header(cells)
-                    continue
-                if len(cells) > len(header) and not any(cell.strip() for cell in cells[len(header) :]):
-                    cells = cells[: len(header)]
-                if len(cells) != len(header):
-                    if len(cells) == len(header) - 1 and not header[-1]:
-                        cells = [*cells, ""]
-                    else:
-                        bad += 1
-                        first_bad = first_bad or reader.line_num
-                        continue
-                yield reader.line_num, {k: v.strip() for k, v in zip(header, cells, strict=True) if k}
+                elif _fits(cells, header):
+                    yield reader.line_num, {k: v.strip() for k, v in zip(header, cells, strict=False) if k}
+                else:
+                    bad += 1
+                    first_bad = first_bad or reader.line_num
     except csv.Error as fault:
         on_fault(f"{path.name}: no CSV beyond line {reader.line_num} ({fault})")
     if header is None:
         on_fault(f"{path.name}: empty")
     if bad:
         on_fault(f"{path.name}: {bad} rows are cut or damaged and left out, the first at line {first_bad}")
+
+
+def _fits(cells: list[str], header: list[str]) -> bool:
+    """Whether a row has a cell for each column; an empty one more or less at the end does not count."""
+    if len(cells) < len(header):
+        return len(cells) == len(header) - 1 and not header[-1]
+    return not any(cell.strip() for cell in cells[len(header) :])
 
 
 def _header(cells: list[str]) -> list[str]:

@@ -21,31 +21,13 @@ PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
 
 def lacks(rank: Rank) -> Iterator[Missing]:
     """What was not collected, and how to collect it."""
-    kernels = rank.kernels
-    if kernels is None:
-        yield Missing(
-            what="kernels", how="keep kernel_details.csv, op_summary_*.csv or the profiler's database"
-        )
-    else:
-        if not (kernels.start_ns != UNKNOWN_NS).any():
-            yield Missing(what="start times of kernels", how="keep kernel_details.csv or op_summary_*.csv")
-        if rank.layout != "Kineto trace":
-            if not any(kernels.texts["kind"].labels):
-                yield Missing(what="operator types and shapes", how=LEVEL1)
-            if not any(name.endswith("_ratio") for name in kernels.pipes):
-                yield Missing(what="pipe ratios of operators", how=PIPES)
-            if not any(kernels.texts["state"].labels):
-                yield Missing(what="whether shapes are dynamic (OP State)", how=LEVEL1)
+    yield from _of_kernels(rank)
     if not rank.steps:
-        yield Missing(
-            what="the split of the step", how="keep step_trace_time.csv, or kernels with start times"
-        )
+        yield Missing(what="the split of the step", how="keep step_trace_time.csv, or starts of kernels")
     if not rank.collectives and _communicates(rank):
-        yield Missing(
-            what="waiting and transfer within collectives", how=f"{LEVEL1}, and keep communication.json"
-        )
+        yield Missing(what="waiting and transfer of collectives", how=f"{LEVEL1}, keep communication.json")
     if not rank.links and _communicates(rank):
-        yield Missing(what="bandwidth of each link", how=f"{LEVEL1}, and keep communication_matrix.json")
+        yield Missing(what="bandwidth of each link", how=f"{LEVEL1}, keep communication_matrix.json")
     if not any(call.level in {"acl", "runtime"} for call in rank.calls):
         yield Missing(what="calls of the runtime", how=f"{LEVEL1}, and keep api_statistic.csv or the trace")
     if not any(call.level in {"op", "loader"} for call in rank.calls):
@@ -54,6 +36,23 @@ def lacks(rank: Rank) -> Iterator[Missing]:
         yield Missing(what="use of device memory", how="profile with profile_memory=True")
     if len(rank.frequency_mhz) < 2:
         yield Missing(what="the clock over time", how="export a database or keep trace_view.json")
+
+
+def _of_kernels(rank: Rank) -> Iterator[Missing]:
+    kernels = rank.kernels
+    if kernels is None:
+        yield Missing(what="kernels", how="keep kernel_details.csv, op_summary_*.csv or the database")
+        return
+    if not (kernels.start_ns != UNKNOWN_NS).any():
+        yield Missing(what="start times of kernels", how="keep kernel_details.csv or op_summary_*.csv")
+    if rank.layout == "Kineto trace":
+        return
+    if not any(kernels.texts["kind"].labels):
+        yield Missing(what="operator types and shapes", how=LEVEL1)
+    if not any(name.endswith("_ratio") for name in kernels.pipes):
+        yield Missing(what="pipe ratios of operators", how=PIPES)
+    if not any(kernels.texts["state"].labels):
+        yield Missing(what="whether shapes are dynamic (OP State)", how=LEVEL1)
 
 
 def _communicates(rank: Rank) -> bool:

@@ -69,17 +69,14 @@ def read_cluster(path: Path, file: str, on_fault: Callable[[str], None]) -> dict
 def read_links(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Link]:
     """Traffic between pairs of ranks: communication_matrix.json and cluster_communication_matrix.json."""
     found = []
-    for first, level in load(path, on_fault).items():
-        for second, operators in _items(level):
+    for level in load(path, on_fault).values():
+        for _, operators in _items(level):
             for name, pairs in _items(operators):
-                if not first.startswith("("):
-                    found += _pairs(pairs, name, second, file)
-                else:  # a cluster: group, step, operator
-                    found += _pairs(pairs, name, "", file)
+                found += _pairs(pairs, name, file)
     return found
 
 
-def _pairs(pairs: object, operator: str, kind: str, file: str) -> list[Link]:
+def _pairs(pairs: object, operator: str, file: str) -> list[Link]:
     found = []
     for pair, info in _items(pairs):
         source, dash, target = pair.partition("-")

@@ -21,8 +21,8 @@ MOST_FOLDERS = 20_000
 _RAW = ("FRAMEWORK", "host", "data", "sqlite", "logs")
 _HEAD = 1 << 16
 LOOKED_FOR = (
-    "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace_time.csv, "
-    "api_statistic*.csv, communication.json, trace_view.json or another Chrome trace, "
+    "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, "
+    "step_trace_time.csv, api_statistic*.csv, communication.json, trace_view.json or another Chrome trace, "
     "ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, cluster_step_trace_time.csv"
 )
 
@@ -134,11 +134,8 @@ def _kind_of_json(path: Path) -> str:
     except ContentError:
         return ""
     if '"Communication Time Info"' in head:
-        return (
-            "cluster communication"
-            if head.lstrip('\ufeff {\n\r\t"').startswith(("(", 'p2p"'))
-            else "communication"
-        )
+        of_cluster = head.lstrip('\ufeff {\n\r\t"').startswith(("(", 'p2p"'))
+        return "cluster communication" if of_cluster else "communication"
     if '"Transport Type"' in head and '"Transit Size(MB)"' in head:
         return "matrix"
     return "trace" if is_trace(head) else ""
@@ -148,7 +145,9 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
     """Ranks, with what a cluster's analysis says of those that have none of their own."""
     from dataclasses import replace
 
-    known = {rank.rank: place for place, rank in enumerate(ranks) if rank.rank is not None}
+    known: dict[int | None, int] = {
+        rank.rank: place for place, rank in enumerate(ranks) if rank.rank is not None
+    }
     for extra in shared:
         if extra.rank in known:
             held = ranks[known[extra.rank]]

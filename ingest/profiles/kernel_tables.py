@@ -37,7 +37,7 @@ _BLOCKS = ("Block Dim", "Block Num", "block_dim", "Block dim")
 
 _NOT_RUN = frozenset({"PROFILING_ENABLE", "PROFILING_DISABLE", "EVENT_RECORD", "EVENT_WAIT", "NOTIFY_WAIT",
                       "NOTIFY_RECORD", "PLACE_HOLDER_SQE", "MODEL_MAINTAINCE", "MODEL_EXECUTE",
-                      "EVENT_RESET", "NOTIFY WAIT", "NOTIFY RECORD", "CAPTURE_WAIT", "CAPTURE_RECORD"})  # fmt: skip
+                      "EVENT_RESET", "NOTIFY WAIT", "NOTIFY RECORD"})  # fmt: skip
 """Rows of task_time that stand for no work."""
 
 

@@ -38,14 +38,8 @@ LARGE_TRACE = 256 << 20
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d+)(?![\d.])", re.IGNORECASE)
 _FINEST = (
-    "kernel_details",
-    "op_summary",
-    "database",
-    "trace",
-    "operator",
-    "task_time",
-    "kernels",
-    "statistic",
+    *("kernel_details", "op_summary", "database", "trace"),
+    *("operator", "task_time", "kernels", "statistic"),
 )
 
 
@@ -113,7 +107,7 @@ class _Gathering:
         except ValueError:
             return path.name
 
-    def take(self, found: Found, pipes: Path | None) -> None:
+    def take(self, found: Found, pipes: Path | None) -> None:  # noqa: PLR0912  one branch a kind of file
         path, file = found.path, self.name(found.path)
         kind, fault = found.kind, self.fault
         if kind in {"kernel_details", "op_summary", "task_time", "kernels"}:
@@ -194,7 +188,7 @@ class _Gathering:
     def _trace(self, path: Path, file: str) -> None:
         if path.stat().st_size > LARGE_TRACE and {"kernel_details", "op_summary"} & set(self.kernels):
             self.fault(
-                f"{path.name}: {path.stat().st_size >> 20} MiB, not read because the tables tell the kernels; "
+                f"{path.name}: {path.stat().st_size >> 20} MiB, not read: the tables tell the kernels; "
                 "name the file itself to have it read"
             )
             return
@@ -235,18 +229,7 @@ def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | Non
     own = [step for kind, _, step in steps if not kind]
     others = _of_cluster(gathered, [row for row in steps if row[0]])
     kernels, kind = _finest(gathered)
-    calls = [
-        call
-        for key in ("apis", "operators", "preprocess", "trace", "database")
-        for call in gathered.calls.get(key, [])
-    ]
-    if "apis" in gathered.calls:
-        runtime = {"acl", "runtime", "hccl", "node", "model"}
-        calls = [
-            c for c in calls if c.level not in runtime or c.place.file == gathered.calls["apis"][0].place.file
-        ]
-    if "operators" in gathered.calls:
-        calls = [c for c in calls if c.level not in {"op", "loader"} or c in gathered.calls["operators"]]
+    calls = _calls(gathered.calls)
     if not (kernels is not None or own or gathered.collectives or gathered.links or calls or gathered.memory):
         return (None, others) if others else (None, [])
     counted = () if kernels is None else tuple(split(kernels))
@@ -272,9 +255,19 @@ def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | Non
         loads=gathered.loads,
         notes=tuple(gathered.notes),
     )
-    return replace(
-        rank, missing=tuple(lacks(rank)), notes=(*rank.notes, *doubts(rank, counted, gathered.totals))
-    ), others
+    notes = (*rank.notes, *doubts(rank, counted, gathered.totals))
+    return replace(rank, missing=tuple(lacks(rank)), notes=notes), others
+
+
+def _calls(held: dict[str, list[Call]]) -> list[Call]:
+    """Calls of each level from the finest source that has them: no call is counted twice."""
+    found: dict[str, list[Call]] = {}
+    for source in ("apis", "operators", "preprocess", "trace", "database"):
+        levels = {call.level for call in held.get(source, [])} - found.keys()
+        for call in held.get(source, []):
+            if call.level in levels:
+                found.setdefault(call.level, []).append(call)
+    return [call for calls in found.values() for call in calls]
 
 
 def _preferred(held: dict[str, list[Row]]) -> list[Row]:

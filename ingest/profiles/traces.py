@@ -54,6 +54,8 @@ class Trace:
 
 
 class _Reader:
+    """Sorts events into kernels, calls and samples as they come."""
+
     def __init__(self, file: str) -> None:
         self.file = file
         self.builder = KernelBuilder(file)
@@ -76,7 +78,7 @@ class _Reader:
             if at is not None and isinstance(args, dict) and (mhz := number(args.get("MHz"))) > 0:
                 self.frequency.append((at, mhz))
 
-    def _complete(self, event: dict[str, object]) -> None:
+    def _complete(self, event: dict[str, object]) -> None:  # noqa: PLR0912  one branch a category
         lasted = event.get("dur")
         if not isinstance(lasted, int | float):
             lasted = number(lasted)
@@ -144,7 +146,7 @@ class _Reader:
                 blocks *= number(side)
         occupancy = number(told.get("est. achieved occupancy %"))
         self.builder.add(
-            self.events, nanoseconds(event.get("ts")), duration_us=float(lasted), name=name, kind="", core=core,
+            self.events, nanoseconds(event.get("ts")), duration_us=float(lasted), name=name, core=core,
             stream=str(told.get("stream", event.get("tid", ""))), blocks=blocks,
             pipes={"occupancy": occupancy / 100} if occupancy == occupancy else None,  # noqa: PLR0124  nan
         )  # fmt: skip
@@ -191,7 +193,7 @@ def _stepped(reader: _Reader) -> Kernels:
         return kernels
     steps = sorted(set(reader.steps))
     starts = np.array([start for start, _, _ in steps], dtype=np.int64)
-    codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int64)
+    codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int32)
     labels = ("", *(name for _, _, name in steps))
     return type(kernels)(
         file=kernels.file, rows=kernels.rows, start_ns=kernels.start_ns, numbers=kernels.numbers,
