@@ -10,6 +10,7 @@ from kg.errors import CaseFormatError, Fault, InputError
 from kg.exchange import import_graph
 from kg.serialisation import all_of, to_triples
 from kg.validation import validate
+from recommender.evolution.incompatibilities import broke, failed_strategies, revised
 from recommender.ingestion import take_in
 from recommender.merging import merge
 from recommender.writer import BATCH_ROWS, Added, Writer
@@ -41,6 +42,7 @@ class Editor:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self._failed: set[str] | None = None
 
     def __enter__(self) -> Self:
         self._writer.__enter__()
@@ -90,6 +92,12 @@ class Editor:
             titles = [item.case.source.title for item in part]
             outcomes = [item.outcome for item in part]
             added += self._writer.add([item.case for item in part], titles, trust=trust, about=outcomes)
+            if self._failed is None:
+                self._failed = failed_strategies(self._writer.graph)
+            self._failed |= {item.strategy for item in outcomes if item.strategy and broke(item)}
+            tried = {item.strategy for item in outcomes} & self._failed
+            if changed := revised(self._writer.graph, tried):
+                self.add_knowledge(changed)
         return added
 
     def learn(self) -> list[str]:

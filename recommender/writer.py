@@ -42,7 +42,7 @@ from kg.tables.fields import Node
 from kg.trial_rows import Trial
 from kg.trials import TrialStore
 from kg.values import Settings
-from kg.vocabulary import TG, Shared, literal, source_iri
+from kg.vocabulary import TG, Shared, batch_iri, literal, problem_iri, source_iri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -207,8 +207,10 @@ class Writer:
                 rows += new
                 if is_fresh:
                     fresh.append(problem)
-                if new:
+                if is_fresh:
                     triples += self._describe(problem, number, group)
+                elif new:
+                    triples += self._brought(problem, number, group)
         if not rows and not completed and not is_trusted_anew:
             self._is_torn = False
             return Added(known=len(cases))
@@ -342,6 +344,15 @@ class Writer:
         sources = {case.source.id: case.source for case in group}
         family = self._families.get(problem.workload.model or "", "")
         return problem_triples(problem, number, sources.values(), family=family)
+
+    def _brought(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
+        """That a batch brought rows of a problem which the graph describes already, and from where."""
+        node = problem_iri(problem.id)
+        triples = [Triple(node, TG.BATCH_OF, batch_iri(number))]
+        for source in {case.source.id: case.source for case in group}.values():
+            triples += to_triples(source)
+            triples.append(Triple(node, Shared.DERIVED_FROM, source_iri(source.id)))
+        return triples
 
     def _acknowledge(self, activity: Batch, triples: list[Triple], removed: list[Triple]) -> None:
         triples += batch_triples(activity)

@@ -1,0 +1,1 @@
+"""What the graph does with outcomes: incompatibilities, hypotheses, versions."""
