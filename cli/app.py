@@ -13,6 +13,7 @@ import typer
 from cli import ab, kb, search
 from cli.calibrate import calibrate
 from cli.context import Settings
+from cli.diagnose import diagnose
 from cli.doctor import doctor
 from cli.estimate import estimate
 from cli.explain import explain
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command()(recommend)
 app.command()(explain)
+app.command()(diagnose)
 app.command()(similar)
 app.command()(ingest)
 app.add_typer(kb.app, name="kb")

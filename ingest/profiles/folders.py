@@ -103,6 +103,16 @@ def _home(folder: Path, top: Path) -> Path:
     return folder
 
 
+def is_log(path: Path) -> bool:
+    """Whether a file is none of a profiler but text, as a log is."""
+    if not path.is_file() or classify(path) is not None:
+        return False
+    if path.suffix in {".csv", ".db", ".json"}:
+        return False
+    with path.open("rb") as file:
+        return b"\0" not in file.read(_HEAD)
+
+
 def classify(path: Path) -> Found | None:
     """What kind of file of a profiler it is, by content rather than by name; None if of none."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix

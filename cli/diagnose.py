@@ -1,0 +1,162 @@
+"""``tunegraph diagnose``: the causes of lost time in a profile, or the known faults in a log."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import JsonOption, finite
+
+if TYPE_CHECKING:
+    from ingest.profiles.facts import Profile
+    from recommender.diagnose import Answer, Remedy
+    from recommender.diagnosis.diagnosis import Finding
+    from recommender.diagnosis.logs import SeenFault
+
+
+def diagnose(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A profile: folder, database, trace or table. Or a log.")],
+    compare: Annotated[
+        Path | None, typer.Option("--compare", help="An earlier profile of the same job: explain what grew.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page with a heat map of operators to this file.")
+    ] = None,
+    least: Annotated[
+        float,
+        typer.Option(min=0.001, max=0.9, callback=finite, help="Share of the step that is called significant."),
+    ] = 0.05,
+    keep_accuracy: Annotated[
+        bool, typer.Option("--keep-accuracy", help="Leave out what may change a model's accuracy.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Name at most three causes of lost time in a profile, or the known faults in a log."""
+    from cli import output
+    from ingest.profiles.folders import is_log, read_profile
+    from recommender.diagnose import diagnose_profile, faults_in
+
+    if is_log(path):
+        with open_workspace(context) as workspace:
+            seen = faults_in(workspace.graph, path)
+        if as_json:
+            output.as_json({"path": str(path), "faults": [item.to_json() for item in seen]})
+        else:
+            _faults(path, seen)
+        return
+    profile = read_profile(path)
+    before = read_profile(compare) if compare is not None else None
+    with open_workspace(context) as workspace:
+        answer = diagnose_profile(
+            workspace.graph, profile, before=before, least=least, keep_accuracy=keep_accuracy
+        )
+    if html is not None:
+        from recommender.diagnosis.page import write_page
+
+        write_page(html, answer.to_json(), profile)
+        print(f"Wrote {html}", file=sys.stderr)
+    if as_json:
+        output.as_json(answer.to_json())
+    else:
+        _show(answer, profile, before)
+
+
+def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
+    from cli import output
+
+    found = answer.diagnosis
+    rows = [row for rank in profile.ranks for row in _split(rank)]
+    output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
+    print()
+    if not found.findings:
+        print(
+            "Nothing costs more than it did before."
+            if before is not None
+            else f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
+        )
+    for place, (item, remedies) in enumerate(zip(found.findings, answer.remedies, strict=True), 1):
+        _cause(place, item, remedies, found.labels)
+    if found.missing:
+        print("Not collected")
+        output.table(("", ""), ((item.what, item.how) for item in found.missing))
+    for text in found.notes:
+        output.note(text)
+
+
+def _split(rank: object) -> list[tuple[object, ...]]:
+    from ingest.profiles.facts import Rank
+
+    assert isinstance(rank, Rank)  # noqa: S101  a profile's ranks are
+    name = rank.rank if rank.rank is not None else rank.folder
+    return [
+        (
+            name,
+            step.step,
+            f"{step.step_us / 1e3:.2f}",
+            *(
+                f"{part / step.step_us:.0%}"
+                for part in (step.computing_us, step.exposed_us, step.overlapped_us, step.free_us)
+            ),
+        )
+        for step in rank.steps[:MOST_STEPS]
+    ]
+
+
+MOST_STEPS = 4
+"""Steps shown of a rank; --json has all."""
+
+
+def _cause(place: int, item: Finding, remedies: tuple[Remedy, ...], labels: object) -> None:
+    accused, gain = item.accused, item.gain
+    names = labels if isinstance(labels, dict) else {}
+    print(f"{place}. {names.get(accused.cause, accused.cause)}   [{accused.cause}]")
+    print(
+        f"   cost        {accused.share:.0%} of the step ({accused.lost_us / 1e3:.2f} ms), "
+        f"confidence {accused.chance:.0%}, at most {accused.ceiling:.2f}x"
+    )
+    print(f"   gain        {gain.expected:.2f}x, 90 % interval {gain.low:.2f}x to {gain.high:.2f}x, modelled")
+    if item.fix is not None:
+        eased = "eases" if item.fix.holds else "does not ease"
+        print(
+            f"   fix test    replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
+            f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
+        )
+    print(f"   chain       {' <- '.join(accused.chain)}")
+    for evidence in reversed(accused.evidence):
+        where = "; ".join(map(str, evidence.places[:2]))
+        rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
+        print(f"   seen        {rank}{evidence.says}" + (f"  ({where})" if where else ""))
+    if accused.perhaps:
+        print(f"   perhaps     {', '.join(f'{cause} {chance:.0%}' for cause, chance in accused.perhaps)}")
+    for remedy in remedies:
+        written = "; ".join(remedy.settings[:3])
+        print(f"   try         {remedy.strategy.label}" + (f": {written}" if written else ""))
+        for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
+            where = case["hardware"] or "hardware not told"
+            print(
+                f"               {case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
+            )
+    print()
+
+
+def _faults(path: Path, seen: list[SeenFault]) -> None:
+    if not seen:
+        print(f"{path}: no known fault.")
+        return
+    for item in seen:
+        codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
+        lines = ", ".join(map(str, item.lines))
+        more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""
+        print(f"{item.fault.label}{codes}, line {lines}{more}")
+        print(f"   seen        {item.first}")
+        print(f"   cause       {item.fault.cause.get('en', '')}")
+        print(f"   remedy      {item.fault.remedy.get('en', '')}")
+        if item.fault.strategies:
+            print(f"   try         {', '.join(item.fault.strategies)}")
+        print(f"   source      {item.fault.source.url or item.fault.source.title}")
+        print()

@@ -1,0 +1,161 @@
+"""What analysers find: soft evidence for a pattern, with where it stands and how much time it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.profiles.facts import Place
+from ingest.profiles.intervals import length_us
+from ingest.profiles.kernels import UNKNOWN_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.profiles.facts import Rank
+    from ingest.profiles.kernels import Kernels
+
+Floats = NDArray[np.float64]
+PLACES = 12
+"""Rows that a finding points at: the costliest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A metric that an analyser looked at."""
+
+    metric: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Soft evidence for one pattern or cause on one rank.
+
+    Attributes:
+        node: Its id in the graph.
+        shown: How far the readings show it, 0 to 1, its size left aside.
+        lost_us: Time of the step that it costs, as far as the profile tells.
+        share: That as a share of the step.
+        says: In words, with numbers.
+        readings: What was looked at.
+        places: Where it stands.
+        rank: On which rank; None if the profile tells none, or it is about all.
+        fixed: The rank's facts with the pattern repaired; None where a repair has no meaning of its own.
+        is_setting: A fact about settings, which costs nothing by itself but explains what does.
+    """
+
+    node: str
+    shown: float
+    lost_us: float
+    share: float
+    says: str
+    readings: tuple[Reading, ...] = ()
+    places: tuple[Place, ...] = ()
+    rank: int | None = None
+    fixed: Callable[[Rank], Rank] | None = None
+    is_setting: bool = False
+
+
+class View:
+    """One rank as analysers look at it.
+
+    Attributes:
+        rank: Its facts.
+        cores: Cube cores of the device; 0 if unknown.
+    """
+
+    def __init__(self, rank: Rank) -> None:
+        self.rank = rank
+
+    @cached_property
+    def total_us(self) -> float:
+        """All profiled steps together; without any, what the kernels take; 0 if nothing tells."""
+        if self.rank.steps:
+            return sum(step.step_us for step in self.rank.steps)
+        if self.rank.kernels is None:
+            return sum(item.elapse_ms for item in self.rank.collectives) * 1e3
+        return float(np.nansum(self.rank.kernels.duration_us))
+
+    def step_sum(self, name: str) -> float:
+        """One part of all steps, microseconds."""
+        return sum(getattr(step, name) or 0.0 for step in self.rank.steps)
+
+    @cached_property
+    def kernels(self) -> Kernels | None:
+        """What computes; None if no kernels were collected."""
+        found = self.rank.kernels
+        return None if found is None or not len(found) else found.where(found.is_compute)
+
+    @cached_property
+    def alone(self) -> Floats:
+        """Share of each compute kernel's time in which nothing else runs, shape (n,).
+
+        Only that time can be won by making it faster; 1 where starts were not collected.
+        """
+        kernels = self.rank.kernels
+        if kernels is None:
+            return np.zeros(0)
+        return alone(kernels)[kernels.is_compute]
+
+    @cached_property
+    def cores(self) -> float:
+        """Cube cores: the largest number of blocks of a cube kernel that is no more than a device has."""
+        kernels = self.kernels
+        if kernels is None:
+            return 0.0
+        core = kernels.texts["core"]
+        cube = core.where(label in {"AI_CORE", "MIX_AIC", "AIC"} for label in core.labels)
+        blocks = kernels.numbers["blocks"][cube]
+        blocks = blocks[(blocks > 0) & (blocks <= MOST_CORES)]
+        return float(blocks.max()) if len(blocks) else 0.0
+
+    def places(self, cost: Floats) -> tuple[Place, ...]:
+        """The rows of the compute kernels that cost most."""
+        kernels = self.kernels
+        if kernels is None or not len(cost):
+            return ()
+        worst = np.argsort(-cost, kind="stable")[:PLACES]
+        rows = tuple(int(kernels.rows[i]) for i in worst if cost[i] > 0)
+        return (Place(kernels.file, rows),) if rows else ()
+
+    def named(self, cost: Floats, most: int = 3) -> str:
+        """The operators that cost most, with their milliseconds."""
+        kernels = self.kernels
+        if kernels is None:
+            return ""
+        label = kernels.label
+        sums = np.bincount(label.codes, weights=cost, minlength=len(label.labels))
+        worst = [int(i) for i in np.argsort(-sums, kind="stable")[:most] if sums[i] > 0]
+        return ", ".join(f"{label.labels[i] or '?'} {sums[i] / 1e3:.2f} ms" for i in worst)
+
+
+MOST_CORES = 32
+"""Cube cores of the largest die known to the graph: 32 of an Ascend 910; a larger count is of blocks."""
+
+
+def alone(kernels: Kernels) -> Floats:
+    """Share of each kernel's time in which no other kernel runs, shape (n,)."""
+    n = len(kernels)
+    start, end = kernels.start_ns, kernels.end_ns
+    known = (start != UNKNOWN_NS) & (end > start)
+    found = np.ones(n)
+    if known.sum() < 2 or length_us(start[known], end[known]) <= 0:
+        return found
+    which = np.flatnonzero(known)
+    at = np.concatenate([start[which], end[which]])
+    sign = np.concatenate([np.ones(len(which), np.int64), -np.ones(len(which), np.int64)])
+    owner = np.concatenate([which, which])
+    order = np.argsort(at, kind="stable")
+    at, sign, owner = at[order], sign[order], owner[order]
+    running = np.cumsum(sign)[:-1]
+    sole = np.cumsum(sign * owner)[:-1]  # where one runs, the sum of the running is that one
+    is_one = running == 1
+    lengths = np.bincount(sole[is_one], weights=np.diff(at)[is_one], minlength=n)
+    found[which] = np.minimum(1.0, lengths[which] / (end - start)[which])
+    return found

@@ -1,0 +1,126 @@
+"""From chances of nodes to the few causes worth telling, each with its chain and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.diagnosis.evidence import Evidence
+    from recommender.diagnosis.network import CauseNetwork, Posterior
+
+ACCUSED = 0.5
+"""Chance from which a node is called a cause: more likely than not."""
+PERHAPS = 3
+"""Unseen causes that are named behind the deepest seen one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accused:
+    """A cause of lost time.
+
+    Attributes:
+        cause: Id of the deepest node that is more likely than not.
+        chain: Ids from the symptom to the cause.
+        chance: Posterior that the cause is there.
+        lost_us: Time it costs, beyond what deeper causes of it explain.
+        share: That as a share of the step.
+        perhaps: What may be behind it, unseen, each with its chance given that the cause is there.
+        evidence: What shows the chain, symptom first.
+    """
+
+    cause: str
+    chain: tuple[str, ...]
+    chance: float
+    lost_us: float
+    share: float
+    perhaps: tuple[tuple[str, float], ...]
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def ceiling(self) -> float:
+        """Factor of speed if all of it went: 1 / (1 - share)."""
+        return 1 / (1 - min(self.share, 0.999))
+
+
+def accuse(
+    network: CauseNetwork,
+    found: Mapping[str, Evidence],
+    posterior: Posterior,
+    least: float = SIGNIFICANT_SHARE,
+) -> list[Accused]:
+    """Causes that are more likely than not, the costliest first. Nobody is accused whom nothing shows.
+
+    A node with deeper causes on is told only if what they cost leaves enough of it to matter.
+    """
+    on = {node for node, chance in posterior.on.items() if chance >= ACCUSED and node in found}
+    accused = []
+    for node in on:
+        deeper = [edge.cause for edge in network.causes(node) if edge.cause in on]
+        lost, share = _cost(network, node, found, on)
+        if deeper:
+            explained = sum(_cost(network, cause, found, on)[0] for cause in deeper)
+            rest = max(0.0, lost - explained)
+            share *= rest / lost if lost > 0 else 0.0
+            lost = rest
+        if significance(share, least) < ACCUSED:
+            continue
+        chain = _chain(network, node, on, found)
+        accused.append(
+            Accused(
+                cause=node,
+                chain=chain,
+                chance=min(1.0, posterior.on[node]),
+                lost_us=lost,
+                share=share,
+                perhaps=_perhaps(network, node, found, posterior),
+                evidence=tuple(found[name] for name in chain if name in found),
+            )
+        )
+    return sorted(accused, key=lambda item: (-item.chance * item.lost_us, item.cause))
+
+
+def _cost(
+    network: CauseNetwork, node: str, found: Mapping[str, Evidence], on: set[str]
+) -> tuple[float, float]:
+    """Time and share of a node: its own, or for one that has none the largest of what it brings on."""
+    own = found.get(node)
+    if own is not None and not own.is_setting:
+        return own.lost_us, own.share
+    reached = [_cost(network, edge.effect, found, on) for edge in network.effects(node) if edge.effect in on]
+    return max(reached, default=(0.0, 0.0))
+
+
+def _chain(network: CauseNetwork, node: str, on: set[str], found: Mapping[str, Evidence]) -> tuple[str, ...]:
+    """From the farthest effect that is on to the node, the longest way, the costlier of equals."""
+    best: tuple[str, ...] = ()
+    for edge in network.effects(node):
+        if edge.effect in on:
+            way = _chain(network, edge.effect, on, found)
+            cost = found[way[0]].lost_us if way[0] in found else 0.0
+            held = found[best[0]].lost_us if best and best[0] in found else -1.0
+            if (len(way), cost) > (len(best), held):
+                best = way
+    return (*best, node)
+
+
+def _perhaps(
+    network: CauseNetwork, node: str, found: Mapping[str, Evidence], posterior: Posterior
+) -> tuple[tuple[str, float], ...]:
+    """Unseen causes, likeliest first.
+
+    One that is behind several findings has its posterior; the others share what remains by the strength of
+    their edges, together with a cause that the graph does not know.
+    """
+    edges = [edge for edge in network.causes(node) if edge.cause not in found and not edge.is_kind]
+    whole = sum(edge.strength for edge in edges) + UNKNOWN_CAUSE
+    chances = [(edge.cause, posterior.on.get(edge.cause, edge.strength / whole)) for edge in edges]
+    return tuple(sorted(chances, key=lambda item: (-item[1], item[0]))[:PERHAPS])
+
+
+UNKNOWN_CAUSE = 0.5
+"""Weight of a cause that the graph does not know, beside the strengths of those it does."""

@@ -1,0 +1,97 @@
+"""Known faults in a log: which code or text stands in which line, why, and what to do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.content import Content, ContentError
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from kg.knowledge import FaultPattern
+
+KEPT_LINES = 5
+"""Lines of a fault that are told one by one; the others are counted."""
+_BEFORE = r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
+"""A bare number is a code only behind a word that says so: iteration 100000 is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFault:
+    """A known fault in a log.
+
+    Attributes:
+        fault: What is known of it.
+        lines: The first lines that show it.
+        count: How many show it.
+        first: Text of the first of them, cut to 200 characters.
+    """
+
+    fault: FaultPattern
+    lines: tuple[int, ...]
+    count: int
+    first: str
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "fault": self.fault.id,
+            "label": self.fault.label,
+            "codes": list(self.fault.codes),
+            "lines": list(self.lines),
+            "count": self.count,
+            "text": self.first,
+            "cause": dict(self.fault.cause),
+            "remedy": dict(self.fault.remedy),
+            "strategies": list(self.fault.strategies),
+            "source": self.fault.source.url or self.fault.source.title,
+            "confidence": str(self.fault.confidence),
+        }
+
+
+def read_log(path: Path, known: Iterable[FaultPattern]) -> list[SeenFault]:
+    """Known faults of a log, in the order in which they come first.
+
+    Raises:
+        InputError: The log cannot be read.
+    """
+    faults = list(known)
+    matches = [(fault, _expression(fault)) for fault in faults]
+    either = re.compile("|".join(f"(?:{expression.pattern})" for _, expression in matches), re.IGNORECASE)
+    seen: dict[str, list[int]] = {}
+    first: dict[str, str] = {}
+    try:
+        for number, text in _lines(path):
+            if not either.search(text):
+                continue
+            for fault, expression in matches:
+                if expression.search(text):
+                    seen.setdefault(fault.id, []).append(number)
+                    first.setdefault(fault.id, text.strip()[:200])
+    except (OSError, ContentError) as fault:
+        raise InputError(f"{path}: cannot be read ({fault})") from fault
+    by_id = {fault.id: fault for fault in faults}
+    return [
+        SeenFault(by_id[name], tuple(lines[:KEPT_LINES]), len(lines), first[name])
+        for name, lines in seen.items()
+    ]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    with Content(path) as content:
+        for number, line in content.lines():
+            if line is not None:
+                yield number, line.decode("utf-8", "replace")
+
+
+def _expression(fault: FaultPattern) -> re.Pattern[str]:
+    parts = [re.escape(text) for text in fault.patterns]
+    for code in fault.codes:
+        plain = re.escape(code)
+        parts.append(rf"{_BEFORE}{plain}(?!\d)" if code.isdigit() else rf"(?<!\w){plain}(?!\w)")
+    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)

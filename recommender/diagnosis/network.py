@@ -1,0 +1,249 @@
+"""What may be behind what, as a noisy-OR network, and exact posteriors over small sets of causes.
+
+Every node of the cause graph is on or off. A hypothesis is a set S of at most three nodes that came on by
+themselves. What is on makes each of its effects come on with the strength of the edge, each edge by itself
+(noisy-OR), and so on along the graph. Evidence on a node is soft: a likelihood ratio of what was seen if the
+node is on over what was seen if it is off, 1 where nothing was collected. The posterior is summed over all S
+and over all patterns of activation of each, without sampling or approximation; causes that share an effect
+explain each other away.
+
+r: rate at which a node comes on by itself, all its unseen causes included.
+w: strength of an edge.
+λ: likelihood ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from kg.knowledge import Bottleneck, Cause, Confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+STRENGTHS = {Confidence.HIGH: 0.8, Confidence.MEDIUM: 0.5, Confidence.LOW: 0.2}
+"""Strength of an edge before any outcome: a source that says "causes", "may cause", "could". Assumed; the
+counts of outcomes take over from :data:`PSEUDO` on."""
+
+KIND_STRENGTH = 0.95
+"""A narrower pattern is a case of the broader one, if big enough to show there."""
+
+PSEUDO = 5.0
+"""Outcomes that the published confidence of an edge weighs as much as."""
+
+RATE = 0.1
+"""Rate at which a pattern comes on by itself. Three of some thirty observable patterns are found in a profile
+that somebody looks at: an assumption, checked by the calibration in benchmarks/diagnosis.py."""
+
+MOST_CAUSES = 3
+MOST_CANDIDATES = 16
+"""Nodes that may be in S: those with the strongest evidence, 696 sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One thing makes another come on.
+
+    Attributes:
+        cause: Id.
+        effect: Id.
+        strength: Chance that it does.
+        is_kind: The cause is a narrower pattern of the effect.
+    """
+
+    cause: str
+    effect: str
+    strength: float
+    is_kind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What is on.
+
+    Attributes:
+        on: Chance of each node that may be on.
+        own: Chance that it came on by itself.
+        sets: The likeliest hypotheses, with their chance.
+    """
+
+    on: Mapping[str, float]
+    own: Mapping[str, float]
+    sets: Sequence[tuple[tuple[str, ...], float]] = ()
+
+
+@dataclass(slots=True)
+class CauseNetwork:
+    """The cause graph with strengths.
+
+    Attributes:
+        edges: All of them.
+        labels: English name of each node.
+        broader: What each pattern is a kind of.
+    """
+
+    edges: Sequence[Edge]
+    labels: Mapping[str, str]
+    broader: Mapping[str, str]
+    _causes: dict[str, list[Edge]] = field(default_factory=dict)
+    _effects: dict[str, list[Edge]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the edges by both ends."""
+        for edge in self.edges:
+            self._causes.setdefault(edge.effect, []).append(edge)
+            self._effects.setdefault(edge.cause, []).append(edge)
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Iterable[Bottleneck | Cause],
+        outcomes: Mapping[tuple[str, str], tuple[int, int]] | None = None,
+    ) -> CauseNetwork:
+        """The network of some knowledge.
+
+        Args:
+            nodes: All patterns and causes.
+            outcomes: For an edge (cause, effect), how often a fix of the cause helped against the effect, and
+                how often it did not.
+        """
+        edges: list[Edge] = []
+        labels: dict[str, str] = {}
+        broader: dict[str, str] = {}
+        seen = outcomes or {}
+        for node in nodes:
+            labels[node.id] = node.label
+            if isinstance(node, Bottleneck) and node.broader:
+                broader[node.id] = node.broader
+            for edge in node.caused_by:
+                helped, not_helped = seen.get((edge.cause, node.id), (0, 0))
+                prior = STRENGTHS[edge.confidence] * PSEUDO
+                edges.append(Edge(edge.cause, node.id, (prior + helped) / (PSEUDO + helped + not_helped)))
+        stated = {(edge.cause, edge.effect) for edge in edges}
+        for narrow, wide in sorted(broader.items()):
+            is_root = wide not in broader
+            if not is_root and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
+                edges.append(Edge(narrow, wide, KIND_STRENGTH, is_kind=True))
+        return cls(edges, labels, broader)
+
+    def causes(self, effect: str) -> Sequence[Edge]:
+        """Edges into a node."""
+        return self._causes.get(effect, ())
+
+    def effects(self, cause: str) -> Sequence[Edge]:
+        """Edges out of a node."""
+        return self._effects.get(cause, ())
+
+    def above(self, node: str) -> set[str]:
+        """All that a node may bring on, itself included."""
+        found, waiting = {node}, [node]
+        while waiting:
+            for edge in self.effects(waiting.pop()):
+                if edge.effect not in found:
+                    found.add(edge.effect)
+                    waiting.append(edge.effect)
+        return found
+
+    def posterior(self, ratios: Mapping[str, float], *, rate: float = RATE) -> Posterior:
+        """Chances of all nodes given likelihood ratios by node."""
+        strong = sorted((node for node, ratio in ratios.items() if ratio > 1), key=lambda node: -ratios[node])
+        candidates = strong[:MOST_CANDIDATES]
+        room = MOST_CANDIDATES - len(candidates)
+        hidden = self._common(candidates, ratios)[:room]
+        candidates += hidden
+        reach = {node: self.above(node) for node in candidates}
+        wanted = set(ratios) | set(candidates)
+        order = self._order(set().union(*reach.values()) if reach else set())
+        total = 0.0
+        on: dict[str, float] = {}
+        own: dict[str, float] = {}
+        sets: list[tuple[tuple[str, ...], float]] = []
+        odds = rate / (1 - rate)
+        for size in range(MOST_CAUSES + 1):
+            for chosen in combinations(candidates, size):
+                prior = odds**size
+                weight = 0.0
+                for active, chance in self._activations(chosen, order, wanted):
+                    likely = chance * math.prod(ratios.get(node, 1.0) for node in active)
+                    weight += likely
+                    for node in active:
+                        on[node] = on.get(node, 0.0) + prior * likely
+                total += prior * weight
+                sets.append((chosen, prior * weight))
+                for node in chosen:
+                    own[node] = own.get(node, 0.0) + prior * weight
+        sets.sort(key=lambda item: -item[1])
+        return Posterior(
+            {node: chance / total for node, chance in on.items()},
+            {node: chance / total for node, chance in own.items()},
+            [(chosen, chance / total) for chosen, chance in sets[:5]],
+        )
+
+    def _activations(
+        self, chosen: tuple[str, ...], order: Sequence[str], wanted: set[str]
+    ) -> list[tuple[frozenset[str], float]]:
+        """Every pattern of what is on, with its chance; nodes nobody asks about and that lead nowhere are left out."""
+        patterns: list[tuple[frozenset[str], float]] = [(frozenset(chosen), 1.0)]
+        for node in order:
+            if node in chosen:
+                continue
+            edges = self.causes(node)
+            if node not in wanted and not any(edge.effect in wanted for edge in self.effects(node)):
+                continue
+            grown: list[tuple[frozenset[str], float]] = []
+            for active, chance in patterns:
+                off = math.prod(1 - edge.strength for edge in edges if edge.cause in active)
+                if off < 1:
+                    grown.append((active | {node}, chance * (1 - off)))
+                if off > 0:
+                    grown.append((active, chance * off))
+            patterns = grown
+        return patterns
+
+    def _common(self, candidates: Sequence[str], ratios: Mapping[str, float]) -> list[str]:
+        """Unseen nodes that may be behind two or more of what was seen; an unseen cause of one is in its rate."""
+        counts: dict[str, float] = {}
+        for node in candidates:
+            for edge in self.causes(node):
+                if edge.cause not in ratios and not edge.is_kind:
+                    counts[edge.cause] = counts.get(edge.cause, 0.0) + edge.strength
+        several = [
+            cause for cause in counts
+            if sum(any(edge.cause == cause for edge in self.causes(node)) for node in candidates) >= 2
+        ]  # fmt: skip
+        return sorted(several, key=lambda cause: (-counts[cause], cause))
+
+    def _order(self, nodes: set[str]) -> list[str]:
+        """Causes before effects."""
+        ordered: list[str] = []
+        done: set[str] = set()
+
+        def visit(node: str) -> None:
+            if node in done:
+                return
+            done.add(node)
+            for edge in self.causes(node):
+                if edge.cause in nodes:
+                    visit(edge.cause)
+            ordered.append(node)
+
+        for node in sorted(nodes):
+            visit(node)
+        return ordered
+
+
+def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:
+    """Whether one node brings on the other already: an edge back would close a circle."""
+    waiting, seen = [start], {start}
+    while waiting:
+        node = waiting.pop()
+        if node == end:
+            return True
+        for edge in edges:
+            if edge.cause == node and edge.effect not in seen:
+                seen.add(edge.effect)
+                waiting.append(edge.effect)
+    return False

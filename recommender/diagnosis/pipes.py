@@ -1,0 +1,190 @@
+"""Which unit of the core sets the pace of a kernel, and what freeing it would win.
+
+A kernel whose busiest pipe is busy for the share r1 of its time and whose next is for r2 falls to r2/r1 of
+its time if the busiest is relieved: then the next sets the pace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import Evidence, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.profiles.facts import Rank, StepTime
+    from ingest.profiles.kernels import Mask
+    from recommender.diagnosis.evidence import Floats, View
+    from recommender.diagnosis.thresholds import Thresholds
+
+CUBE = ("aic_mac_ratio", "aic_scalar_ratio", "aic_mte1_ratio", "aic_mte2_ratio", "aic_fixpipe_ratio")
+VECTOR = ("aiv_vec_ratio", "aiv_scalar_ratio", "aiv_mte2_ratio", "aiv_mte3_ratio")
+_PATTERNS = {
+    "aic_mte2_ratio": "memory-bandwidth",
+    "aiv_mte2_ratio": "memory-bandwidth",
+    "aiv_mte3_ratio": "move-out-bound",
+    "aic_fixpipe_ratio": "fixpipe-bound",
+    "aiv_scalar_ratio": "scalar-bound",
+    "aic_scalar_ratio": "scalar-bound",
+    "aiv_vec_ratio": "vector-bound",
+}
+"""A busy mac is what a cube is for: it is a loss only where a cheaper format would do (precision-excess)."""
+_SAYS = {
+    "memory-bandwidth": "wait for device memory (MTE2)",
+    "move-out-bound": "wait for writing out (MTE3)",
+    "fixpipe-bound": "wait for the cube's result path (fixpipe)",
+    "scalar-bound": "are held up by the scalar unit",
+    "vector-bound": "are held up by the vector unit",
+}
+BUSY = 0.7
+"""Ratio from which msprof-analyze calls a pipe of a vector kernel busy."""
+
+
+def ratios(view: View) -> tuple[tuple[str, ...], Floats, Floats]:
+    """Names, ratios of each kernel's leading core, shape (pipes, n), and whether that core is the cube."""
+    kernels = view.kernels
+    if kernels is None:
+        return (), np.zeros((0, 0)), np.zeros(0)
+    names = (*CUBE, *VECTOR)
+    table = np.array([kernels.pipe(name) for name in names])
+    cube_us, vector_us = kernels.pipe("aicore_time(us)"), kernels.pipe("aiv_time(us)")
+    leads = np.nan_to_num(cube_us) >= np.nan_to_num(vector_us)
+    silent = np.nan_to_num(cube_us) + np.nan_to_num(vector_us) <= 0
+    sums = np.nan_to_num(table[: len(CUBE)]).sum(axis=0) >= np.nan_to_num(table[len(CUBE) :]).sum(axis=0)
+    is_cube = np.where(silent, sums, leads)
+    table[: len(CUBE), ~is_cube] = np.nan
+    table[len(CUBE) :, is_cube] = np.nan
+    return names, np.clip(table, 0, 1), is_cube.astype(np.float64)
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
+    """Kernels held up by one unit, kernels held up by none, and instruction cache misses."""
+    kernels = view.kernels
+    if kernels is None or not len(kernels) or view.total_us <= 0:
+        return
+    names, table, _ = ratios(view)
+    known: Mask = ~np.isnan(table).all(axis=0)
+    if not known.any():
+        return
+    filled = np.nan_to_num(table, nan=0.0)
+    busiest = filled.argmax(axis=0)
+    ordered = np.sort(filled, axis=0)
+    first, second = ordered[-1], ordered[-2]
+    spare = np.where(first > 0, 1 - second / np.maximum(first, 1e-9), 0.0)
+    own = kernels.duration_us * view.alone
+    label = kernels.label
+    flash = label.where("flashattention" in text.lower() for text in label.labels)
+    cost: dict[str, Floats] = {}
+    for place, name in enumerate(names):
+        pattern = _PATTERNS.get(name)
+        if pattern is None:
+            continue
+        shown = np.zeros(len(kernels))
+        mine = known & (busiest == place)
+        if mine.any():
+            shown[mine] = _shows(thresholds, pattern, name, first[mine], flash[mine])
+        cost[pattern] = cost.get(pattern, np.zeros(len(kernels))) + shown * own * spare
+    for pattern, lost in cost.items():
+        which = lost > 0
+        yield _evidence(
+            view, pattern, lost,
+            f"kernels that {_SAYS[pattern]}: {view.named(lost)} of it could go",
+            "busiest pipe", float(np.average(first[which], weights=lost[which])) if which.any() else 0.0,
+        )  # fmt: skip
+    yield from _unbound(view, thresholds, first, known, own)
+    yield from _cache(view, thresholds, own)
+
+
+def _shows(thresholds: Thresholds, pattern: str, metric: str, value: Floats, flash: Floats) -> Floats:
+    asked = {"aic_scalar_ratio": "aiv_scalar_ratio"}.get(metric, metric)  # only the vector's is published
+    shown = thresholds.shows(pattern, asked, value)
+    special = {"memory-bandwidth": "flash_attention_mte2_ratio", "vector-bound": "flash_attention_vec_ratio"}
+    if flash.any() and pattern in special:
+        shown = np.where(flash, thresholds.shows(pattern, special[pattern], value), shown)
+    return shown
+
+
+def _unbound(
+    view: View, thresholds: Thresholds, first: Floats, known: Mask, own: Floats
+) -> Iterator[Evidence]:
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    pattern = "no-bound-operator"
+    shown = thresholds.shows(pattern, "operator_max_pipe_ratio", np.where(known & (first > 0), first, np.nan))
+    shown = shown * thresholds.shows(pattern, "operator_time", kernels.duration_us * 1e-6)
+    lost = shown * own * np.clip(1 - first / BUSY, 0, 1)
+    yield _evidence(
+        view, pattern, lost,
+        f"no pipe of long kernels is busy: {view.named(lost)} of it could go",
+        "operator_max_pipe_ratio", float(np.average(first, weights=lost)) if lost.any() else 0.0,
+    )  # fmt: skip
+
+
+def _cache(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence]:
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    missed = np.fmax(kernels.pipe("aic_icache_miss_rate"), kernels.pipe("aiv_icache_miss_rate"))
+    if np.isnan(missed).all():
+        return
+    shown = thresholds.shows("instruction-cache-miss", "aic_icache_miss_rate", missed)
+    lost = shown * own * np.clip(np.nan_to_num(missed), 0, 1)
+    yield _evidence(
+        view, "instruction-cache-miss", lost,
+        f"instructions miss their cache in {view.named(lost)}",
+        "icache_miss_rate", float(np.average(np.nan_to_num(missed), weights=lost)) if lost.any() else 0.0,
+    )  # fmt: skip
+
+
+def _evidence(view: View, node: str, lost: Floats, says: str, metric: str, value: float) -> Evidence:
+    total = float(np.nan_to_num(lost).sum())
+    return Evidence(
+        node=node,
+        shown=1.0,
+        lost_us=total,
+        share=total / view.total_us,
+        says=says,
+        readings=(Reading(metric=metric, value=value, unit="1"),),
+        places=view.places(lost),
+        rank=view.rank.rank,
+        fixed=lambda rank: shortened(rank, lost, relieved=True),
+    )
+
+
+def shortened(rank: Rank, lost_us: Floats, *, relieved: bool = False) -> Rank:
+    """The rank's facts with its compute kernels shorter by ``lost_us``, and the step by all of it.
+
+    Args:
+        rank: Its facts.
+        lost_us: What each compute kernel loses, shape (n,) of its compute kernels.
+        relieved: Its busiest pipe is then no busier than the next: ratios of shortened kernels are even.
+    """
+    kernels = rank.kernels
+    if kernels is None:
+        return rank
+    duration = kernels.duration_us.copy()
+    mask = kernels.is_compute
+    duration[mask] = np.maximum(0.0, duration[mask] - lost_us)
+    fixed = kernels.replaced(duration_us=duration)
+    if relieved:
+        touched = np.zeros(len(kernels), np.bool_)
+        touched[mask] = lost_us > 0
+        pipes = {name: column.copy() for name, column in kernels.pipes.items()}
+        for name, column in pipes.items():
+            if name in (*CUBE, *VECTOR):
+                column[touched] = np.where(np.nan_to_num(column[touched]) > 0, BUSY, column[touched])
+            elif name.endswith("icache_miss_rate"):
+                column[touched] = 0.0
+        fixed = replace(fixed, pipes=pipes)
+    total = float(np.nan_to_num(lost_us).sum())
+    return replace(rank, kernels=fixed, steps=tuple(_less(rank, total, "computing_us")))
+
+
+def _less(rank: Rank, lost_us: float, part: str) -> Iterator[StepTime]:
+    whole = sum(step.step_us for step in rank.steps)
+    for step in rank.steps:
+        mine = min(lost_us * step.step_us / whole, getattr(step, part)) if whole > 0 else 0.0
+        yield replace(step, step_us=step.step_us - mine, **{part: getattr(step, part) - mine})

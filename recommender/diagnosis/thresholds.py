@@ -1,0 +1,67 @@
+"""Published thresholds as soft likelihoods: sources disagree, so none of them is a cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kg.knowledge import Bottleneck, Symptom
+
+Floats = NDArray[np.float64]
+
+STEEPNESS = 2.0
+"""Logistic units per softness. Softness is how far published numbers lie apart, so a reading that far beyond
+the threshold is taken for the symptom with odds of e**2, about seven to one."""
+
+SIGNIFICANT_SHARE = 0.05
+"""Share of the step from which a finding is called significant: the high mark of msprof-analyze, whose medium
+mark is 0.03; between the two lies the doubt."""
+
+MEDIUM_SHARE = 0.03
+
+
+class Thresholds:
+    """What the graph says shows each pattern."""
+
+    def __init__(self, symptoms: Iterable[tuple[str, Symptom]]) -> None:
+        self._by: dict[tuple[str, str], list[Symptom]] = {}
+        for pattern, symptom in symptoms:
+            self._by.setdefault((pattern, symptom.metric), []).append(symptom)
+
+    @classmethod
+    def of(cls, patterns: Iterable[Bottleneck]) -> Thresholds:
+        """Those of the given patterns."""
+        return cls((pattern.id, symptom) for pattern in patterns for symptom in pattern.symptoms)
+
+    def shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
+        """How far each value of a metric shows a pattern, 0 to 1: the mean over all that published a threshold.
+
+        A value that was not collected (nan) shows nothing.
+
+        Raises:
+            KeyError: The graph has no threshold of the metric for the pattern.
+        """
+        x = np.asarray(value, dtype=np.float64)
+        total = np.zeros_like(x)
+        known = self._by[pattern, metric]
+        for symptom in known:
+            total = total + soft(x, symptom.threshold, symptom.softness, below=symptom.comparator == "below")
+        return np.nan_to_num(total / len(known))
+
+
+def soft(x: Floats, threshold: float, softness: float, *, below: bool = False) -> Floats:
+    """Logistic step: one half at the threshold; nan stays nan."""
+    sign = -1.0 if below else 1.0
+    z = np.clip(sign * STEEPNESS * (x - threshold) / softness, -50, 50)
+    return np.asarray(1 / (1 + np.exp(-z)), dtype=np.float64)
+
+
+def significance(share: float, least: float = SIGNIFICANT_SHARE) -> float:
+    """How far a share of the step matters, 0 to 1: one half between the medium and the high mark."""
+    medium = least * MEDIUM_SHARE / SIGNIFICANT_SHARE
+    return float(soft(np.asarray(share), (least + medium) / 2, (least - medium) / 2))
