@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,8 @@ from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ingest.launches.told import Told
 
 
 def finite(value: float | None) -> float | None:
@@ -60,6 +63,21 @@ CurrentOption = Annotated[
 ]
 SoftwareOption = Annotated[
     list[str] | None, typer.Option("--software", help="A version in use, such as cann=8.0; may be repeated.")
+]
+
+CommandOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from-command",
+        help="A launch command or script to read (never run), or - for standard input: torchrun with "
+        "Megatron options, msrun, vllm serve, sglang.launch_server.",
+    ),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config-json", help="A model's config.json, of Hugging Face transformers.")
+]
+SmiOption = Annotated[
+    Path | None, typer.Option("--smi", help="What npu-smi info or nvidia-smi printed, in a file.")
 ]
 
 
@@ -126,15 +144,20 @@ def raw_problem(
     bottleneck: list[str] | None,
     current: list[str] | None,
     software: list[str] | None,
+    from_command: str | None = None,
+    config_json: Path | None = None,
+    smi: Path | None = None,
 ) -> dict[str, object]:
-    """The problem as the user put it: the file's content with the options laid over it.
+    """The problem as the user put it: what texts tell, a problem file over them, options over all.
 
     Raises:
-        InputError: The file cannot be read, or an option has the wrong form.
+        InputError: A file cannot be read, or an option has the wrong form.
     """
+    from ingest.launches.told import Told, together
     from ingest.problems import read_problem_file
 
-    raw: dict[str, object] = read_problem_file(file) if file else {}
+    parts = told(from_command=from_command, config_json=config_json, smi=smi)
+    raw = together([*parts, Told(question=read_problem_file(file))] if file else parts)
     plain = {
         "model": model,
         "op": operator,
@@ -163,6 +186,35 @@ def raw_problem(
             raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {before!r}")
         raw["limits"] = [*before, *limit]
     return raw
+
+
+def told(*, from_command: str | None, config_json: Path | None, smi: Path | None) -> list[Told]:
+    """What the texts that people have tell; a command over a model's sizes, those over a table of devices.
+
+    Raises:
+        InputError: One cannot be read, or is something else.
+    """
+    from ingest.launches import told as texts
+
+    found: list[Told] = []
+    if smi is not None:
+        from ingest.launches.smi import read_smi
+
+        found.append(read_smi(texts.text_of(smi), smi.name))
+    if config_json is not None:
+        from ingest.launches.model_config import read_config
+
+        found.append(read_config(texts.text_of(config_json), config_json.name))
+    if from_command == "-":
+        from ingest.launches.launch import read_launch
+
+        raw = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1)
+        found.append(read_launch(texts.checked_text(raw, "standard input"), "standard input"))
+    elif from_command is not None:
+        from ingest.launches.launch import read_launch
+
+        found.append(read_launch(texts.text_of(Path(from_command)), Path(from_command).name))
+    return found
 
 
 def _table(name: str, before: object) -> dict[str, object]:

@@ -10,6 +10,8 @@ import typer
 from cli.context import open_workspace
 from cli.options import (
     BottleneckOption,
+    CommandOption,
+    ConfigOption,
     CountOption,
     CurrentOption,
     HardwareOption,
@@ -22,6 +24,7 @@ from cli.options import (
     PrecisionOption,
     ProblemFile,
     ShapeOption,
+    SmiOption,
     SoftwareOption,
     TraitOption,
     raw_problem,
@@ -56,6 +59,9 @@ def recommend(
     bottleneck: BottleneckOption = None,
     current: CurrentOption = None,
     software: SoftwareOption = None,
+    from_command: CommandOption = None,
+    config_json: ConfigOption = None,
+    smi: SmiOption = None,
     k: NumberOption = 5,
     form: FormatOption = "",
     as_json: JsonOption = False,
@@ -78,6 +84,9 @@ def recommend(
         bottleneck=bottleneck,
         current=current,
         software=software,
+        from_command=from_command,
+        config_json=config_json,
+        smi=smi,
     )
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
@@ -119,6 +128,9 @@ def similar(
     hardware: HardwareOption = None,
     count: CountOption = None,
     objective: ObjectiveOption = None,
+    from_command: CommandOption = None,
+    config_json: ConfigOption = None,
+    smi: SmiOption = None,
     k: NumberOption = 10,
     as_json: JsonOption = False,
 ) -> None:
@@ -140,6 +152,9 @@ def similar(
         bottleneck=None,
         current=None,
         software=None,
+        from_command=from_command,
+        config_json=config_json,
+        smi=smi,
     )
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)

@@ -16,6 +16,7 @@ from ingest.precisions import canonical_precision, is_precision
 from ingest.units import unit
 from kg.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
+from kg.names import slug
 from kg.values import Settings
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ MAXIMUM_FILE_BYTES = 1_000_000
 
 KEYS = (
     "model",
+    "sizes",
     "op",
     "phase",
     "shape",
@@ -43,7 +45,7 @@ KEYS = (
     "current",
     "software",
 )
-"""What a question may say."""
+"""What a question may say. ``notes`` beside them holds what a reader of other forms had to assume."""
 _PHASES = {
     "training": (WorkloadKind.TRAINING, "train"),
     "train": (WorkloadKind.TRAINING, "train"),
@@ -67,6 +69,9 @@ class Resolver(Protocol):
 
     def model(self, text: str) -> Resolved:
         """A model."""
+
+    def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
+        """Ids of the models that have these sizes."""
 
     def bottleneck(self, text: str) -> Resolved:
         """A bottleneck."""
@@ -161,7 +166,8 @@ class _Reader:
         self.names = names
         self.operators = operators
         self.errors: list[InputError] = []
-        self.notes: list[str] = []
+        told = raw.get("notes")
+        self.notes: list[str] = [str(note) for note in told] if isinstance(told, list) else []
 
     def problem(self) -> Problem | None:
         workload, default = self._workload()
@@ -240,7 +246,8 @@ class _Reader:
             phase, operator, model = self._text("phase"), self._text("op"), self._text("model")
             if phase is not None and phase.lower() not in _PHASES:
                 raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(_PHASES)}")
-            if model is None and operator is None:
+            sizes = self._settings("sizes")
+            if model is None and operator is None and not sizes:
                 raise InputError("what runs? give --model, --op or a problem file")
             if operator is not None:
                 known = found[0] = self.operators(operator)
@@ -254,10 +261,8 @@ class _Reader:
                 kind, name = _PHASES[phase.lower()]
                 if not name:
                     raise InputError(f"phase {phase} needs --op")
-            if model is not None:
-                resolved = self.names.model(model)
-                self._note(resolved)
-                model = resolved.id
+            model, own = self._model(model, sizes)
+            kind_of = {"architecture": sizes["architecture"]} if own and "architecture" in sizes else {}
             precision = self._text("precision")
             if precision is not None and not is_precision(precision):
                 self.notes.append(f"no number format named {precision!r} is known: it is compared as a name")
@@ -265,13 +270,37 @@ class _Reader:
                 kind=kind,
                 operator=name,
                 model=model,
-                shape=self._sizes(),
+                shape=Settings({**own, **self._sizes()}),
                 precision=None if precision is None else canonical_precision(precision),
-                traits=self._settings("traits"),
+                traits=Settings({**kind_of, **self._settings("traits")}),
             )
 
         workload = self._attempt("workload", read)
         return (workload if isinstance(workload, Workload) else None), found[0]
+
+    def _model(self, model: str | None, sizes: Settings) -> tuple[str | None, Settings]:
+        """Id of the model that is named or has the sizes; and the sizes where no known model has them."""
+        fitting = self.names.models_of_size(sizes) if sizes else ()
+        nothing = Settings()
+        if model is not None:
+            try:
+                resolved = self.names.model(model)
+            except UnknownEntityError:
+                if not sizes:
+                    raise
+            else:
+                self._note(resolved)
+                if sizes and resolved.id not in fitting:
+                    self.notes.append(f"the sizes told are not those of {resolved.id}, which is taken")
+                return resolved.id, nothing
+        if not sizes:
+            return model, nothing
+        if fitting:
+            others = f", and those of {len(fitting) - 1} more; say --model" if len(fitting) > 1 else ""
+            self.notes.append(f"taken as {fitting[0]}: the sizes told are its own{others}")
+            return fitting[0], nothing
+        self.notes.append("no known model has the sizes told: what is for one model or family is left out")
+        return slug(model or "") or "own-model", Settings(dict(sizes.numbers()))
 
     def _sizes(self) -> Settings:
         shape = self._settings("shape")

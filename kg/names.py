@@ -19,7 +19,7 @@ from kg.values import digest
 from kg.vocabulary import NAMESPACE, RDF_TYPE, TG, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kg.graph import GraphStore
     from kg.hardware_tree import HardwareTree
@@ -133,6 +133,12 @@ class Names:
     def model(self, text: str) -> Resolved:
         """A model; a repository name such as ``"org/model"`` is known by its last part."""
         return Resolved(id=self._one(_MODEL, text, self._find_model(text)))
+
+    def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
+        """Ids of the models whose facts agree with sizes that are told."""
+        from kg.model_sizes import models_of_size
+
+        return models_of_size(self._store, sizes)
 
     def family(self, text: str) -> Resolved:
         """A model family."""

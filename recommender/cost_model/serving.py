@@ -222,7 +222,7 @@ def serving_step(
         hidden_s=np.zeros_like(tp),
         throughput=output,
         unit="output tokens/s",
-        memory_bytes=_memory(model, s, batch, length + produced),
+        memory_bytes=memory_parts(model, s, batch, length + produced),
         capacity_bytes=device.memory_capacity,
         power_w=power,
         energy_j=energy,
@@ -301,7 +301,8 @@ def _host_fetch_us(device: Device, network: Network, bytes_: Floats, s: Columns)
     return np.asarray(bytes_ / bandwidth * 1e6)
 
 
-def _memory(model: Model, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
+def memory_parts(model: Model, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
+    """Bytes on the fullest device: weights, cache, activations and what the runtime keeps."""
     chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
     tp = s["tensor_parallel"]

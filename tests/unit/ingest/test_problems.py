@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from ingest.problems import KnownOperator, parse_limit, problem_from
 from kg.entities import Better, WorkloadKind
 from kg.errors import InputError, UnknownEntityError
 from kg.names import Resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 KNOWN = {
     "hardware": {
@@ -32,6 +35,9 @@ class Names:
 
     def model(self, text: str) -> Resolved:
         return self._find("model", text)
+
+    def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
+        return ("bert-large", "bert-twin") if sizes.get("layers") == 24 else ()
 
     def bottleneck(self, text: str) -> Resolved:
         return self._find("bottleneck", text)
@@ -222,3 +228,30 @@ def test_no_content_does_worse_than_bad_input(raw: dict[str, Any]) -> None:
     except InputError:
         return
     assert problem.id
+
+
+def test_sizes_stand_for_the_model_that_has_them() -> None:
+    problem, notes = ask(model=None, sizes={"layers": 24, "hidden_size": 1024})
+    assert problem.workload.model == "bert-large"
+    assert not problem.workload.shape
+    assert notes == ("taken as bert-large: the sizes told are its own, and those of 1 more; say --model",)
+
+
+def test_a_name_chooses_among_the_models_that_have_the_sizes() -> None:
+    assert ask(model="bert", sizes={"layers": 24})[1] == ()
+    problem, notes = ask(model="bert", sizes={"layers": 2})
+    assert problem.workload.model == "bert-large"
+    assert notes == ("the sizes told are not those of bert-large, which is taken",)
+
+
+def test_a_model_of_ones_own_is_its_sizes() -> None:
+    sizes = {"layers": 3, "hidden_size": 64, "architecture": "decoder"}
+    problem, notes = ask(model="My Model", sizes=sizes)
+    assert problem.workload.model == "my-model"
+    assert dict(problem.workload.shape) == {"layers": 3, "hidden_size": 64}
+    assert dict(problem.workload.traits) == {"architecture": "decoder"}
+    assert "no known model has the sizes" in notes[0]
+
+
+def test_what_a_reader_of_other_forms_assumed_is_passed_on() -> None:
+    assert ask(notes=["x.sh: could not be read: --a is $B"])[1] == ("x.sh: could not be read: --a is $B",)
