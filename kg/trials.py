@@ -192,6 +192,11 @@ class TrialStore:
         )
         return table_of(rows)
 
+    def failed(self, problem_key: int) -> frozenset[str]:
+        """Digests of the configurations that failed on a problem and were never timed there."""
+        rows = self._file.read(trials_sql.FAILED, problem_key, self.acknowledged)
+        return frozenset(row[0] for row in rows)
+
     def timed(self, problem_key: int, most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The timed rows of a problem in its own metric, without their copies, best first.
 

@@ -94,6 +94,12 @@ TIMED = """
     WHERE problem = ?1 AND rank = 0 AND batch <= ?2 AND cost > 0 AND cost < 9e999
     GROUP BY cost, configuration ORDER BY cost, configuration
 """
+FAILED = """
+    SELECT digest FROM settings WHERE key IN (
+        SELECT configuration FROM trials WHERE problem = ?1 AND rank = 3 AND batch <= ?2
+        EXCEPT SELECT configuration FROM trials WHERE problem = ?1 AND rank = 0 AND batch <= ?2
+    )
+"""
 EVERY_NTH = f"""
     SELECT configuration, cost FROM (
         SELECT configuration, cost, row_number() OVER (ORDER BY cost, configuration) AS place FROM ({TIMED})

@@ -123,6 +123,18 @@ def translate(
     return Translated(settings=found, untold=tuple(sorted(untold)))
 
 
+def setting_of(name: str) -> str:
+    """The setting of the cost model that a parameter of a framework stands for; its own name if unknown."""
+    plain = name.strip().lstrip("-").replace("-", "_")
+    if plain in _ON:
+        return _ON[plain][0]
+    if plain in _VALUES:
+        return next(iter(_VALUES[plain].values()))[0]
+    if plain == "enable_expert_parallel":
+        return "expert_parallel"
+    return COMMON.get(plain.lower()) or ALIASES.get(plain.lower()) or plain.lower()
+
+
 def _pair(name: str, value: Value, *, count: int | None) -> tuple[str, object] | None:
     """A setting and its value; the value is None where a switch is off and says nothing, None if unknown."""
     plain = name.strip().lstrip("-").replace("-", "_")
@@ -137,8 +149,7 @@ def _pair(name: str, value: Value, *, count: int | None) -> tuple[str, object] |
         return "expert_parallel", 1
     if plain in {"optimizer", "optimizer_type"}:
         return ("fused_optimizer", 1) if "fused" in str(value).lower() else None
-    low = plain.lower()
-    setting = COMMON.get(low) or ALIASES.get(low) or low
+    setting = setting_of(plain)
     if setting in CHOICES:
         return setting, value
     if isinstance(value, bool):

@@ -1,32 +1,37 @@
-"""What cannot run, and which rule says so."""
+"""What cannot run, and which rule says so.
+
+A rule has a name and a source. One whose facts are missing says nothing, and :attr:`Feasibility.skipped`
+says that. Which rules can apply is found once for each set of parameter names, so that a candidate of a
+kernel costs a few look-ups.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kg.hardware_tree import Distance
+from kg.values import Settings
+from recommender.ranking import rules
+from recommender.ranking.buffers import NAMES as BUFFER_NAMES
+from recommender.ranking.buffers import buffers
+from recommender.ranking.memory_need import MemoryNeed
+from recommender.ranking.rules import Broken
+from recommender.ranking.tried import Tried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from kg.entities import Configuration, Problem
+    from kg.hardware_tree import HardwareTree
+    from kg.trials import TrialStore
     from kg.values import Value
-    from recommender.ranking.evidence import Evidence
+    from recommender.ranking.exclusions import Exclusions, Pair
+    from recommender.ranking.memory_need import Known
+    from recommender.ranking.tried import Failures
+    from recommender.retrieval.neighbours import Neighbour
 
-_TENSOR = ("moe_tp_size", "tensor_parallel_size", "tensor_parallel", "tp-size", "tp_size", "tp")
-_EXPERT = ("moe_ep_size", "expert_parallel_size", "expert_parallel", "ep-size", "ep_size", "ep")
-_MOE_LAYOUT = ("moe_tp_size", "moe_ep_size")
-_SPLIT_BY_TENSOR = (
-    "inter",
-    "intermediate_size",
-    "moe_intermediate_size",
-    "n_ff",
-    "attention_heads",
-    "n_head",
-)
-_SPLIT_BY_EXPERT = ("experts", "num_experts")
+Rule = Callable[["Mapping[str, Value]"], Iterator[Broken]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +43,14 @@ class Refusal:
         rule: Which rule.
         reason: The numbers behind it.
         source: What the rule rests on.
+        is_certain: False where a model, or another device, says so.
     """
 
     configuration: Configuration
     rule: str
     reason: str
     source: str
+    is_certain: bool = True
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -52,50 +59,175 @@ class Refusal:
             "rule": self.rule,
             "reason": self.reason,
             "source": self.source,
+            "certainty": "high" if self.is_certain else "lower",
         }
 
 
-def refusals(
-    problem: Problem,
-    configuration: Configuration,
-    model: Mapping[str, Value],
-    evidence: Evidence | None = None,
-) -> Iterator[Refusal]:
-    """The rules that a configuration breaks.
+@dataclass(slots=True)
+class Feasibility:
+    """The rules for one question.
+
+    Attributes:
+        problem: The question.
+        model: Facts of the model, where one is named.
+        facts: Facts of the hardware; empty if nothing is known of it.
+        tried: What became of configurations where they were tried.
+        exclusions: Strategies that exclude each other.
+        known_memory: Needs of memory that were reckoned before.
+    """
+
+    problem: Problem
+    model: Mapping[str, Value]
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+    tried: Tried | None = None
+    exclusions: Exclusions | None = None
+    known_memory: Known = field(default_factory=dict)
+    memory: MemoryNeed = field(init=False)
+    _sizes: Mapping[str, Value] = field(init=False)
+    _current: dict[str, Value] = field(init=False)
+    _of_names: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict, init=False)
+    _before: frozenset[tuple[str, str]] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare what all candidates share; what is set now is not held against a change."""
+        shape = self.problem.workload.shape
+        kind = self.problem.workload.traits.get("architecture")
+        self._sizes = {**self.model, **shape}
+        told = self._sizes if kind is None else {**self._sizes, "architecture": kind}
+        self.memory = MemoryNeed(self.problem, told, self.facts, self.known_memory)
+        self._current = {**self.problem.current} if self.problem.current else {}
+        if self._current:
+            current = Settings(self._current)
+            self._before = frozenset(map(self._key, self._broken(self._found(tuple(current)), current)))
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Rules that say nothing because a fact is missing, and which."""
+        if not self.memory.applies or not self.memory.skipped:
+            return ()
+        return (f"the memory that is needed was not checked: {self.memory.skipped}",)
+
+    def check(self, configuration: Configuration) -> tuple[Refusal, ...]:
+        """The rules that a configuration breaks, beside what is set already."""
+        found = self._found(tuple(configuration))
+        broken = [item for item in self._broken(found, configuration) if self._key(item) not in self._before]
+        if self.tried is not None and (seen := self.tried.broken(configuration)) is not None:
+            broken.append(seen)
+        return tuple(
+            Refusal(
+                configuration=configuration,
+                rule=item.rule,
+                reason=item.reason,
+                source=item.source,
+                is_certain=item.is_certain,
+            )
+            for item in broken
+        )
+
+    def warnings(self, configuration: Configuration) -> tuple[str, ...]:
+        """What to mind of a configuration that may run."""
+        found = [self.memory.warning({**self._current, **configuration})]
+        if self.tried is not None:
+            found.append(self.tried.warning(configuration))
+        return tuple(text for text in found if text)
+
+    def checks(self, metric: str, configurations: Sequence[Configuration]) -> bool:
+        """Whether a limit on a metric can be told for all of some configurations."""
+        return metric == "peak_memory" and all(
+            self.memory.bytes_of({**self._current, **item}) is not None for item in configurations
+        )
+
+    @staticmethod
+    def _key(broken: Broken) -> tuple[str, str]:
+        return broken.rule, broken.reason
+
+    def _found(self, names: tuple[str, ...]) -> tuple[Rule, ...]:
+        found = self._of_names.get(names)
+        if found is None:
+            found = self._of_names[names] = tuple(self._rules(frozenset(names), frozenset(self._current)))
+        return found
+
+    def _broken(self, found: tuple[Rule, ...], configuration: Configuration) -> Iterator[Broken]:
+        if found:
+            told = {**self._current, **configuration}
+            for rule in found:
+                yield from rule(told)
+
+    def _rules(self, own: frozenset[str], current: frozenset[str]) -> Iterator[Rule]:
+        """The rules that setting these parameters beside the current ones can break."""
+        problem, hardware = self.problem, self.problem.hardware.name
+        if own & rules.SPLITS:
+            yield lambda told: rules.divisibility(problem, told, self._sizes)
+            yield lambda told: rules.layout(problem, told)
+        if own & rules.FORMATS or rules.asks_fp8(str(problem.workload.precision or "")):
+            yield lambda told: rules.number_format(problem, told, hardware, self.facts)
+        if self.facts and own & BUFFER_NAMES:
+            yield lambda told: buffers(told, problem.workload.precision, hardware, self.facts)
+        if self.memory.applies and not self.memory.skipped and self.memory.depends_on(own):
+            yield self._memory
+        if self.exclusions is not None and (pairs := self.exclusions.among(own | current)):
+            yield lambda told: _excluded(told, pairs)
+
+    def _memory(self, told: Mapping[str, Value]) -> Iterator[Broken]:
+        broken = self.memory.broken(told)
+        if broken is not None and not (self.tried is not None and self.tried.ran_here(Settings(told))):
+            yield broken
+
+
+def _excluded(told: Mapping[str, Value], pairs: Sequence[Pair]) -> Iterator[Broken]:
+    for one, two, reason, source in pairs:
+        if all(told.get(name) == value for item in (one, two) for name, value in item.items()):
+            yield Broken(rule="what excludes each other is not set together", reason=reason, source=source)
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityRules:
+    """Makes the rules for a question from a workspace's stores.
+
+    Attributes:
+        tree: Facts of hardware.
+        trials: What was measured.
+        failures: What failed, remembered from question to question.
+        exclusions: Strategies that exclude each other.
+        known_memory: Needs of memory that were reckoned before.
+    """
+
+    tree: HardwareTree
+    trials: TrialStore
+    failures: Failures
+    exclusions: Exclusions
+    known_memory: Known = field(default_factory=dict)
+
+    def of(
+        self, problem: Problem, model: Mapping[str, Value], neighbours: Sequence[Neighbour]
+    ) -> Feasibility:
+        """The rules for one question.
+
+        Args:
+            problem: The question.
+            model: Facts of its model.
+            neighbours: The known problems near it.
+        """
+        return Feasibility(
+            problem,
+            model,
+            self.tree.facts(problem.hardware.name),
+            Tried(self.failures, neighbours),
+            self.exclusions,
+            self.known_memory,
+        )
+
+
+def refusals(problem: Problem, configuration: Configuration, model: Mapping[str, Value]) -> Iterator[Refusal]:
+    """The arithmetic rules that a configuration breaks, whatever the hardware is.
 
     Args:
         problem: Where it would run.
         configuration: What would be set.
         model: Facts of the model, where one is named.
-        evidence: What the sources say, for failures seen on the same device.
     """
-
-    def refusal(rule: str, reason: str, source: str) -> Refusal:
-        return Refusal(configuration=configuration, rule=rule, reason=reason, source=source)
-
     sizes = {**model, **problem.workload.shape}
-    for rule, parameters, dimensions in (
-        ("tensor parallel size divides what it splits", _TENSOR, _SPLIT_BY_TENSOR),
-        ("expert parallel size divides the experts", _EXPERT, _SPLIT_BY_EXPERT),
-    ):
-        parts = next((n for name in parameters if (n := _whole(configuration.get(name))) is not None), None)
-        for name in dimensions:
-            size = _whole(sizes.get(name))
-            if parts is not None and size is not None and size % parts:
-                yield refusal(rule, f"{name} is {size}, not divisible by {parts}", "arithmetic of the split")
-    layout = [_whole(configuration.get(name)) for name in _MOE_LAYOUT]
-    count = problem.hardware.count
-    ways = [ways for ways in layout if ways is not None]
-    if count is not None and len(ways) == len(_MOE_LAYOUT) and math.prod(ways) != count:
-        shown = " x ".join(map(str, ways))
-        yield refusal("a layout uses every device", f"{shown} is not {count}", "arithmetic of the layout")
-    if evidence is not None and configuration in evidence.candidates:
-        place = evidence.candidates.index(configuration)
-        for source, failed in zip(evidence.sources, evidence.failed[:, place], strict=True):
-            same = source.device is Distance.SAME_DEVICE and source.same_task and source.same_count
-            if failed and same:
-                yield refusal("it failed there before", f"on {source.problem.hardware}", source.problem.id)
-
-
-def _whole(value: Value) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    for broken in (*rules.divisibility(problem, configuration, sizes), *rules.layout(problem, configuration)):
+        yield Refusal(
+            configuration=configuration, rule=broken.rule, reason=broken.reason, source=broken.source
+        )

@@ -1,0 +1,116 @@
+"""Whether the tiles of a kernel fit the buffers of a core, where its parameters have names that say so.
+
+Triton keeps a tile of both operands for every stage of its pipeline but the one in use; AscendC's matmul
+keeps its base blocks in L0A, L0B and (32 bit) L0C. Lower bounds: what they refuse cannot run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from recommender.ranking.rules import Broken, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.values import Value
+
+THREADS_PER_BLOCK = 1024
+"""Of every device with a compute capability (CUDA C++ Programming Guide, technical specifications)."""
+
+_THREADS = (("block_size_x", "block_size_y", "block_size_z"), ("MDIMC", "NDIMC"))
+"""Parameters whose product is the threads of a block: Kernel Tuner's names, and CLBlast's for GEMM."""
+
+_TRITON = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K")
+_ASCENDC = ("baseM", "baseN", "baseK")
+NAMES = frozenset({*_THREADS[0], *_THREADS[1], *_TRITON, *_ASCENDC})
+_ACCUMULATOR_BYTES = 4
+
+_BYTES = (
+    ("float32", 4), ("fp32", 4), ("tf32", 4), ("int32", 4), ("w8a16", 1), ("w4a16", 1), ("int4", 1),
+    ("fp4", 1), ("int8", 1), ("fp8", 1), ("float8", 1), ("e4m3", 1), ("e5m2", 1), ("w8a8", 1), ("16", 2),
+    ("half", 2),
+)  # fmt: skip
+"""Least bytes of an element of the operands, by words of a number format; four bits count as a byte."""
+
+
+def buffers(
+    configuration: Mapping[str, Value], precision: str | None, device: str, facts: Mapping[str, float | str]
+) -> Iterator[Broken]:
+    """The buffers that a configuration would overfill.
+
+    Args:
+        configuration: What would be set.
+        precision: Number format of the operands; None if unknown.
+        device: Id of the hardware.
+        facts: Its facts.
+    """
+    source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
+    most = _number(facts, "max_threads_per_block")
+    if most is None and "compute_capability" in facts:
+        most, said = float(THREADS_PER_BLOCK), "CUDA C++ Programming Guide, technical specifications"
+    else:
+        said = source
+    for names in _THREADS:
+        sizes = [size for name in names if (size := whole(configuration.get(name))) is not None]
+        if most is not None and len(sizes) > 1 and math.prod(sizes) > most:
+            yield Broken(
+                rule="a block has no more threads than the device allows",
+                reason=f"{' x '.join(map(str, sizes))} is {math.prod(sizes)}, above {most:.0f}",
+                source=said,
+            )
+    element = _element_bytes(precision)
+    if element is None:
+        return
+    yield from _triton(configuration, element, facts, source)
+    yield from _ascendc(configuration, element, facts, source)
+
+
+def _triton(
+    configuration: Mapping[str, Value], element: int, facts: Mapping[str, float | str], source: str
+) -> Iterator[Broken]:
+    shared = _number(facts, "shared_memory_bytes")
+    tile = [whole(configuration.get(name)) for name in _TRITON]
+    if shared is None or None in tile:
+        return
+    m, n, k = (size for size in tile if size is not None)
+    kept = max((whole(configuration.get("num_stages")) or 1) - 1, 1)
+    needed = kept * (m + n) * k * element
+    if needed > shared:
+        yield Broken(
+            rule="the tiles fit the shared memory",
+            reason=f"{kept} x ({m} + {n}) x {k} x {element} B is {needed} B, above {shared:.0f} B",
+            source=source,
+        )
+
+
+def _ascendc(
+    configuration: Mapping[str, Value], element: int, facts: Mapping[str, float | str], source: str
+) -> Iterator[Broken]:
+    tile = [whole(configuration.get(name)) for name in _ASCENDC]
+    if None in tile:
+        return
+    m, n, k = (size for size in tile if size is not None)
+    for buffer, needed in (
+        ("l0a_bytes", m * k * element),
+        ("l0b_bytes", k * n * element),
+        ("l0c_bytes", m * n * _ACCUMULATOR_BYTES),
+    ):
+        size = _number(facts, buffer)
+        if size is not None and needed > size:
+            yield Broken(
+                rule=f"the base block fits {buffer.removesuffix('_bytes').upper()}",
+                reason=f"{needed} B of {m} x {n} x {k}, above {size:.0f} B",
+                source=source,
+            )
+
+
+def _element_bytes(precision: str | None) -> int | None:
+    text = (precision or "").lower()
+    return next((size for word, size in _BYTES if word in text), None)
+
+
+def _number(facts: Mapping[str, float | str], name: str) -> float | None:
+    value = facts.get(name)
+    return float(value) if isinstance(value, int | float) and value > 0 else None

@@ -1,0 +1,171 @@
+"""Whether weights, optimizer states, cache and activations of a configuration fit the device.
+
+The memory part of the cost model, asked only where the layout is told. Of 33 published runs whose
+devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: what it says is above
+:data:`TOLERANCE` of the capacity is refused, what is between that and the capacity is warned of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.entities import WorkloadKind
+from kg.errors import InputError, MissingFactError
+from recommender.ranking.rules import LAYOUT, Broken, first_whole, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.entities import Problem
+    from kg.values import Value
+    from recommender.cost_model.model import Model
+
+TOLERANCE = 1.1
+
+RULE = "weights, states, cache and activations fit the memory"
+SOURCE = "modelled: memory part of the cost model (docs/cost-model.md)"
+
+_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
+_REMEMBERED = 4096
+
+_DECIDING = frozenset(
+    {
+        "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel", "expert_parallel",
+        "virtual_stages", "zero_stage", "micro_batch", "global_batch", "seq_len", "sequence_parallel",
+        "flash_attention", "fused_ops", "recompute", "offload", "precision", "batch", "input_len",
+        "output_len", "chunk", "kv_host_share", "speculative_tokens",
+    }
+)  # fmt: skip
+"""Settings of the cost model that decide about memory."""
+
+_BEYOND = frozenset({"smart_swap", "layerzero", "automated_pipeline", "compress_activation", "chunkmbs"})
+"""Parameters that free memory, and that the cost model has no setting for."""
+
+
+Known = dict[tuple[object, ...], "float | None"]
+"""Bytes by model, phase, devices and settings; None where they cannot be told."""
+
+
+@dataclass(slots=True)
+class MemoryNeed:
+    """The memory that configurations of one problem need.
+
+    Attributes:
+        problem: The question.
+        model: Facts of the model.
+        facts: Facts of the device.
+        known: What was reckoned before, from question to question.
+        skipped: Why the rule says nothing; empty if it can.
+    """
+
+    problem: Problem
+    model: Mapping[str, Value]
+    facts: Mapping[str, float | str]
+    known: Known = field(default_factory=dict)
+    skipped: str = ""
+    _sizes: Model | None = None
+    _capacity: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Find out whether everything that is needed is known."""
+        if not self.applies:
+            return
+        from recommender.cost_model.device import Device
+        from recommender.cost_model.model import model_of
+
+        facts = {name: value for name, value in self.model.items() if isinstance(value, int | float | str)}
+        name = self.problem.workload.model or "the model"
+        try:
+            device = Device(self.problem.hardware.name, dict(self.facts))
+            self._capacity = device.memory_bytes
+            self._sizes = model_of(name, str(facts.get("architecture", "")), facts)
+        except (MissingFactError, InputError) as missing:
+            self.skipped = str(missing)
+        if self._sizes is not None and not self._sizes.layers:
+            self.skipped = f"{name} is no transformer"
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a question of training or serving a model that is named."""
+        return self.problem.workload.kind in _PHASES and bool(self.problem.workload.model)
+
+    def depends_on(self, names: frozenset[str]) -> bool:
+        """Whether parameters of these names decide about memory, as far as the cost model knows."""
+        from recommender.cost_model.dialects import setting_of
+
+        return any(setting_of(name) in _DECIDING for name in names)
+
+    def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
+        """Bytes on the fullest device; None where the layout or a size is not told, or it cannot be."""
+        if self.skipped or self._sizes is None:
+            return None
+        from recommender.cost_model.dialects import translate
+
+        problem = self.problem
+        phase = _PHASES[problem.workload.kind]
+        told = configuration
+        if any(told.get(name) for name in _BEYOND):
+            return None  # frees memory in a way that the cost model has no setting for
+        count = problem.hardware.count or 1
+        if count > 1 and first_whole(told, LAYOUT[0]) is None:
+            return None  # how the model is split decides, and is not told
+        layers = whole(self.model.get("layers"))
+        settings = dict(translate(told, phase, count=count, layers=layers).settings)
+        settings = {**_lengths(problem, phase), **settings}
+        settings = {name: value for name, value in settings.items() if name in _DECIDING}
+        if phase == "serving" and not ("batch" in settings and "input_len" in settings):
+            return None
+        if problem.workload.precision and "precision" not in settings:
+            settings["precision"] = problem.workload.precision
+        said = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        key = (self._sizes, phase, count, said)
+        if key not in self.known:
+            if len(self.known) > _REMEMBERED:
+                self.known.clear()
+            self.known[key] = self._asked(phase, settings, count)
+        return self.known[key]
+
+    def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
+        from recommender.cost_model.fitting import memory_bytes
+
+        assert self._sizes is not None  # noqa: S101  asked only then
+        try:
+            parts = memory_bytes(self._sizes, phase, [settings], count)
+        except (InputError, MissingFactError):
+            return None  # a layout that the cost model does not know, which is another rule's matter
+        return float(sum(part[0] for part in parts.values()))
+
+    def limit_bytes(self) -> float:
+        """What may be used: the capacity, or less where the question says so."""
+        limits = [limit.maximum for limit in self.problem.limits if limit.metric == "peak_memory"]
+        return min([self._capacity, *limits])
+
+    def broken(self, configuration: Mapping[str, Value]) -> Broken | None:
+        """The rule, where it is broken for sure enough."""
+        needed = self.bytes_of(configuration)
+        if needed is None or needed <= TOLERANCE * self.limit_bytes():
+            return None
+        return Broken(
+            rule=RULE,
+            reason=f"{needed / 1e9:.0f} GB needed of {self.limit_bytes() / 1e9:.0f} GB",
+            source=SOURCE,
+            is_certain=False,
+        )
+
+    def warning(self, configuration: Mapping[str, Value]) -> str:
+        """What to look at, where it is close; empty if it is not."""
+        needed = self.bytes_of(configuration)
+        if needed is None or not self.limit_bytes() < needed <= TOLERANCE * self.limit_bytes():
+            return ""
+        return f"memory is tight: {needed / 1e9:.0f} of {self.limit_bytes() / 1e9:.0f} GB by the cost model"
+
+
+def _lengths(problem: Problem, phase: str) -> dict[str, object]:
+    """Sizes of the workload that decide how much memory it takes."""
+    names = {
+        "training": {"seq_len": "seq_len"},
+        "serving": {"input_len": "input_len", "output_len": "output_len"},
+    }
+    shape = problem.workload.shape
+    return {name: shape[key] for name, key in names[phase].items() if key in shape}
