@@ -1,0 +1,324 @@
+"""How often a diagnosis names the fault that was put into a real profile, beside two plain ways to do it.
+
+    python benchmarks/diagnosis.py --profiles DIR [--quick] [--baseline-tool COMMAND]
+
+DIR holds profile folders. Each that has a whole table of kernels is altered with known faults
+(benchmarks/profile_faults.py): one, a pair, or none. Scored is what changes against the unaltered profile.
+Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
+from benchmarks/simulated_runs.py and are told apart. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent)]
+
+import profile_faults
+import profile_files
+import simulated_runs
+from profile_faults import FAULTS
+
+from ingest.profiles.folders import read_profile
+from kg.knowledge import Bottleneck, Cause
+from recommender.diagnosis.analysis import analyse, grown
+from recommender.diagnosis.diagnosis import diagnose
+from recommender.diagnosis.evidence import View
+from recommender.diagnosis.network import CauseNetwork
+from recommender.diagnosis.thresholds import Thresholds
+from recommender.shipped import knowledge
+
+COSTS = (0.1, 0.4)
+"""Share of the altered step that a fault costs: drawn evenly between."""
+NODES = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
+THRESHOLDS = Thresholds.of(node for node in NODES if isinstance(node, Bottleneck))
+NETWORK = CauseNetwork.of(NODES)
+
+
+def bases(folder: Path) -> list[tuple[str, list[profile_files.RankFiles]]]:
+    """Profiles to alter: each whole folder, and the same with its own losses taken out."""
+    found = []
+    for home in sorted(item for item in folder.iterdir() if item.is_dir()):
+        inside = sorted({path.parent.parent if path.parent.name == "ASCEND_PROFILER_OUTPUT" else path.parent
+                         for path in [*home.rglob("kernel_details.csv"), *home.rglob("op_summary*.csv")]})  # fmt: skip
+        ranks = [(rank, path) for path in inside if (rank := profile_files.load(path)) is not None]
+        if not ranks or not all(profile_files.is_whole(rank, path) for rank, path in ranks):
+            continue
+        own = [rank for rank, _ in ranks]
+        if len({rank.rank for rank in own}) < len(own):
+            continue
+        found.append((home.name, own))
+        still = profile_files.duplicate(own)
+        profile_faults.quiet(still)
+        found.append((f"{home.name}, own losses out", still))
+    return found
+
+
+def profile_of(ranks: list[profile_files.RankFiles], where: Path, name: str):
+    """Written to files, and read by the product's readers."""
+    folder = where / name
+    if folder.exists():
+        shutil.rmtree(folder)
+    return read_profile(profile_files.write(ranks, folder))
+
+
+def struck(ranks, faults, random):
+    """A copy with the faults in it; None if one does not apply."""
+    copy = profile_files.duplicate(ranks)
+    for fault in faults:
+        share = random.uniform(*COSTS)
+        cost = copy[0].length() * share / (1 - share)
+        if not fault.strike(copy, cost, random):
+            return None
+    return copy
+
+
+# ------------------------------------------------------------------ three ways to name a fault
+def ours(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
+    found = diagnose(after, NETWORK, THRESHOLDS, before=before)
+    return [(f.accused.cause, f.accused.chance, f.accused.chain) for f in found.findings]
+
+
+RULES = (
+    ("aicpu-operator", "aicpu-operator"), ("dynamic-shape", "dynamic-shape"),
+    ("block-dim-imbalance", "block-dim-imbalance"), ("no-bound-operator", "no-bound-operator"),
+    ("inner-axis-misalignment", "inner-axis-misalignment"),
+    ("attention-dimension-misalignment", "attention-dimension-misalignment"),
+    ("frequency-drop", "frequency-drop"), ("memory-bandwidth", "memory-bandwidth"), ("vector-bound", "vector-bound"),
+    ("move-out-bound", "move-out-bound"), ("fixpipe-bound", "fixpipe-bound"), ("unfused-operators", "unfused-operators"),
+    ("small-packets", "small-packets"), ("byte-misalignment", "byte-misalignment"),
+    ("rdma-retransmission", "rdma-retransmission"), ("slow-rank", "slow-rank"), ("slow-link", "slow-link"),
+    ("python-gc-high-latency", "python-gc-high-latency"), ("slow-dataloader", "slow-dataloader"),
+    ("memory-allocation-stall", "memory-allocation-stall"),
+    ("host-device-synchronisation", "host-device-synchronisation"),
+)  # fmt: skip
+"""What msprof-analyze looks at, in its order (research note on its rules)."""
+
+
+def rules(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
+    """The advisor's way: each rule fires where its reading passes the published threshold and something is there.
+
+    No sizes, no order by benefit: what fires newly comes in the order of the rules.
+    """
+
+    def fired(profile) -> set[str]:
+        found = analyse(profile, THRESHOLDS)
+        return {node for node, _ in RULES if node in found and found[node].shown >= 0.5 and found[node].lost_us > 0}
+
+    new = fired(after) - fired(before)
+    return [(node, 1.0, (node,)) for node, _ in RULES if node in new][:3]
+
+
+def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
+    """Whatever grew most."""
+    more = grown(analyse(after, THRESHOLDS), analyse(before, THRESHOLDS))
+    ranked = sorted((e for e in more.values() if e.share > 0.01), key=lambda e: -e.share)
+    return [(item.node, min(1.0, item.share), (item.node,)) for item in ranked[:3]]
+
+
+WAYS = {"ours": ours, "threshold_rules": rules, "largest_deviation": deviation}
+
+
+class Score:
+    """Counts of one way."""
+
+    def __init__(self) -> None:
+        self.singles: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+        self.pairs: list[bool] = []
+        self.edges = [0, 0, 0]
+        self.claims: list[tuple[float, bool]] = []
+        self.healthy: list[bool] = []
+
+    def single(self, fault, found) -> None:
+        names = [name for name, _, _ in found]
+        self.singles[fault.node].append((names[:1] == [fault.node], fault.node in names))
+        self.claims += [(chance, name == fault.node or is_of_chain(name, fault)) for name, chance, _ in found]
+        wanted = set(fault.edges)
+        told = {edge for _, _, chain in found[:1] for edge in zip(chain, chain[1:])}
+        if wanted or told:
+            self.edges[0] += len(wanted & told)
+            self.edges[1] += len(told)
+            self.edges[2] += len(wanted)
+
+    def figures(self) -> dict[str, float | int | None]:
+        rows = [row for rows in self.singles.values() for row in rows]
+        right, told, wanted = self.edges
+        return {
+            "n_single": len(rows), "top1": mean(a for a, _ in rows), "top3": mean(b for _, b in rows),
+            "n_kinds": len(self.singles),
+            "worst_kind_top1": min((mean(a for a, _ in rows) for rows in self.singles.values()), default=None),
+            "n_pairs": len(self.pairs), "pair_both": mean(self.pairs),
+            "chain_edge_f1": 2 * right / (told + wanted) if told + wanted else None,
+            "n_healthy": len(self.healthy), "false_accusation": mean(self.healthy),
+            "calibration_error": calibration(self.claims), "n_claims": len(self.claims),
+        }  # fmt: skip
+
+
+def is_of_chain(name: str, fault) -> bool:
+    """Whether a name is an effect through which the fault works: true, if not the deepest."""
+    return any(name in edge for edge in fault.edges)
+
+
+def mean(values) -> float | None:
+    listed = list(values)
+    return round(float(np.mean(listed)), 4) if listed else None
+
+
+def calibration(claims: list[tuple[float, bool]], bins: int = 5) -> float | None:
+    """Expected calibration error: confidence against how often it is right, in bins of equal number."""
+    if not claims:
+        return None
+    ordered = sorted(claims)
+    total = 0.0
+    for part in np.array_split(np.arange(len(ordered)), min(bins, len(ordered))):
+        said = np.mean([ordered[i][0] for i in part])
+        held = np.mean([ordered[i][1] for i in part])
+        total += abs(said - held) * len(part)
+    return round(total / len(ordered), 4)
+
+
+def altered(folder: Path, where: Path, random, *, repeats: int, pairs: int, healthy: int) -> tuple[dict, dict]:
+    """Scores of all ways on altered real profiles, and which base took which faults."""
+    scores = {name: Score() for name in WAYS}
+    applied: dict[str, int] = {}
+    for name, ranks in bases(folder):
+        before = profile_of(ranks, where, "before")
+        taken = []
+        for fault in FAULTS:
+            for _ in range(repeats):
+                copy = struck(ranks, [fault], random)
+                if copy is None:
+                    continue
+                profile_faults.jitter(copy, random)
+                after = profile_of(copy, where, "after")
+                taken.append(fault)
+                for way, score in scores.items():
+                    score.single(fault, WAYS[way](after, before))
+        applied[name] = len({fault.node for fault in taken})
+        kinds = list({fault.node: fault for fault in taken}.values())
+        for _ in range(pairs):
+            first, second = (kinds[i] for i in random.choice(len(kinds), 2, replace=False))
+            related = {first.node, second.node}
+            if any(related & set(edge) == related for f in (first, second) for edge in f.edges):
+                continue
+            copy = struck(ranks, [first, second], random)
+            if copy is None:
+                continue
+            after = profile_of(copy, where, "after")
+            for way, score in scores.items():
+                names = {found for found, _, _ in WAYS[way](after, before)}
+                score.pairs.append(related <= names)
+        for _ in range(healthy):
+            copy = profile_files.duplicate(ranks)
+            profile_faults.jitter(copy, random)
+            after = profile_of(copy, where, "after")
+            for way, score in scores.items():
+                score.healthy.append(bool(WAYS[way](after, before)))
+            if name.endswith("own losses out"):  # alone, with nothing to compare it with
+                scores["ours"].healthy.append(bool(diagnose(after, NETWORK, THRESHOLDS).findings))
+    return scores, applied
+
+
+def readers(folder: Path) -> dict[str, object]:
+    """Every sample read, and its sums against the tool's own."""
+    read = failed = off = cut = steps = 0
+    slowest = 0.0
+    for home in sorted(item for item in folder.iterdir() if item.is_dir()):
+        began = time.process_time()
+        try:
+            profile = read_profile(home)
+        except Exception as fault:  # noqa: BLE001  counted, and shown
+            failed += 1
+            print(f"{home.name}: {fault!r}", file=sys.stderr)
+            continue
+        diagnose(profile, NETWORK, THRESHOLDS)
+        slowest = max(slowest, time.process_time() - began)
+        read += 1
+        for rank in profile.ranks:
+            for step in rank.steps:
+                if rank.kernels is None or step.is_counted:
+                    continue
+                steps += 1
+                mine = float(np.nansum(rank.kernels.duration_us[rank.kernels.is_compute]))
+                if abs(mine - View(rank).step_sum("computing_us")) > 0.005 * step.step_us:
+                    off += 1
+                    cut += any("cut" in note for note in rank.notes)
+    return {"folders": read, "failed": failed, "steps_compared": steps, "steps_off": off, "steps_off_explained": cut,
+            "slowest_folder_cpu_s": round(slowest, 3)}  # fmt: skip
+
+
+def same_top(folder: Path) -> dict[str, object]:
+    """The top cause from text and from the database, of folders whose names differ in just that."""
+    found = {}
+    for text in sorted(folder.glob("*text*")):
+        twin = folder / text.name.replace("text", "db")
+        if twin.is_dir():
+            tops = [
+                next((f.accused.cause for f in diagnose(read_profile(p), NETWORK, THRESHOLDS).findings), "")
+                for p in (text, twin)
+            ]
+            found[text.name] = tops
+    return {"pairs": found, "same": mean(a == b for a, b in found.values())}
+
+
+def large_trace(where: Path, size_mb: int) -> dict[str, object]:
+    """A generated trace: CPU seconds and memory to read it."""
+    import resource
+
+    path = where / "large_trace.json"
+    simulated_runs.write_trace(path, size_mb * 1_000_000)
+    began = time.process_time()
+    profile = read_profile(path)
+    spent = time.process_time() - began
+    kernels = profile.ranks[0].kernels
+    path.unlink()
+    return {
+        "mb": size_mb, "cpu_s": round(spent, 1), "kernels": 0 if kernels is None else len(kernels),
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }  # fmt: skip
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--profiles", type=Path, required=True)
+    options.add_argument("--quick", action="store_true", help="One repeat of each fault, few pairs, a small trace.")
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    random = np.random.default_rng(given.seed)
+    quick = given.quick
+    with tempfile.TemporaryDirectory() as temporary:
+        where = Path(temporary)
+        trace = large_trace(where, 20 if quick else 1000)  # first: the peak of memory is its own
+        scores, applied = altered(
+            given.profiles, where, random, repeats=1 if quick else 4, pairs=6 if quick else 30, healthy=3 if quick else 12
+        )
+        simulated = simulated_runs.score(
+            where, random, WAYS, Score, FAULTS, runs=1 if quick else 6, diagnose_alone=lambda profile: bool(
+                diagnose(profile, NETWORK, THRESHOLDS).findings)
+        )
+    result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
+    ours_figures = result.pop("ours")
+    assert isinstance(ours_figures, dict)
+    kinds = {node: [mean(a for a, _ in rows), mean(b for _, b in rows), len(rows)]
+             for node, rows in sorted(scores["ours"].singles.items())}  # fmt: skip
+    for node, (one, three, n) in kinds.items():
+        print(f"{node:38} top1 {one:.2f}  top3 {three:.2f}  n {n}")
+    report = {
+        **ours_figures, "baselines": result, "kinds": kinds, "bases": applied, "simulated": simulated,
+        "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
+        "costs": COSTS, "seed": given.seed,
+    }  # fmt: skip
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

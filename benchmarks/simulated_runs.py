@@ -1,0 +1,272 @@
+"""Training steps simulated event by event: a world that is not the model of the diagnosis.
+
+Hosts launch kernels one after another into a queue of their own device; a device runs them in order; a
+collective begins when the last rank has come to it. Faults act on mechanisms (how long the host needs, how fast
+a clock or a link is), and the profile is written down from what then happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import profile_files
+from profile_files import RankFiles
+
+from ingest.profiles.folders import read_profile
+
+COLUMNS = [
+    *("Step Id", "Device_id", "Stream ID", "Name", "Type", "OP State", "Accelerator Core", "Start Time(us)"),
+    *("Duration(us)", "Wait Time(us)", "Block Dim", "Input Shapes", "Input Data Types", "aicore_time(us)"),
+    *("aic_total_cycles", "aic_mac_ratio", "aic_scalar_ratio", "aic_mte1_ratio", "aic_mte2_ratio", "aic_fixpipe_ratio"),
+    *("aiv_time(us)", "aiv_total_cycles", "aiv_vec_ratio", "aiv_scalar_ratio", "aiv_mte2_ratio", "aiv_mte3_ratio"),
+]
+CORES, CLOCK_MHZ = 24, 1800.0
+
+
+@dataclass
+class World:
+    """One run.
+
+    Attributes:
+        layers: Blocks of the model.
+        launch_us: What the host needs for a launch.
+        pauses_us: Where the host pauses: by number of the launch.
+        clock: Clock of each rank as part of the nominal one.
+        work: Work of each rank as part of the mean.
+        link_gb_s: Bandwidth of the links of each rank.
+        fallback: Share of vector kernels that run on the AI CPU.
+        extra: Kinds of kernels added to each block, with their time.
+        overlap: Reductions run beside the backward pass.
+    """
+
+    layers: int = 8
+    launch_us: float = 6.0
+    pauses_us: dict[int, float] = field(default_factory=dict)
+    clock: list[float] = field(default_factory=lambda: [1.0] * 4)
+    work: list[float] = field(default_factory=lambda: [1.0] * 4)
+    link_gb_s: list[float] = field(default_factory=lambda: [20.0] * 4)
+    fallback: float = 0.0
+    extra: list[tuple[str, float, int]] = field(default_factory=list)
+    calls: list[tuple[str, str, float, int]] = field(default_factory=list)
+    loader_us: float = 0.0
+    gc_us: list[float] = field(default_factory=list)
+    packet_mb: float = 16.777216
+    packet_fixed_us: float = 15.0
+
+
+def block(world: World, random: np.random.Generator, size: float) -> list[tuple[str, str, float]]:
+    """Kind, core and time of the kernels of a block."""
+    kinds = [
+        ("MatMulV3", "AI_CORE", 400 * size), ("FlashAttentionScore", "MIX_AIC", 300 * size),
+        ("MatMulV3", "AI_CORE", 300 * size), ("RmsNorm", "AI_VECTOR_CORE", 40 * size),
+        ("SwiGlu", "AI_VECTOR_CORE", 60 * size), ("MatMulV2", "AI_CORE", 500 * size),
+        ("RmsNorm", "AI_VECTOR_CORE", 40 * size),
+    ]  # fmt: skip
+    for kind, spent, count in world.extra:
+        kinds += [(kind, "AI_VECTOR_CORE", spent / count)] * count
+    return [(kind, core, spent * float(random.lognormal(0, 0.03))) for kind, core, spent in kinds]
+
+
+def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
+    """All ranks of one step."""
+    size = float(random.uniform(0.6, 1.6))
+    work = [block(world, random, size) for _ in range(2 * world.layers)]
+    host, device = [0.0] * 4, [0.0] * 4
+    runs: list[list[tuple[dict[str, str], float, float]]] = [[] for _ in range(4)]
+    comm: list[dict] = [{} for _ in range(4)]
+    launched = [0] * 4
+    for number, kernels in enumerate(work):
+        for rank in range(4):
+            for kind, core, base in kernels:
+                host[rank] += world.launch_us + (world.pauses_us.get(launched[rank], 0.0) if rank == 0 else 0.0)
+                launched[rank] += 1
+                spent = base * world.work[rank] / world.clock[rank]
+                where = core
+                if core == "AI_VECTOR_CORE" and rank == 0 and random.random() < world.fallback:
+                    where, spent = "AI_CPU", spent * 25
+                start = max(host[rank], device[rank])
+                device[rank] = start + spent
+                runs[rank].append((kernel(kind, where, spent, world.clock[rank], rank, random), start, spent))
+        if number < world.layers or number % 2:
+            continue
+        begun = [max(host[rank] + world.launch_us, device[rank]) for rank in range(4)]
+        last = max(begun)
+        megabytes = 60.0 * size
+        packets = megabytes / world.packet_mb
+        moving = [megabytes / rate * 1e3 + packets * world.packet_fixed_us for rate in world.link_gb_s]
+        end = last + max(moving)
+        for rank in range(4):
+            name = f"hcom_allReduce__100_{number}_1"
+            cells = {"Name": name, "Type": "hcom_allReduce_", "Accelerator Core": "COMMUNICATION", "OP State": "N/A"}
+            runs[rank].append(({c: cells.get(c, "N/A") for c in COLUMNS}, begun[rank], end - begun[rank]))
+            wait, own = (end - begun[rank] - moving[rank]) / 1e3, moving[rank] / 1e3
+            comm[rank][f"{name}@1"] = told(end - begun[rank], wait, own, megabytes, world)
+            device[rank] = end
+            host[rank] += world.launch_us
+    return [files(rank, world, runs[rank], comm[rank], size) for rank in range(4)]
+
+
+def kernel(kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator) -> dict[str, str]:
+    """Cells of one kernel; counters as its kind has them."""
+    cells = {column: "0.0" for column in COLUMNS}
+    cube = core in {"AI_CORE", "MIX_AIC"}
+    cells.update({"Step Id": "7", "Device_id": str(rank), "Stream ID": "2", "Name": f"aclnn{kind}_{kind}", "Type": kind,
+                  "OP State": "static", "Accelerator Core": core, "Block Dim": str(CORES if cube else 2 * CORES),
+                  "Input Shapes": '"4096,4096;4096,4096"', "Input Data Types": "DT_BF16;DT_BF16"})  # fmt: skip
+    if core == "AI_CPU":
+        return {**cells, **{c: "N/A" for c in COLUMNS if c.startswith(("aic", "aiv"))}}
+    own = 0.97 * spent
+    cycles = own * CLOCK_MHZ * clock
+    if cube:
+        cells.update({"aicore_time(us)": f"{own:.3f}", "aic_total_cycles": f"{cycles * CORES:.0f}"})
+        cells.update({"aic_mac_ratio": f"{random.uniform(0.82, 0.92):.3f}", "aic_mte2_ratio": f"{random.uniform(0.5, 0.75):.3f}",
+                      "aic_fixpipe_ratio": "0.05", "aic_scalar_ratio": "0.1", "aic_mte1_ratio": "0.4"})  # fmt: skip
+    else:
+        cells.update({"aiv_time(us)": f"{own:.3f}", "aiv_total_cycles": f"{cycles * 2 * CORES:.0f}"})
+        cells.update({"aiv_vec_ratio": f"{random.uniform(0.5, 0.7):.3f}", "aiv_mte2_ratio": f"{random.uniform(0.5, 0.7):.3f}",
+                      "aiv_mte3_ratio": "0.4", "aiv_scalar_ratio": "0.1"})  # fmt: skip
+    return cells
+
+
+def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World) -> dict:
+    """One operator as communication.json has it."""
+    count = max(1, round(megabytes / world.packet_mb))
+    link = {"Transit Size(MB)": megabytes, "Transit Time(ms)": moving_ms, "Bandwidth(GB/s)": megabytes / moving_ms,
+            "Large Packet Ratio": 0, "Size Distribution": {str(world.packet_mb): [count, moving_ms]}}  # fmt: skip
+    return {
+        "Communication Time Info": {
+            "Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": elapse_us / 1e3, "Transit Time(ms)": moving_ms,
+            "Wait Time(ms)": wait_ms, "Synchronization Time(ms)": wait_ms, "Idle Time(ms)": 0.0},
+        "Communication Bandwidth Info": {"HCCS": link},
+    }  # fmt: skip
+
+
+def files(number: int, world: World, runs: list, comm: dict, size: float) -> RankFiles:
+    rows = [cells for cells, _, _ in runs]
+    links = {
+        f"{number}-{peer}": {
+            "Transport Type": "HCCS", "Transit Size(MB)": 60.0, "Transit Time(ms)": 60.0 / min(world.link_gb_s[number], world.link_gb_s[peer]),
+            "Bandwidth(GB/s)": min(world.link_gb_s[number], world.link_gb_s[peer])}
+        for peer in range(4) if peer != number
+    }  # fmt: skip
+    apis = [
+        {"Level": level, "API Name": name, "Time(us)": f"{spent:.1f}", "Count": str(count), "Avg(us)": f"{spent / count:.2f}",
+         "Min(us)": "1", "Max(us)": f"{2 * spent / count:.1f}", "Variance": "0"}
+        for level, name, spent, count in [("acl", "aclrtLaunchKernel", world.launch_us * len(rows), len(rows)),
+                                          *(world.calls if number == 0 else [])]
+    ]  # fmt: skip
+    return RankFiles(
+        Path(), "kernel_details.csv", COLUMNS, rows, np.array([s for _, s, _ in runs]), np.array([d for _, _, d in runs]),
+        communication={"step7": {"collective": comm, "p2p": {}}},
+        matrix={"step7": {"collective": {"allreduce-total@1": links}, "p2p": {}}}, apis=apis, step="7", rank=number,
+        loader_us=world.loader_us if number == 0 else 0.0, gc_us=world.gc_us if number == 0 else [],
+    )  # fmt: skip
+
+
+def _pauses(count: int, each: float, random: np.random.Generator) -> dict[int, float]:
+    return {int(random.integers(1, 110)): each for _ in range(count)}
+
+
+def broken(node: str, random: np.random.Generator) -> World | None:
+    """A world with one mechanism at fault; None for faults this world has no mechanism for."""
+    strength = float(random.uniform(1.0, 2.5))
+    world = World()
+    if node == "host-bound":
+        world.launch_us = 350 * strength
+    elif node == "python-gc-high-latency":
+        world.gc_us = [9000 * strength] * 2
+        world.pauses_us = {30: 9000 * strength, 80: 9000 * strength}
+    elif node == "slow-dataloader":
+        world.loader_us = 18_000 * strength
+        world.pauses_us = {1: 18_000 * strength}
+    elif node == "memory-allocation-stall":
+        world.pauses_us = _pauses(25, 1500 * strength, random)
+        world.calls = [("acl", "aclrtFreePhysical", sum(world.pauses_us.values()), len(world.pauses_us))]
+    elif node == "slow-rank":
+        world.work = [1 + 0.25 * strength, 1.0, 1.0, 1.0]
+    elif node == "frequency-drop":
+        world.clock = [1 - 0.15 * strength, 1.0, 1.0, 1.0]
+    elif node == "slow-link":
+        world.link_gb_s = [20.0, 20.0, 20.0, 20.0 / (4 * strength)]
+    elif node == "small-packets":
+        world.packet_mb = 0.0655
+    elif node == "aicpu-operator":
+        world.fallback = 0.15 * strength
+    elif node == "layout-transform":
+        world.extra = [("TransData", 300 * strength, 6)]
+    elif node == "cast-traffic":
+        world.extra = [("Cast", 300 * strength, 6)]
+    else:
+        return None
+    return world
+
+
+EDGES = {
+    "frequency-drop": {"slow-rank"}, "slow-rank": {"dp-load-imbalance"},
+}  # fmt: skip
+"""In this world a slower clock of one rank is a slow rank too: the deeper is the truth."""
+
+
+def score(
+    where: Path, random: np.random.Generator, ways: dict[str, Callable], kind: type, faults, *, runs: int,
+    diagnose_alone: Callable,
+) -> dict[str, object]:
+    """Figures of all ways on simulated runs."""
+    scores = {name: kind() for name in ways}
+    for fault in faults:
+        for _ in range(runs):
+            world = broken(fault.node, random)
+            if world is None:
+                break
+            state = int(random.integers(1 << 30))
+            before = _profile(World(), state, where)
+            after = _profile(world, state, where)
+            for name, result in scores.items():
+                result.single(fault, ways[name](after, before))
+    for _ in range(4 * runs):
+        before = _profile(World(), int(random.integers(1 << 30)), where)
+        for name, result in scores.items():
+            if name == "ours":
+                result.healthy.append(diagnose_alone(before))
+            else:
+                result.healthy.append(bool(ways[name](before, before)))
+    figures = {name: result.figures() for name, result in scores.items()}
+    mine = figures.pop("ours")
+    mine["kinds"] = {node: [float(np.mean([a for a, _ in rows])), float(np.mean([b for _, b in rows]))]
+                     for node, rows in sorted(scores["ours"].singles.items())}  # fmt: skip
+    return {**mine, "baselines": figures}
+
+
+def _profile(world: World, state: int, where: Path):
+    import shutil
+
+    folder = where / "simulated"
+    if folder.exists():
+        shutil.rmtree(folder)
+    return read_profile(profile_files.write(simulate(world, np.random.default_rng(state)), folder))
+
+
+def write_trace(path: Path, size: int) -> None:
+    """A trace of about ``size`` bytes: kernels and the operators of the host that launched them."""
+    with path.open("w") as file:
+        file.write('[{"name":"process_name","pid":1,"ph":"M","args":{"name":"Ascend Hardware"}}')
+        written = number = 0
+        while written < size:
+            parts = []
+            for _ in range(1000):
+                number += 1
+                at = 1_736_408_883_000_000 + 40 * number
+                device = {"name": "aclnnMatmul_MatMulCommon_MatMulV2", "pid": 2, "tid": 2, "ts": f"{at}.250", "dur": 35.84,
+                          "args": {"Model Id": 4294967295, "Task Type": "AI_CORE", "Physic Stream Id": 2, "Task Id": number,
+                                   "Batch Id": 0, "Subtask Id": 4294967295, "connection_id": number}, "ph": "X"}
+                host = {"ph": "X", "name": "aten::matmul", "pid": 3, "tid": 3, "ts": f"{at - 50}.930", "dur": 15.57,
+                        "cat": "cpu_op", "args": {"Sequence number": number, "Fwd thread id": 0}}
+                parts.append(f",{json.dumps(device)},{json.dumps(host)}")
+            text = "".join(parts)
+            written += len(text)
+            file.write(text)
+        file.write("]")
