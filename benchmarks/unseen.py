@@ -34,12 +34,15 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # a process a fold is faster than threads that wait for each other
 
 import numpy as np
+import outlook_figures
 from copying import UNTRIED, Defaults, random_choice
 from world import World, by_family, knowledge, load, sampled
 
 from kg.hardware_tree import Distance
 from kg.knowledge import Level
 from kg.values import Settings
+from recommender.calibration.outlook import Outlook
+from recommender.ranking.circumstances import CIRCUMSTANCES
 
 WITHIN = math.log(1.05)
 TASK_FOLDS = 5
@@ -121,14 +124,14 @@ def judge(name: str, truth: dict, proposals: list) -> list[float]:
     return ([truth.get(item, unknown) for item in proposals[:5]] + [math.nan] * 5)[:5]
 
 
-def run(fold: Fold, watch=None) -> list[tuple[str, tuple[str, ...], str, list[float] | tuple]]:
-    """Ask one fold; results as (name, classes, method, regrets).
-
-    ``watch``, if given, is told every ranking with its problem and truth.
-    """
+def run(
+    fold: Fold,
+) -> tuple[list[tuple[str, tuple[str, ...], str, list[float] | tuple]], list[outlook_figures.Row]]:
+    """Ask one fold; results as (name, classes, method, regrets), and each ranking beside its truth."""
     from embeddings.index import ProblemIndex
     from recommender.calibration.reliability import Reliability
     from recommender.calibration.response import ResponseModels
+    from recommender.ranking.checking import check
     from recommender.ranking.evidence import ConfigurationReader
     from recommender.ranking.feasibility import refusals
     from recommender.ranking.ranker import Ranker
@@ -153,6 +156,7 @@ def run(fold: Fold, watch=None) -> list[tuple[str, tuple[str, ...], str, list[fl
         read, asked_read = ConfigurationReader(trials), ConfigurationReader(asked_trials)
         defaults: dict = {}
         results = []
+        checked: list[outlook_figures.Row] = []
 
         def feasible(problem, configuration) -> bool:
             return next(refusals(problem, configuration, {}), None) is None
@@ -173,8 +177,9 @@ def run(fold: Fold, watch=None) -> list[tuple[str, tuple[str, ...], str, list[fl
             neighbours = retriever.find(problem, exclude=exclude)
             for question, truth in asked:
                 ranking = ranker.rank(problem, neighbours, question, 5, feasible)
-                if watch is not None:
-                    watch(problem, ranking, truth)
+                item = check(problem, ranking, truth)
+                if item is not None:
+                    checked.append((fold.name, fold.classes, item))
                 if not defaults:
                     defaults = _defaults(known_world, trials, read, taught, fold.name)
                 default = defaults.get(question) or Defaults([])
@@ -196,7 +201,7 @@ def run(fold: Fold, watch=None) -> list[tuple[str, tuple[str, ...], str, list[fl
                 results += [(fold.name, fold.classes, method, regrets) for method, regrets in said.items()]
         index.close()
     trials.close()
-    return results
+    return results, checked
 
 
 _SEEN: dict = {}
@@ -264,7 +269,8 @@ def _fold(name, family, classes, known, asked, *, hide=False) -> Fold:
 
 
 def _part(task: str) -> int:
-    return next(part for part in range(TASK_FOLDS) if sampled(task, (part + 1) / TASK_FOLDS))
+    """Which fold a task is in, by another chance than the one that samples tasks."""
+    return next(part for part in range(TASK_FOLDS) if sampled(f"fold {task}", (part + 1) / TASK_FOLDS))
 
 
 def _scorable(world: World) -> set[int]:
@@ -380,6 +386,7 @@ def main() -> None:
         _WORLDS = (known, asked, arguments.quick)
         made = folds(known, asked, arguments.quick)
         results = []
+        checked: list[outlook_figures.Row] = []
         with ExitStack() as stack:
             answered = map(run, made)
             if arguments.jobs > 1:
@@ -387,11 +394,22 @@ def main() -> None:
                 pool = stack.enter_context(ProcessPoolExecutor(arguments.jobs, mp_context=context))
                 answered = pool.map(run, made)
             for number, (fold, part) in enumerate(zip(made, answered, strict=True), 1):
-                results += part
+                results += part[0]
+                checked += part[1]
                 at = f"{time.monotonic() - started:6.0f} s  {number}/{len(made)}"
                 print(f"{at}  {fold.name} {'/'.join(fold.classes)}: {len(fold.asked)} asked", file=sys.stderr)
     tree_of_figures = report(results)
     show(tree_of_figures)
+    if one:  # the shipped outlook has seen these cases
+        title = "intervals, each device forecast without it"
+        told = outlook_figures.left_out(checked, lambda row: row[2].device)
+    else:
+        title = "intervals, by the shipped outlook"
+        known_errors = [row[2] for row in checked]
+        told = outlook_figures.forecasts(checked, Outlook.shipped(CIRCUMSTANCES), known_errors)
+    by_class = outlook_figures.figures(checked, told)
+    outlook_figures.show(title, by_class)
+    tree_of_figures |= outlook_figures.by_figure(by_class)
     print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
     print(json.dumps(tree_of_figures))
 

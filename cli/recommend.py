@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,17 @@ from cli.options import (
     SoftwareOption,
     TraitOption,
     raw_problem,
+)
+from cli.verify import (
+    AlphaOption,
+    BudgetOption,
+    ExploreOption,
+    GuardOption,
+    MetricOption,
+    PairsOption,
+    PatternOption,
+    SeedOption,
+    VerifyOption,
 )
 
 if TYPE_CHECKING:
@@ -64,11 +76,30 @@ def recommend(
     smi: SmiOption = None,
     k: NumberOption = 5,
     form: FormatOption = "",
+    explore: ExploreOption = False,
+    seed: SeedOption = None,
+    verify: VerifyOption = "",
+    metric: MetricOption = None,
+    pattern: PatternOption = None,
+    guard: GuardOption = None,
+    alpha: AlphaOption = 0.01,
+    verify_pairs: PairsOption = 30,
+    verify_time: BudgetOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Recommend configurations for one problem, best first."""
+    """Recommend configurations for one problem, best first; with --verify, test the first three."""
     from cli import output
+    from cli.verify import Wanted, explored, verified
 
+    wanted = Wanted(
+        command=verify,
+        metrics=metric or (),
+        patterns=pattern or (),
+        guards=guard or (),
+        alpha=alpha,
+        pairs=verify_pairs,
+        time=verify_time,
+    )
     raw = raw_problem(
         file=file,
         model=model,
@@ -90,9 +121,15 @@ def recommend(
     )
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
-        answer = workspace.recommend(problem, k, notes=notes)
+        answer = (
+            explored(workspace, problem, k, notes, seed)
+            if explore
+            else workspace.recommend(problem, k, notes=notes)
+        )
         is_remembered = workspace.remember(answer, raw, k)
-    if as_json or form == "json":
+    if verify and as_json:
+        pass  # the test prints its own
+    elif as_json or form == "json":
         output.as_json(answer.to_json())
     elif form:
         _write(form, answer)
@@ -102,6 +139,12 @@ def recommend(
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form):
         print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+    if answer.abstention is not None:
+        if form or as_json:
+            output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
+        raise typer.Exit(3)
+    if verify:
+        verified(context, answer, raw, wanted, as_json=as_json)
 
 
 def _write(form: str, answer: Answer) -> None:
@@ -196,8 +239,17 @@ def show(answer: Answer) -> None:
     shape = f" ({work.shape})" if work.shape else ""
     where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
     print(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
-    for place, item in enumerate(answer, 1):
+    listed = list(answer)
+    if answer.abstention is not None:
+        print(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
+        listed = [item for item in answer if item.id in answer.abstention.measure]
+    for place, item in enumerate(listed, 1):
         _show_one(place, item)
+    if 1 in answer.regret and answer.abstention is None:
+        expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
+        print(f"Expected above the best time: {', '.join(expected)}.")
+    if answer.together is not None:
+        print(f"Together: {combination_text(answer)}.")
     if answer.ceiling is not None:
         print(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
     for limit in answer.unchecked:
@@ -205,6 +257,21 @@ def show(answer: Answer) -> None:
     if answer.refused:
         rules = dict.fromkeys(item.rule for item in answer.refused)
         print(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+
+
+def combination_text(answer: Answer) -> str:
+    """What the recommended strategies gain together, and which of them."""
+    from cli import output
+    from recommender.ranking.recommendation import factor_text
+
+    both = answer.together
+    if both is None:
+        return "nothing"
+    places = {item.id: place for place, item in enumerate(answer, 1)}
+    names = ", ".join(str(places[item]) for item in both.ids)
+    cap = "" if both.ceiling is None else f", ceiling {output.factor(both.ceiling)}"
+    out = ", ".join(str(places[item]) for item in both.left_out)
+    return f"{factor_text(both.gain)} with {names}{cap}" + (f" (not with {out})" if out else "")
 
 
 def _show_one(place: int, item: Recommendation) -> None:
@@ -219,7 +286,8 @@ def _show_one(place: int, item: Recommendation) -> None:
     if item.gain is None:
         print("   gain        unknown: nobody published a time")
     else:
-        print(f"   gain        {factor_text(item.gain)}, 90 % interval, against {item.against}")
+        helps = "" if item.helps is None else f", helps with {item.helps:.0%}"
+        print(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
     print(f"   rests on    {item.basis}")
     if item.bottleneck:
         cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"

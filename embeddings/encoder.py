@@ -68,6 +68,12 @@ class ProblemEncoder:
         return WIDTH + (TEXT_WIDTH if self._projection else 0)
 
     @property
+    def starts(self) -> list[int]:
+        """Where each block begins in a vector, in the order of the weights."""
+        widths = [*BLOCKS.values(), TEXT_WIDTH][: len(BLOCKS) + (self._projection is not None)]
+        return [sum(widths[:place]) for place in range(len(widths))]
+
+    @property
     def hash(self) -> str:
         """Identifier of everything that changes vectors: features, weights, text model, projection."""
         text = (

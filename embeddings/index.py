@@ -37,10 +37,12 @@ class Neighbours:
         keys: Problem keys, shape (k,) or shorter where there are fewer.
         distances: Euclidean distances in the weighted feature space, same shape; below about 1 lies
             what differs in one plain respect (:mod:`embeddings.features`).
+        rows: Their rows in the log, same shape.
     """
 
     keys: NDArray[np.int64]
     distances: NDArray[np.float32]
+    rows: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -72,7 +74,7 @@ class ProblemIndex:
         self._log = VectorLog(folder / LOG_NAME, dimension, encoder_hash, read_only=read_only)
         self._file = IndexFile(folder / INDEX_NAME)
         self._known: set[int] | None = None
-        self._tail: tuple[int, NDArray[np.int64], NDArray[np.float32]] | None = None
+        self._tail: tuple[int, NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
         """Rows of the log, also those of batches that are not acknowledged."""
@@ -126,14 +128,18 @@ class ProblemIndex:
         self._file.refresh(self._log)
         indexed = min(self._file.manifest.count, visible) if self._file.manifest else 0
         found, squared = self._file.search(asked, k, indexed)
-        keys = self._log.keys(found)
         if visible > indexed:
-            tail_keys, tail_squared = self._search_log(asked, k, indexed, visible)
-            keys = np.concatenate([keys, tail_keys])
+            tail, tail_squared = self._search_log(asked, k, indexed, visible)
+            found = np.concatenate([found, tail])
             squared = np.concatenate([squared, tail_squared])
             order = np.argsort(squared, kind="stable")[:k]
-            keys, squared = keys[order], squared[order]
-        return Neighbours(keys, np.sqrt(np.maximum(squared, 0)).astype(np.float32))
+            found, squared = found[order], squared[order]
+        distances = np.sqrt(np.maximum(squared, 0)).astype(np.float32)
+        return Neighbours(self._log.keys(found), distances, found)
+
+    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Vectors of rows of the log, in their order, shape (n, dimension)."""
+        return self._log.vectors(rows)
 
     def catch_up(self, acknowledged: int | None = None) -> bool:
         """Bring the index up to the log if it is worth it; cheap if not.
@@ -198,7 +204,7 @@ class ProblemIndex:
         self, vector: NDArray[np.float32], k: int, start: int, stop: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The nearest of the rows from ``start`` to ``stop``, and their squared distances."""
-        keys_of, vectors = self._rows(start, stop)
+        vectors = self._rows(start, stop)
         parts = []
         for first in range(0, len(vectors), _FLAT_SEARCH_ROWS):
             difference = vectors[first : first + _FLAT_SEARCH_ROWS] - vector
@@ -209,11 +215,10 @@ class ProblemIndex:
             nearest = nearest[np.argsort(squared[nearest], kind="stable")]
         else:
             nearest = np.argsort(squared, kind="stable")
-        return keys_of[nearest], squared[nearest]
+        return nearest.astype(np.int64) + start, squared[nearest]
 
-    def _rows(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Keys and vectors of rows of the log, kept while the same ones are asked for."""
+    def _rows(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Vectors of rows of the log, kept while the same ones are asked for."""
         if self._tail is None or self._tail[0] != start or len(self._tail[1]) < stop - start:
-            keys, _, vectors = self._log.rows(start, stop)
-            self._tail = (start, keys, vectors)
-        return self._tail[1][: stop - start], self._tail[2][: stop - start]
+            self._tail = (start, self._log.rows(start, stop)[2])
+        return self._tail[1][: stop - start]

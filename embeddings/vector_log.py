@@ -97,6 +97,11 @@ class VectorLog:
         read = [np.frombuffer(self._read(int(row), 1, 8), dtype="<i8", count=1)[0] for row in rows]
         return np.array(read, dtype=np.int64)
 
+    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Vectors of rows, in their order, shape (n, dimension)."""
+        read = [self._read(int(row), 1) for row in rows]
+        return np.ascontiguousarray(np.frombuffer(b"".join(read), dtype=self._record)["vector"])
+
     def rows(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """Keys, batches and vectors of rows ``start`` to ``stop``, shapes (n,), (n,) and (n, dimension)."""
         count = max(0, min(stop, len(self)) - start)

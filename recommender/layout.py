@@ -80,8 +80,18 @@ class Layout:
 
     @property
     def calibration(self) -> Path:
-        """What was learned from the workspace's own cases about reliability and intervals."""
+        """What was learned from the workspace's own cases about the weight of each kind of evidence."""
         return self.root / "calibration.json"
+
+    @property
+    def outlook(self) -> Path:
+        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
+        return self.root / "outlook.json"
+
+    @property
+    def similarity(self) -> Path:
+        """What differences between problems cost in the workspace's own cases."""
+        return self.root / "similarity.json"
 
     @property
     def models(self) -> Path:

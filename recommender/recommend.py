@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.entities import WorkloadKind
 from kg.errors import InfeasibleError, NoEvidenceError
-from recommender.ranking.recommendation import Answer, changes
+from recommender.calibration.outlook import ABSTAIN_ABOVE
+from recommender.ranking.combination import together
+from recommender.ranking.recommendation import Abstention, Answer, changes
 from recommender.ranking.strategy_choice import as_recommendation, choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.entities import Problem
+    from kg.entities import Limit, Problem
     from kg.values import Value
-    from recommender.ranking.case_choice import CaseChooser
-    from recommender.ranking.feasibility import Refusal
+    from recommender.ranking.case_choice import CaseChoice, CaseChooser
+    from recommender.ranking.feasibility import Feasibility, FeasibilityRules, Refusal
     from recommender.ranking.recommendation import Recommendation
     from recommender.ranking.strategies import RankedStrategy, StrategyRanker
     from recommender.retrieval.neighbours import Neighbour, Retriever
@@ -35,16 +38,24 @@ class Recommender:
         retriever: Finds the nearest known problems.
         cases: Chooses among their configurations.
         strategies: Ranks the strategies of the graph.
+        feasibility: Says what can run.
         version: Identifier of the knowledge that answers rest on.
     """
 
     retriever: Retriever
     cases: CaseChooser
     strategies: StrategyRanker
+    feasibility: FeasibilityRules
     version: str
 
     def answer(
-        self, problem: Problem, k: int, *, model: Mapping[str, Value], notes: Sequence[str] = ()
+        self,
+        problem: Problem,
+        k: int,
+        *,
+        model: Mapping[str, Value],
+        notes: Sequence[str] = (),
+        with_hypotheses: bool = False,
     ) -> Answer:
         """The k configurations to try.
 
@@ -53,6 +64,7 @@ class Recommender:
             k: How many at most.
             model: Facts of the model, for rules of divisibility.
             notes: What was assumed when the question was read.
+            with_hypotheses: Also strategies that were proposed and not tested yet.
 
         Raises:
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
@@ -60,26 +72,33 @@ class Recommender:
         """
         k = min(max(k, LEAST), MOST)
         neighbours = self.retriever.find(problem)
-        cases, refused = self.cases.choose(problem, neighbours, k, model)
+        rules = self.feasibility.of(problem, model, neighbours)
+        choice = self.cases.choose(problem, neighbours, k, rules)
+        cases, refused = list(choice.recommendations), list(choice.refused)
         ranked: list[RankedStrategy] = []
         if problem.workload.kind in _BY_STRATEGY:
-            ranked, more = self.strategies.rank(problem)
-            refused = [*refused, *more]
+            ranked, more = self.strategies.rank(problem, with_hypotheses=with_hypotheses)
+            broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
+            refused = [*refused, *more, *(refusal for found in broken.values() for refusal in found)]
+            ranked = [item for item in ranked if not broken[item.strategy.id]]
         chosen = [as_recommendation(item, problem, self.version) for item in choose(ranked, k)]
         if problem.workload.kind in _BY_STRATEGY:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
-        recommendations = _merged(cases, chosen, k)
+        recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
         if not recommendations:
             raise _nothing(problem, neighbours, refused)
         return Answer(
             problem=problem,
             version=self.version,
             recommendations=tuple(recommendations),
-            notes=tuple(dict.fromkeys([*notes, *self.retriever.encoder.notes])),
-            unchecked=problem.limits,
+            notes=tuple(dict.fromkeys([*notes, *self.retriever.encoder.notes, *rules.skipped])),
+            unchecked=_unchecked(problem, recommendations, rules),
             refused=tuple(refused),
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),
+            together=together(recommendations, problem.bottlenecks, _kinds(ranked)),
+            regret=choice.regret if cases else {},
+            abstention=None if chosen else _abstention(choice, recommendations),
         )
 
     def _is_for_strategies(
@@ -95,6 +114,24 @@ class Recommender:
         return self.strategies.has_one_for(case.configuration)
 
 
+def _kinds(ranked: Sequence[RankedStrategy]) -> dict[str, str]:
+    """What each strategy is for by the graph: fixes of one bottleneck overlap, observed or not."""
+    targets = {item.strategy.id: [link.target for link in item.strategy.mitigates] for item in ranked}
+    return {strategy: min(found) for strategy, found in targets.items() if any(found)}
+
+
+def _with_warnings(item: Recommendation, rules: Feasibility) -> Recommendation:
+    """The same, with what to mind of it here first."""
+    warnings = rules.warnings(item.configuration)
+    return replace(item, conditions=(*warnings, *item.conditions)) if warnings else item
+
+
+def _unchecked(problem: Problem, items: Sequence[Recommendation], rules: Feasibility) -> tuple[Limit, ...]:
+    """The limits that the rules cannot tell of all that is recommended."""
+    configurations = [item.configuration for item in items]
+    return tuple(limit for limit in problem.limits if not rules.checks(limit.metric, configurations))
+
+
 def _merged(cases: list[Recommendation], strategies: list[Recommendation], k: int) -> list[Recommendation]:
     """Both kinds by expected gain; what is for an observed bottleneck comes before what is for none."""
 
@@ -103,6 +140,30 @@ def _merged(cases: list[Recommendation], strategies: list[Recommendation], k: in
         return (not item.bottleneck and any(other.bottleneck for other in strategies), -expected)
 
     return sorted([*cases, *strategies], key=order)[:k]
+
+
+def _abstention(choice: CaseChoice, listed: Sequence[Recommendation]) -> Abstention | None:
+    """The reason why what is listed is no recommendation; None if it is one."""
+    regret = choice.regret.get(1, 0.0)
+    if regret <= ABSTAIN_ABOVE:
+        return None
+    nearest = listed[0].distance_class.replace("_", " ")
+    return Abstention(
+        reason=f"the nearest timed case is of {_A.get(nearest, nearest)}, and with evidence like this the"
+        f" first proposal took {math.exp(regret):.2f}x the best time where that could be checked",
+        regret=regret,
+        measure=choice.telling,
+    )
+
+
+_A = {
+    "same device": "the same device",
+    "sibling": "a sibling device",
+    "same architecture": "another device of the architecture",
+    "same vendor": "another generation of the vendor",
+    "other vendor": "another vendor",
+}
+"""Distance classes in the middle of a sentence."""
 
 
 def _nothing(

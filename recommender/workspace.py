@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from embeddings.index import ProblemIndex
 from ingest.problems import problem_from
 from kg.cases import all_cases
-from kg.errors import UnknownEntityError
+from kg.errors import UnknownEntityError, WorkspaceError
 from kg.hardware_tree import HardwareTree
 from kg.knowledge import Model
 from kg.names import Names
@@ -22,23 +22,32 @@ from kg.queries import CATALOGUE
 from kg.serialisation import from_graph, newest_batch
 from kg.snapshots import newest, open_newest
 from kg.trials import TrialStore
+from kg.values import digest
 from recommender import asked, creation, holdings, shipped
+from recommender.calibration.outlook import Outlook
 from recommender.calibration.reliability import Reliability
 from recommender.calibration.response import ResponseModels
+from recommender.calibration.similarity import Similarity
 from recommender.encoding import problem_encoder
 from recommender.explanation.explanation import explain
 from recommender.explanation.neighbours import describe
 from recommender.inspection import OLD_KNOWLEDGE, Finding, Severity, in_step
 from recommender.layout import Layout
 from recommender.ranking.case_choice import CaseChooser
+from recommender.ranking.circumstances import CIRCUMSTANCES
+from recommender.ranking.exclusions import Exclusions
+from recommender.ranking.feasibility import FeasibilityRules
 from recommender.ranking.ranker import Ranker
 from recommender.ranking.strategies import StrategyRanker
+from recommender.ranking.tried import Failures
 from recommender.recommend import Recommender
 from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
+
+    import numpy as np
 
     from embeddings.encoder import ProblemEncoder
     from ingest.exporting import Exported
@@ -50,11 +59,13 @@ if TYPE_CHECKING:
     from kg.values import Value
     from recommender.coverage import Coverage
     from recommender.editor import Editor
+    from recommender.evolution.exploring import Explored
     from recommender.explanation.explanation import Explanation
     from recommender.holdings import Rows
     from recommender.ingestion import Options, Summary
     from recommender.merging import Merged
     from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.recalibration import Recalibration
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.study import SearchLog
     from recommender.tune import Prepared
@@ -145,8 +156,11 @@ class Workspace:
 
     @cached_property
     def knowledge_version(self) -> str:
-        """Identifier of what answers rest on: the newest acknowledged batch and the shipped knowledge."""
-        return f"{self.batch}-{self._manifest.get('shipped') or 'own'}"
+        """Identifier of what answers rest on: the newest acknowledged batch, the shipped knowledge, and what was
+        learned of the workspace's own cases."""
+        learned = [p.read_bytes() for p in (self.layout.similarity, self.layout.outlook) if p.is_file()]
+        own = f"-{digest(*(part.decode() for part in learned))[:6]}" if learned else ""
+        return f"{self.batch}-{self._manifest.get('shipped') or 'own'}{own}"
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
         """The writing side; enter it to take the lock."""
@@ -315,6 +329,26 @@ class Workspace:
         """
         return self._recommender.answer(problem, k, model=self._model_facts(problem), notes=notes)
 
+    def explore(
+        self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
+    ) -> Explored:
+        """The same by Thompson sampling, hypotheses among them, with the price of exploring.
+
+        Args:
+            problem: The question.
+            k: How many at most.
+            rng: Draws the gains.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            NoEvidenceError, InfeasibleError: As for :meth:`recommend`.
+        """
+        from recommender.evolution.exploring import POOL, explored
+
+        model = self._model_facts(problem)
+        pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
+        return explored(pool, k, rng)
+
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """The k known problems that are nearest; those of another operator or metric come last."""
         found = self._retriever.find(problem, most=k)
@@ -428,18 +462,57 @@ class Workspace:
             allow_unmeasured_accuracy=allow_unmeasured_accuracy,
         )
 
+    def recalibrate(self, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
+        """Learn from the workspace's own problems what differences are worth and what to expect of answers.
+
+        Args:
+            progress: Told what is being done, a line at a time.
+
+        Raises:
+            MissingDependencyError: scikit-learn is needed and not installed.
+            WorkspaceError: What was learned cannot be written.
+        """
+        from recommender.recalibration import recalibrate
+
+        done = recalibrate(
+            self.graph,
+            self.trials,
+            self.hardware,
+            self.encoder,
+            Reliability.load(self.layout.calibration),
+            origin=f"calibrate --retrieval on knowledge {self.knowledge_version}",
+            progress=progress,
+        )
+        try:
+            done.save(self.layout)
+        except OSError as error:
+            raise WorkspaceError(f"cannot write {self.layout.root}: {error.strerror}") from error
+        for name in ("knowledge_version", "_retriever", "_recommender"):
+            self.__dict__.pop(name, None)
+        return done
+
     @cached_property
     def _retriever(self) -> Retriever:
-        return Retriever(trials=self.trials, index=self.index, encoder=self.encoder, tree=self.hardware)
+        return Retriever(
+            trials=self.trials,
+            index=self.index,
+            encoder=self.encoder,
+            tree=self.hardware,
+            similarity=Similarity.load(self.layout.similarity),
+        )
 
     @cached_property
     def _recommender(self) -> Recommender:
         models = ResponseModels.load(self.layout.models)
         ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.layout.calibration))
+        outlook = Outlook.load(self.layout.outlook, CIRCUMSTANCES)
         return Recommender(
             retriever=self._retriever,
-            cases=CaseChooser(ranker, self.graph, self.knowledge_version),
+            cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
             strategies=StrategyRanker(self.graph, self.hardware),
+            feasibility=FeasibilityRules(
+                self.hardware, self.trials, Failures(self.trials), Exclusions(self.graph)
+            ),
             version=self.knowledge_version,
         )
 
@@ -448,7 +521,7 @@ class Workspace:
             model = from_graph(self.graph, Model, problem.workload.model or "")
         except UnknownEntityError:
             return {}
-        return {fact.name: fact.value for fact in model.facts}
+        return {**{fact.name: fact.value for fact in model.facts}, "architecture": model.architecture}
 
     def _open(self) -> None:
         with ExitStack() as undo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,9 @@ from pyoxigraph import NamedNode
 from kg.entities import Source
 from kg.serialisation import from_graph
 from kg.vocabulary import Shared, name_of, problem_iri
+from recommender.ranking.circumstances import circumstances
 from recommender.ranking.evidence import Question
-from recommender.ranking.feasibility import refusals
-from recommender.ranking.posterior import NORMAL_90, Gain
+from recommender.ranking.posterior import Gain
 from recommender.ranking.recommendation import (
     Recommendation,
     Support,
@@ -21,24 +22,40 @@ from recommender.ranking.recommendation import (
     plain_flags,
     recommendation_id,
 )
+from recommender.ranking.reference import reference_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from kg.entities import Configuration, Problem
     from kg.graph import GraphStore
-    from kg.values import Value
-    from recommender.ranking.feasibility import Refusal
+    from recommender.calibration.outlook import Outlook
+    from recommender.ranking.feasibility import Feasibility, Refusal
     from recommender.ranking.ranker import Ranker, Ranking
+    from recommender.ranking.reference import Reference
     from recommender.retrieval.neighbours import Neighbour
 
-TYPICAL = "the median configuration of similar cases"
-CURRENT = "the current configuration"
 SHOWN_SOURCES = 3
 
 _REMEMBERED = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseChoice:
+    """What the cases say.
+
+    Attributes:
+        recommendations: Best first.
+        refused: What was left out on the way, with the rule.
+        regret: Expected log regret of the best of the first k, by k; empty if nothing was timed.
+        telling: Ids of the two whose measurement would tell most: the best, and of the others the one that
+            may be better still.
+    """
+
+    recommendations: tuple[Recommendation, ...]
+    refused: tuple[Refusal, ...] = ()
+    regret: Mapping[int, float] = field(default_factory=dict)
+    telling: tuple[str, ...] = ()
 
 
 class CaseChooser:
@@ -48,49 +65,71 @@ class CaseChooser:
         ranker: Ranks the candidates.
         graph: Where sources are looked up.
         version: Identifier of the knowledge.
+        outlook: What may be expected of an answer by its circumstances.
     """
 
-    def __init__(self, ranker: Ranker, graph: GraphStore, version: str) -> None:
+    def __init__(self, ranker: Ranker, graph: GraphStore, version: str, outlook: Outlook) -> None:
         self._ranker = ranker
         self._graph = graph
         self._version = version
+        self._outlook = outlook
         self._cited: dict[str, str] = {}
 
     def choose(
-        self, problem: Problem, neighbours: Sequence[Neighbour], k: int, model: Mapping[str, Value]
-    ) -> tuple[list[Recommendation], list[Refusal]]:
+        self, problem: Problem, neighbours: Sequence[Neighbour], k: int, rules: Feasibility
+    ) -> CaseChoice:
         """The k best configurations, and what was refused on the way.
 
         Args:
             problem: The question.
             neighbours: The known problems to ask.
             k: How many at most.
-            model: Facts of the model, for rules of divisibility.
+            rules: What can run.
         """
         refused: list[Refusal] = []
 
-        def feasible(asked: Problem, configuration: Configuration) -> bool:
-            broken = list(refusals(asked, configuration, model))
+        def feasible(_: Problem, configuration: Configuration) -> bool:
+            broken = rules.check(configuration)
             refused.extend(broken)
             return not broken
 
         ranking = self._ranker.rank(problem, neighbours, Question(), k, feasible)
-        reference = _reference(problem, ranking)
-        return [self._recommendation(problem, ranking, place, reference) for place in ranking.order], refused
+        reference = reference_of(problem, ranking)
+        made = tuple(self._recommendation(problem, ranking, place, reference) for place in ranking.order)
+        if not made or reference is None:
+            return CaseChoice(recommendations=made, refused=tuple(refused))
+        first, *others = range(len(made))
+        scores, order = ranking.scores, ranking.order
+        hopeful = min(
+            others, key=lambda at: scores.expected[order[at]] - scores.spread[order[at]], default=None
+        )
+        return CaseChoice(
+            recommendations=made,
+            refused=tuple(refused),
+            regret=self._outlook.regret(circumstances(ranking, order[0], reference)),
+            telling=tuple(made[at].id for at in (first, hopeful) if at is not None),
+        )
 
     def _recommendation(
-        self, problem: Problem, ranking: Ranking, place: int, reference: tuple[float, str] | None
+        self, problem: Problem, ranking: Ranking, place: int, reference: Reference | None
     ) -> Recommendation:
         configuration = changes(ranking.configuration(place), problem.current)
-        gain = None if reference is None else self._gain(ranking, place, reference[0])
         scores = ranking.scores
+        gain, probability = None, None
+        if reference is not None and ranking.distance is not None:
+            row = circumstances(ranking, place, reference)
+            raw = reference.expected - float(scores.expected[place])
+            told = self._outlook.forecast(row, ranking.distance, raw)
+            gain = Gain(expected=told.expected, low=told.low, high=told.high)
+            probability = told.probability
         return Recommendation(
             id=recommendation_id(problem, configuration, self._version),
             title="configuration of similar cases" if gain else "choice of others",
             configuration=configuration,
             flags=plain_flags(configuration),
             gain=gain,
-            against="" if reference is None else reference[1],
+            probability=probability,
+            against="" if reference is None else reference.name,
             basis=_basis(ranking, place),
             distance_class="" if ranking.distance is None else ranking.distance.name.lower(),
             parts={
@@ -101,14 +140,6 @@ class CaseChooser:
             evidence=tuple(self._evidence(ranking, place)),
             conditions=() if gain else ("published as somebody's choice, without its time",),
         )
-
-    def _gain(self, ranking: Ranking, place: int, reference: float) -> Gain | None:
-        if ranking.distance is None:
-            return None
-        trust = self._ranker.reliability.classes[ranking.distance]
-        spread = NORMAL_90 * float(ranking.scores.spread[place])
-        gain = reference - float(ranking.scores.expected[place])
-        return Gain(expected=gain, low=gain + min(trust.low, -spread), high=gain + max(trust.high, spread))
 
     def _evidence(self, ranking: Ranking, place: int) -> Iterator[Support]:
         evidence, scores = ranking.evidence, ranking.scores
@@ -143,29 +174,6 @@ class CaseChooser:
                     self._cited[problem_id] = " ".join(part for part in parts if part)
                     break
         return self._cited[problem_id]
-
-
-def _reference(problem: Problem, ranking: Ranking) -> tuple[float, str] | None:
-    """Expected log regret that gains are against: of the current configuration if known, else the median."""
-    evidence, scores = ranking.evidence, ranking.scores
-    if problem.current:
-        for position, chosen in enumerate(scores.chosen):
-            candidate = evidence.candidates[chosen]
-            if all(problem.current.get(name) == value for name, value in candidate.items()):
-                return float(scores.expected[position]), CURRENT
-    heard = [
-        (weight, _median(ratios[np.isfinite(ratios)]))
-        for weight, ratios in zip(scores.weights, evidence.ratios, strict=True)
-        if weight > 0 and np.isfinite(ratios).any()
-    ]
-    total = sum(weight for weight, _ in heard)
-    return (sum(weight * median for weight, median in heard) / total, TYPICAL) if total > 0 else None
-
-
-def _median(values: NDArray[np.float64]) -> float:
-    """The median of one value or more; NumPy's own brings masked arrays along, 20 ms of a cold answer."""
-    ordered, middle = np.sort(values), len(values) // 2
-    return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
 def _basis(ranking: Ranking, place: int) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.entities import Configuration, Limit, Problem
+    from recommender.ranking.combination import Combination
     from recommender.ranking.feasibility import Refusal
     from recommender.ranking.posterior import Gain
 
@@ -59,6 +60,7 @@ class Recommendation:
         configuration: What to set; only what differs from the current configuration.
         flags: The same, ready to paste.
         gain: Expected log gain with a 90 % interval; None if nothing can be said.
+        probability: That it helps at all, where that was checked on cases; see :attr:`helps`.
         against: What the gain is against.
         basis: What the gain rests on, in words.
         distance_class: How far the nearest evidence is; empty if there is none.
@@ -89,6 +91,14 @@ class Recommendation:
     accuracy: str = "unchanged"
     strategy: str = ""
     how: str = ""
+    probability: float | None = None
+
+    @property
+    def helps(self) -> float | None:
+        """Probability that it helps at all; None if nothing can be said."""
+        if self.probability is not None or self.gain is None:
+            return self.probability
+        return self.gain.probability_of_gain
 
     def to_json(self) -> dict[str, Any]:
         """Plain content; what is unknown is null."""
@@ -100,6 +110,7 @@ class Recommendation:
             "configuration": self.configuration.to_json(),
             "flags": list(self.flags),
             "gain": None if self.gain is None else {**self.gain.to_json(), "against": self.against},
+            "probability_of_gain": None if self.helps is None else round(self.helps, 3),
             "basis": self.basis,
             "distance_class": self.distance_class or None,
             "bottleneck": self.bottleneck or None,
@@ -109,6 +120,29 @@ class Recommendation:
             "conflicts": list(self.conflicts),
             "conditions": list(self.conditions),
             "accuracy": self.accuracy,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abstention:
+    """Why an answer is no recommendation.
+
+    Attributes:
+        reason: What is wrong with the evidence, in a sentence.
+        regret: Log regret that is expected of the first proposal.
+        measure: Ids of the proposals whose measurement would tell most.
+    """
+
+    reason: str
+    regret: float
+    measure: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "reason": self.reason,
+            "expected_log_regret": round(self.regret, 4),
+            "measure_next": list(self.measure),
         }
 
 
@@ -125,6 +159,9 @@ class Answer:
         refused: What was left out, with the rule and its source.
         neighbours: The known problems that were asked, nearest first.
         ceiling: Log gain if all observed bottlenecks went away; None if their shares are not known.
+        together: The recommended strategies that can be set together; None if fewer than two can.
+        regret: Expected log regret of the best of the first k configurations of cases, by k.
+        abstention: Why what is listed is worth a measurement and no more; None if it is recommended.
     """
 
     problem: Problem
@@ -135,6 +172,9 @@ class Answer:
     refused: tuple[Refusal, ...] = ()
     neighbours: tuple[Mapping[str, object], ...] = ()
     ceiling: float | None = None
+    together: Combination | None = None
+    regret: Mapping[int, float] = field(default_factory=dict)
+    abstention: Abstention | None = None
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)
@@ -156,8 +196,11 @@ class Answer:
                 "bottlenecks": self.problem.bottlenecks.to_json(),
             },
             "knowledge_version": self.version,
+            "abstained": None if self.abstention is None else self.abstention.to_json(),
+            "expected_log_regret": {str(k): round(value, 4) for k, value in self.regret.items()},
             "recommendations": [item.to_json() for item in self.recommendations],
             "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+            "together": None if self.together is None else self.together.to_json(),
             "notes": list(self.notes),
             "unchecked_limits": [
                 {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}

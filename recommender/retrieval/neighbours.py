@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.entities import WorkloadKind
+from recommender.calibration.similarity import Similarity, pair_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
     from embeddings.encoder import ProblemEncoder
     from embeddings.index import Neighbours, ProblemIndex
@@ -36,6 +39,12 @@ _DEEPER = 8
 """Where fewer than enough neighbours have the operator and the number of devices, so many times as many are
 looked at."""
 
+TAKEN_APART = 10
+"""Nearest neighbours whose distance is told by block."""
+
+_TELLING = 0.005
+"""Share of the squared distance below which a block is not worth telling."""
+
 _PER_DEVICE = 12
 """Sources of another task taken from one device and its copies, as long as other devices have any."""
 
@@ -50,6 +59,9 @@ class Neighbour:
         same_task: It is the same task, on whatever hardware.
         same_count: It has as many devices.
         apart: Distance in the weighted feature space; 0 for the same task on the same device.
+        differs: Share of each block of features in the squared distance, the largest first; empty if the
+            distance is 0 or was not taken apart.
+        cost: Log regret that copying from such a distance had on average.
     """
 
     problem: ProblemRow
@@ -57,6 +69,8 @@ class Neighbour:
     same_task: bool
     same_count: bool
     apart: float
+    differs: Mapping[str, float] = field(default_factory=dict)
+    cost: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -69,6 +83,8 @@ class Neighbour:
             "distance_class": self.device.name.lower(),
             "same_task": self.same_task,
             "distance": round(self.apart, 4),
+            "differs_in": {name: round(share, 3) for name, share in self.differs.items()},
+            "cost_of_copying_log": None if self.cost is None else round(self.cost, 4),
         }
 
 
@@ -81,12 +97,14 @@ class Retriever:
         index: Knows them by vector.
         encoder: Makes the vector of a question.
         tree: Knows how far hardware is apart.
+        similarity: What differences are worth.
     """
 
     trials: TrialStore
     index: ProblemIndex
     encoder: ProblemEncoder
     tree: HardwareTree
+    similarity: Similarity = field(default_factory=Similarity.shipped)
 
     def find(
         self,
@@ -111,22 +129,67 @@ class Retriever:
         found: list[Neighbour] = []
         for depth in (SEARCHED, SEARCHED * _DEEPER):
             near = self.index.search(vector, depth, self.trials.acknowledged)
-            found = self._kept(problem, near, exclude, any_operator=any_operator)
+            found = self._kept(problem, self._weighed(vector, near), exclude, any_operator=any_operator)
             if any_operator or sum(item.same_count for item in found) >= _ENOUGH or len(near) < depth:
                 break
-        return _spread(_filled(found), most)
+        return self._told(problem, vector, near, _spread(_filled(found), most))
+
+    def _weighed(self, vector: NDArray[np.float32], near: Neighbours) -> dict[int, float]:
+        """Distances by problem key, by the weights of :attr:`similarity`."""
+        if self.similarity.weights == self.encoder.weights:
+            return dict(zip(near.keys.tolist(), near.distances.tolist(), strict=True))
+        squared = self._by_block(vector, near.rows) @ self.similarity.scales(self.encoder.weights)
+        return dict(zip(near.keys.tolist(), np.sqrt(squared).tolist(), strict=True))
+
+    def _by_block(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Squared differences by block as encoded, shape (n, B); a block that is not encoded has none."""
+        difference = self.index.vectors(rows) - vector
+        parts = np.add.reduceat(difference.astype(np.float64) ** 2, self.encoder.starts, axis=1)
+        lacking = len(self.encoder.weights.as_dict()) - parts.shape[1]
+        return np.pad(parts, ((0, 0), (0, lacking)))
+
+    def _told(
+        self, problem: Problem, vector: NDArray[np.float32], near: Neighbours, chosen: list[Neighbour]
+    ) -> list[Neighbour]:
+        """Neighbours with what their distance consists of and what such a distance cost."""
+        if not chosen:
+            return chosen
+        costs = self.similarity.cost.expect(
+            np.stack([pair_row(i.apart, i.device, same_task=i.same_task) for i in chosen])
+        )
+        row_of = dict(zip(near.keys.tolist(), near.rows.tolist(), strict=True))
+        parted = [
+            place for place, item in enumerate(chosen) if item.apart > 0 and item.problem.key in row_of
+        ][:TAKEN_APART]
+        rows = np.array([row_of[chosen[place].problem.key] for place in parted], np.int64)
+        shares: dict[int, dict[str, float]] = {}
+        if parted:
+            parts = self._by_block(vector, rows) * self.similarity.scales(self.encoder.weights)
+            names = list(self.encoder.weights.as_dict())
+            for place, squared in zip(
+                parted, parts / np.maximum(parts.sum(axis=1), 1e-12)[:, None], strict=True
+            ):
+                order = np.argsort(-squared, kind="stable").tolist()
+                shares[place] = {names[at]: float(squared[at]) for at in order if squared[at] > _TELLING}
+        return [
+            replace(
+                item,
+                differs=shares.get(place, {}),
+                cost=float(cost) if item.problem.operator == problem.workload.operator else None,
+            )
+            for place, (item, cost) in enumerate(zip(chosen, costs, strict=True))
+        ]
 
     def _kept(
         self,
         problem: Problem,
-        near: Neighbours,
+        apart: Mapping[int, float],
         exclude: Callable[[ProblemRow], bool] | None,
         *,
         any_operator: bool,
     ) -> list[Neighbour]:
         task_id, problem_id = problem.task_id, problem.id  # computed anew at each access
         wanted = self.trials.keys(task_id=task_id)
-        apart = dict(zip(near.keys.tolist(), near.distances.tolist(), strict=True))
         keys = dict.fromkeys([*wanted.tolist(), *apart])
         rows = [row for row in self.trials.summary(keys) if exclude is None or not exclude(row)]
         if not any_operator:

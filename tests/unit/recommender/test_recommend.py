@@ -127,7 +127,8 @@ def test_a_strategy_that_does_not_fit_does_not_come_back_as_a_case(shipped: Work
     def is_left_to_strategies(configuration: str, **question: Any) -> bool:
         problem, _ = shipped.problem({"phase": "training", "hardware": "910b3", **question})
         neighbours = shipped._retriever.find(problem)
-        cases, _ = shipped._recommender.cases.choose(problem, neighbours, 50, {})
+        rules = shipped._recommender.feasibility.of(problem, {}, neighbours)
+        cases = shipped._recommender.cases.choose(problem, neighbours, 50, rules).recommendations
         ranked, _ = shipped._recommender.strategies.rank(problem)
         [case] = [item for item in cases if str(item.configuration) == configuration]
         return shipped._recommender._is_for_strategies(case, ranked, problem)
@@ -143,7 +144,7 @@ def test_a_strategy_that_does_not_fit_does_not_come_back_as_a_case(shipped: Work
 def test_what_is_left_to_strategies_is_not_told_as_a_case(
     shipped: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StrategyRanker, "rank", lambda *_: ([], []))
+    monkeypatch.setattr(StrategyRanker, "rank", lambda *_, **__: ([], []))
     told = {str(item.configuration) for item in ask(shipped, 50, count=None)}
     assert told
     assert "use_fused_swiglu=true" not in told
@@ -177,3 +178,27 @@ def test_an_answer_is_shown_in_a_notebook(shipped: Workspace) -> None:
     shown = ask(shipped)._repr_html_()
     assert shown.count("<tr>") == 6
     assert "<script" not in shown
+
+
+def test_evidence_that_is_too_far_is_no_recommendation(
+    layouts: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = asked(layouts)
+    assert answer.abstention is None
+    assert answer.regret[1] >= answer.regret[3] >= answer.regret[5] > 0
+    monkeypatch.setattr("recommender.recommend.ABSTAIN_ABOVE", answer.regret[1] - 0.001)
+    abstained = asked(layouts).abstention
+    assert abstained is not None
+    assert "another vendor" in abstained.reason
+    ids = [item.id for item in answer]
+    assert abstained.measure[0] == ids[0]
+    assert len(abstained.measure) == 2
+    assert set(abstained.measure) <= set(ids)
+    said = asked(layouts).to_json()["abstained"]
+    assert said["measure_next"] == list(abstained.measure)
+
+
+def test_a_gain_says_how_likely_it_helps(layouts: Workspace) -> None:
+    likely = [item.helps for item in asked(layouts)]
+    assert all(share is not None and 0 < share < 1 for share in likely)
+    assert likely == sorted(likely, reverse=True)

@@ -1,0 +1,105 @@
+"""What a difference between two problems is worth: block weights, and what such a distance cost in the past.
+
+    apart(target, source)^2 = sum over blocks b of (weight[b] * difference in b)^2
+
+The vectors of a workspace hold the shipped weights; a workspace's own are applied to the nearest that were
+found with those, so learning them moves no vector. The cost of a distance is the transfer regret that copying
+the best of a problem so far away had, measured on the pairs that the weights were learned from.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+import data
+from embeddings.weights import BlockWeights
+from kg.hardware_tree import Distance
+from recommender.calibration.monotone import MonotoneModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+PAIR = ("distance", "another task", *(f"{d.name.lower()} or farther" for d in Distance if d))
+"""What the cost of a pair of problems is told by."""
+
+FARTHEST = 3.0
+"""Distance beyond which farther costs no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarity:
+    """How near problems are, and what their distance cost.
+
+    Attributes:
+        weights: One a block of features.
+        cost: Expected log regret of copying, by :data:`PAIR`.
+        origin: Where it comes from.
+    """
+
+    weights: BlockWeights
+    cost: MonotoneModel
+    origin: str
+
+    def scales(self, encoded: BlockWeights) -> NDArray[np.float64]:
+        """Factors that turn squared block distances under the weights ``encoded`` into ours, shape (B,)."""
+        own, theirs = np.array(list(self.weights.as_dict().values())), list(encoded.as_dict().values())
+        given = np.array(theirs)
+        return np.where(given > 0, own / np.where(given > 0, given, 1.0), 0.0) ** 2
+
+    def expected_cost(self, apart: float, device: Distance, *, same_task: bool) -> float:
+        """Log regret that copying the best of a problem at such a distance had on average."""
+        return float(self.cost.expect(pair_row(apart, device, same_task=same_task)))
+
+    @classmethod
+    def shipped(cls) -> Self:
+        """The similarity of the package."""
+        return cls.from_json(json.loads(data.text("retrieval/weights.json")))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The similarity of a workspace; the shipped one where it has none that can be read."""
+        if path.is_file():
+            try:
+                return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+            except (KeyError, TypeError, ValueError):
+                pass
+        return cls.shipped()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, object]) -> Self:
+        """The similarity that :meth:`to_json` gave.
+
+        Raises:
+            KeyError: A part is missing.
+            TypeError: A part is not what it should be.
+            ValueError: A weight is below zero.
+        """
+        weights, cost = content["weights"], content["cost"]
+        if not isinstance(weights, dict) or not isinstance(cost, dict):
+            raise TypeError("similarity: weights and cost are objects")
+        return cls(
+            weights=BlockWeights(**{name: float(weight) for name, weight in weights.items()}),
+            cost=MonotoneModel.from_json(cost, PAIR),
+            origin=str(content["made_by"]),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The similarity as a JSON object."""
+        return {
+            "made_by": self.origin,
+            "weights": {name: round(weight, 3) for name, weight in self.weights.as_dict().items()},
+            "cost": self.cost.to_json(),
+        }
+
+
+def pair_row(apart: float, device: Distance, *, same_task: bool) -> NDArray[np.float64]:
+    """A pair of problems in the columns of :data:`PAIR`."""
+    steps = (float(device >= step) for step in Distance if step)
+    return np.array([min(apart, FARTHEST), float(not same_task), *steps])

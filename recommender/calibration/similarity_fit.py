@@ -1,0 +1,320 @@
+"""Learns what a difference between problems is worth, from what copying across it cost.
+
+The measure is transfer regret: how much slower a problem runs with the best configuration of its nearest
+neighbours than with its own best, as a log ratio; half of it for the nearest alone, half for the best of the
+five nearest. A configuration that the problem's table lacks counts as the mean of those that share most
+settings with it. Neighbours are sought twice: among other devices, and among other tasks. Operators count by
+the square root of their number of questions.
+
+Weights are drawn at random, the best draws averaged and then improved one weight at a time, with a small
+pull towards 1. Devices are split in two halves; the report gives the regret on the half that was not used,
+and what comes out is the geometric mean of the fits on both halves and several seeds.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import defaultdict
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embeddings.weights import BlockWeights
+from recommender.calibration.monotone import MonotoneModel
+from recommender.calibration.similarity import PAIR, Similarity, pair_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from embeddings.encoder import ProblemEncoder
+    from kg.entities import Configuration, Problem
+    from kg.hardware_tree import Distance
+
+BLOCKS = tuple(item.name for item in fields(BlockWeights))
+TASKS = 40  # tasks drawn of an operator, with all their devices
+PROBLEMS = 700  # problems kept of an operator
+TARGETS = 80  # asked of an operator
+WORST_RATIO = 1.2  # a problem whose worst is within 20 % of its best asks nothing
+CAP = 3.0  # a log regret counts at most this much
+PULL = 0.01
+DRAWS, KEPT, STEPS = 120, 12, 100
+SEEDS = (0, 1)
+LEAST_TARGETS = 40
+"""Questions below which nothing is learned."""
+
+_NEAREST_PAIRS, _RANDOM_PAIRS = 20, 20
+"""Pairs of each question that teach what a distance costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A problem and the log costs of its configurations.
+
+    Attributes:
+        group: What it counts with: its operator or collection.
+        problem: What it is.
+        costs: Natural log of the cost of each configuration, lower is better.
+    """
+
+    group: str
+    problem: Problem
+    costs: dict[Configuration, float]
+
+    @property
+    def spread(self) -> float:
+        """Log ratio of worst to best."""
+        return max(self.costs.values()) - min(self.costs.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Distances by block and regrets between T targets (rows) and S sources (columns).
+
+    Attributes:
+        distances: Squared, before weighting, shape (B, T, S).
+        regrets: Log regret of each source's best configuration on the target, shape (T, S).
+        forbidden: What each of the two searches may not use, shape (T, S) each.
+        groups: Of the targets, shape (T,).
+        devices: Of the targets, shape (T,).
+        targets: The targets' problems.
+        sources: The sources' problems.
+    """
+
+    distances: NDArray[np.float32]
+    regrets: NDArray[np.float32]
+    forbidden: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    groups: NDArray[np.str_]
+    devices: NDArray[np.str_]
+    targets: tuple[Problem, ...]
+    sources: tuple[Problem, ...]
+
+
+def draw(tables: Sequence[Table], encoder: ProblemEncoder, rng: np.random.Generator) -> Sample:
+    """A sample of pairs.
+
+    Args:
+        tables: Problems with at least two measured configurations.
+        encoder: Makes their blocks.
+        rng: Where chance comes from.
+    """
+    by_group: dict[str, list[Table]] = defaultdict(list)
+    for table in tables:
+        by_group[table.group].append(table)
+    pool: list[Table] = []
+    for members in by_group.values():
+        tasks = sorted({table.problem.task_id for table in members})
+        chosen = set(rng.choice(tasks, min(TASKS, len(tasks)), replace=False))
+        mine = [table for table in members if table.problem.task_id in chosen]
+        pool += [mine[at] for at in sorted(rng.permutation(len(mine))[:PROBLEMS])]
+    groups = np.array([table.group for table in pool])
+    wide = [at for at, table in enumerate(pool) if table.spread >= math.log(WORST_RATIO)]
+    asked = np.concatenate(
+        [rng.permutation([at for at in wide if groups[at] == name])[:TARGETS] for name in by_group]
+    ).astype(int)
+    blocks = encoder.blocks([table.problem for table in pool])
+    absent = np.zeros((len(pool), 1), np.float32)
+    devices = np.array([table.problem.hardware.name for table in pool])
+    tasks_of = np.array([table.problem.task_id for table in pool])
+    return Sample(
+        distances=np.stack([_squared(blocks.get(n, absent)[asked], blocks.get(n, absent)) for n in BLOCKS]),
+        regrets=np.array([_regrets(pool[at], pool) for at in asked], np.float32).reshape(len(asked), -1),
+        forbidden=(devices[asked, None] == devices, tasks_of[asked, None] == tasks_of),
+        groups=groups[asked],
+        devices=devices[asked],
+        targets=tuple(pool[at].problem for at in asked),
+        sources=tuple(table.problem for table in pool),
+    )
+
+
+def _squared(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    squared = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
+    return np.asarray(np.maximum(squared, 0), np.float32)
+
+
+def _regrets(target: Table, sources: Sequence[Table]) -> list[float]:
+    """Log regret of each source's best configuration on the target."""
+    lowest = min(target.costs.values())
+    known: dict[tuple[str, Configuration], float] = {}
+    out = []
+    for source in sources:
+        best = min(source.costs, key=source.costs.__getitem__)
+        key = source.group, best
+        if key not in known:
+            known[key] = min(CAP, _expected(best, target, same=source.group == target.group) - lowest)
+        out.append(known[key])
+    return out
+
+
+def _expected(best: Configuration, target: Table, *, same: bool) -> float:
+    """Log cost that copying ``best`` has on the target; the mean of all where nothing can be copied."""
+    if best in target.costs:
+        return target.costs[best]
+    wanted = set(best.items()) if same else set()
+    shared: dict[int, list[float]] = defaultdict(list)
+    for configuration, cost in target.costs.items():
+        shared[len(wanted & set(configuration.items()))].append(cost)
+    nearest = shared[max(shared)]
+    return sum(nearest) / len(nearest)
+
+
+def transfer_regret(weights: NDArray[np.float64], sample: Sample) -> tuple[NDArray[np.float64], ...]:
+    """Log regret of each target by the nearest, and by the best of the five nearest, mean of two searches."""
+    distances = np.tensordot(weights.astype(np.float32) ** 2, sample.distances, 1)
+    first, best = [], []
+    for forbidden in sample.forbidden:
+        allowed = np.where(forbidden, np.float32(1e9), distances)
+        five = np.argpartition(allowed, 5, axis=1)[:, :5]
+        order = np.argsort(np.take_along_axis(allowed, five, axis=1), axis=1, kind="stable")
+        found = np.take_along_axis(sample.regrets, np.take_along_axis(five, order, axis=1), axis=1)
+        first.append(found[:, 0])
+        best.append(found.min(axis=1))
+    return np.mean(first, axis=0), np.mean(best, axis=0)
+
+
+def least_regret(sample: Sample) -> NDArray[np.float64]:
+    """Log regret of each target by the best of all sources: what no choice of neighbours can avoid."""
+    parts = [
+        np.where(forbidden, np.float32(CAP), sample.regrets).min(axis=1) for forbidden in sample.forbidden
+    ]
+    return np.asarray(np.mean(parts, axis=0), np.float64)
+
+
+def mean_over_groups(values: NDArray[np.float64], sample: Sample, chosen: NDArray[np.bool_]) -> float:
+    """Mean over the chosen targets; a group counts as the square root of its size."""
+    total = weight = 0.0
+    for group in np.unique(sample.groups[chosen]):
+        mine = chosen & (sample.groups == group)
+        total += math.sqrt(mine.sum()) * float(values[mine].mean())
+        weight += math.sqrt(mine.sum())
+    return total / weight
+
+
+def halves(sample: Sample) -> NDArray[np.bool_]:
+    """Which targets are on the first half of the devices, shape (T,)."""
+    return np.array([zlib.crc32(name.encode()) % 2 == 0 for name in sample.devices], np.bool_)
+
+
+def fit_weights(sample: Sample, chosen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Natural logs of the weights that do best on the chosen targets, shape (B,)."""
+
+    def loss(logs: NDArray[np.float64]) -> float:
+        first, best = transfer_regret(np.exp(logs), sample)
+        both = 0.5 * first + 0.5 * best
+        return mean_over_groups(both, sample, chosen) + PULL * float(np.mean(logs**2))
+
+    draws = sorted((loss(logs), at, logs) for at, logs in enumerate(rng.normal(0, 1, (DRAWS, len(BLOCKS)))))
+    best = np.mean([logs for _, _, logs in draws[:KEPT]], axis=0)
+    lowest = loss(best)
+    for _ in range(STEPS):
+        step = best.copy()
+        step[rng.integers(len(BLOCKS))] += rng.normal(0, 0.6)
+        if (reached := loss(step)) < lowest:
+            best, lowest = step, reached
+    return np.asarray(best, np.float64)
+
+
+def fit_cost(
+    weights: NDArray[np.float64], sample: Sample, distance: Callable[[str, str], Distance]
+) -> MonotoneModel:
+    """What copying cost by distance: over the nearest pairs and random ones of each target.
+
+    Args:
+        weights: One a block, shape (B,).
+        sample: The pairs.
+        distance: How far two devices are.
+    """
+    rng = np.random.default_rng(0)
+    squared = np.tensordot(weights.astype(np.float32) ** 2, sample.distances, 1)
+    rows, values, counts = [], [], []
+    for at, target in enumerate(sample.targets):
+        for forbidden in sample.forbidden:
+            allowed = np.flatnonzero(~forbidden[at])
+            near = allowed[np.argsort(squared[at, allowed], kind="stable")[:_NEAREST_PAIRS]]
+            pairs = np.union1d(near, rng.choice(allowed, min(_RANDOM_PAIRS, len(allowed)), replace=False))
+            own = [
+                p for p in pairs.tolist() if sample.sources[p].workload.operator == target.workload.operator
+            ]
+            for place in own:
+                source = sample.sources[place]
+                rows.append(
+                    pair_row(
+                        math.sqrt(float(squared[at, place])),
+                        distance(target.hardware.name, source.hardware.name),
+                        same_task=source.task_id == target.task_id,
+                    )
+                )
+                values.append(float(sample.regrets[at, place]))
+                counts.append(1 / len(own))
+    return MonotoneModel.fit(PAIR, np.array(rows), np.array(values), np.array(counts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """What was learned, and how it did where it had not learned.
+
+    Attributes:
+        similarity: The result.
+        spread: Standard deviation of each log weight over the fits.
+        folds: For each fit the mean log regret of the five nearest, on the half of devices it had not seen:
+            by words alone, with equal weights, as fitted, and the least that was possible.
+    """
+
+    similarity: Similarity
+    spread: dict[str, float]
+    folds: tuple[dict[str, float], ...]
+
+    @property
+    def helps(self) -> bool:
+        """Whether the fits did better than equal weights where they had not learned."""
+        return sum(f["fitted"] for f in self.folds) < sum(f["equal"] for f in self.folds)
+
+
+def fit_similarity(
+    tables: Sequence[Table],
+    encoder: ProblemEncoder,
+    distance: Callable[[str, str], Distance],
+    origin: str,
+) -> Fit | None:
+    """Learn block weights and what a distance costs; None if the tables ask too few questions.
+
+    Args:
+        tables: Problems with at least two measured configurations.
+        encoder: Makes their blocks.
+        distance: How far two devices are.
+        origin: Where the tables come from, in words.
+    """
+    words = np.array([1.0 if name == "text" else 1e-3 for name in BLOCKS])
+    fitted, folds = [], []
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        sample = draw(tables, encoder, rng)
+        half = halves(sample)
+        if len(half) < LEAST_TARGETS or not 0 < half.sum() < len(half) or sample.regrets.shape[1] < 10:
+            return None
+        least = least_regret(sample)
+        for chosen in (half, ~half):
+            logs = fit_weights(sample, chosen, rng)
+            fitted.append(logs)
+            said = {"words": words, "equal": np.ones(len(BLOCKS)), "fitted": np.exp(logs)}
+            regrets = {
+                name: mean_over_groups(transfer_regret(weights, sample)[1], sample, ~chosen)
+                for name, weights in said.items()
+            }
+            regrets["least"] = mean_over_groups(least, sample, ~chosen)
+            folds.append({"asked": int((~chosen).sum())} | {k: round(v, 4) for k, v in regrets.items()})
+    logs = np.mean(fitted, axis=0)
+    weights = np.exp(logs - logs.mean())
+    sample = draw(tables, encoder, np.random.default_rng(len(SEEDS)))
+    return Fit(
+        similarity=Similarity(
+            weights=BlockWeights(**{n: round(float(w), 3) for n, w in zip(BLOCKS, weights, strict=True)}),
+            cost=fit_cost(weights, sample, distance),
+            origin=origin,
+        ),
+        spread={n: round(float(np.std([f[at] for f in fitted])), 2) for at, n in enumerate(BLOCKS)},
+        folds=tuple(folds),
+    )
