@@ -90,18 +90,27 @@ def told(context: typer.Context, logged: Logged, state: Standing) -> str | None:
     with open_workspace(context) as workspace:
         problem, _ = workspace.problem(about["question"])
     now = datetime.now(UTC)
-    added, is_one = 0, len(logged.design.treatments) == 1
+    treatments = logged.design.treatments
+    # What was tried is told of each arm; where it was told once, it is that of the only one.
+    by_arm = about.get("arms") or {arm: about if len(treatments) == 1 else {} for arm in treatments}
+    conclusions, strategies = [], []
+    for item in state.comparisons:
+        if not item.interval.pairs and not item.failures.treatment:
+            continue  # an arm that was beaten before it was measured
+        tried_here = by_arm.get(item.arm, {})
+        what = Tried(
+            problem=problem,
+            strategy=tried_here.get("strategy") or "",
+            bottleneck=tried_here.get("bottleneck") or about.get("bottleneck") or "",
+            recommendation=tried_here.get("recommendation") or about.get("recommendation") or "",
+            arm=item.arm,
+        )
+        conclusions.append(conclude(logged, what, now))
+        strategies += [what.strategy] if what.strategy else []
     with open_for_writing(context) as editor:
-        for arm in logged.design.treatments:
-            what = Tried(
-                problem=problem,
-                strategy=(about.get("strategy") or "") if is_one else "",
-                bottleneck=about.get("bottleneck") or "",
-                recommendation=about.get("recommendation") or "",
-                arm=arm,
-            )
-            added += editor.add_outcome(conclude(logged, what, now)).rows
+        added = editor.add_outcomes(conclusions).rows
     if not added:
         return "the graph knew this outcome already"
-    strategy = about.get("strategy")
-    return f"the graph has learned from this: {strategy}" if strategy else "the graph has this case now"
+    if strategies:
+        return f"the graph has learned from this: {', '.join(strategies)}"
+    return "the graph has this case now"

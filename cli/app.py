@@ -16,8 +16,10 @@ from cli.context import Settings
 from cli.diagnose import diagnose
 from cli.doctor import doctor
 from cli.estimate import estimate
+from cli.evolve import evolve
 from cli.explain import explain
 from cli.ingest import ingest
+from cli.predict import predict
 from cli.recommend import recommend, similar
 
 app = typer.Typer(
@@ -35,9 +37,11 @@ app.command()(similar)
 app.command()(ingest)
 app.add_typer(kb.app, name="kb")
 app.command()(estimate)
+app.command()(predict)
 app.add_typer(search.app, name="search")
 app.add_typer(ab.app, name="ab")
 app.command()(calibrate)
+app.command()(evolve)
 app.command()(doctor)
 
 

@@ -233,6 +233,115 @@ def coverage(
         print(f"{place}. {text}")
 
 
+@app.command()
+def effects(
+    context: typer.Context,
+    strategy: Annotated[str, typer.Option("--strategy", help="Only effects of this strategy.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List what strategies gained where: n, mean, what stands after a drift, newest evidence."""
+    from cli import output
+
+    with open_workspace(context) as workspace:
+        found = workspace.lineage.effects(strategy)
+    if as_json:
+        output.as_json({"effects": [item.to_json() for item in found]})
+        return
+    output.table(
+        (
+            "strategy",
+            "hardware",
+            "family",
+            "metric",
+            "kind",
+            "trust",
+            "n",
+            "mean",
+            "here again",
+            "last",
+            "drift",
+        ),
+        (
+            (
+                item.effect.strategy,
+                item.effect.context.hardware,
+                item.effect.context.family,
+                item.effect.metric,
+                item.effect.kind,
+                item.effect.trust,
+                item.effect.n,
+                "" if item.effect.mean is None else output.factor(item.effect.mean),
+                "" if item.gain is None else item.gain_text,
+                "" if item.effect.last_evidence is None else f"{item.effect.last_evidence:%Y-%m-%d}",
+                item.drift,
+            )
+            for item in found
+        ),
+    )
+
+
+@app.command()
+def versions(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the saved versions of the knowledge, oldest first, with what changed and why."""
+    from cli import output
+
+    with open_workspace(context) as workspace:
+        found = workspace.lineage.versions()
+    if as_json:
+        output.as_json({"versions": [item.to_json() for item in found]})
+        return
+    for item in found:
+        print(f"{item.name}  {item.time[:19]}  batch {item.batch}")
+        for line in item.changelog:
+            print(f"  {line}")
+
+
+@app.command()
+def diff(
+    context: typer.Context,
+    first: Annotated[str, typer.Argument(help="Name of a version.")],
+    second: Annotated[
+        str, typer.Argument(help="Name of another; the knowledge as it stands if left out.")
+    ] = "now",
+    as_json: JsonOption = False,
+) -> None:
+    """Say what two versions of the knowledge describe differently."""
+    from cli import output
+
+    with open_workspace(context) as workspace:
+        found = workspace.lineage.diff(first, second)
+    if as_json:
+        output.as_json({"first": first, "second": second, "changed": [item.to_json() for item in found]})
+        return
+    for item in found:
+        print(item.about)
+        for text in item.gone:
+            print(f"  - {text}")
+        for text in item.come:
+            print(f"  + {text}")
+    if not found:
+        print("nothing differs")
+
+
+@app.command()
+def revert(
+    context: typer.Context,
+    version: Annotated[str, typer.Argument(help="Name of the version to go back to.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Go back to an older version of the knowledge; what was measured stays."""
+    from datetime import UTC, datetime
+
+    from cli import output
+
+    with open_for_writing(context) as editor:
+        saved = editor.revert(datetime.now(UTC), version)
+    if as_json:
+        output.as_json(saved.to_json())
+    else:
+        print(f"went back to {version}; saved as {saved.name}")
+
+
 @app.command("import")
 def import_(
     context: typer.Context,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,6 +43,8 @@ from cli.verify import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.ranking.recommendation import Answer, Recommendation
 
 FormatOption = Annotated[
@@ -52,6 +54,9 @@ FormatOption = Annotated[
         help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner, optuna or json.",
     ),
 ]
+_TOLD_SHARE = 0.15
+"""Share of the squared distance from which on a kind of features is told."""
+
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 
 
@@ -209,7 +214,7 @@ def similar(
     for note in notes:
         output.note(note)
     output.table(
-        ("", "operator", "model", "shape", "hardware", "how far", "distance", "rows", "best"),
+        ("", "operator", "model", "shape", "hardware", "how far", "distance", "copying", "rows", "best"),
         (
             (
                 place,
@@ -218,13 +223,25 @@ def similar(
                 item["shape_text"],
                 item["hardware_text"],
                 str(item["distance_class"]).replace("_", " "),
-                f"{item['distance']:.2f}",
+                _differs(item),
+                _cost(item["cost_of_copying_log"]),
                 item["rows"],
                 item["best_text"],
             )
             for place, item in enumerate(found, 1)
         ),
     )
+
+
+def _cost(log: float | None) -> str:
+    """What copying from such a distance cost on average."""
+    return "" if log is None else f"+{math.expm1(log):.0%}"
+
+
+def _differs(item: Mapping[str, Any]) -> str:
+    """The distance of a neighbour and the two kinds of features that make most of it."""
+    most = [name for name, share in list(item["differs_in"].items())[:2] if share >= _TOLD_SHARE]
+    return f"{item['distance']:.2f}" + (f" ({', '.join(most)})" if most else "")
 
 
 def show(answer: Answer) -> None:
@@ -286,7 +303,7 @@ def _show_one(place: int, item: Recommendation) -> None:
     if item.gain is None:
         print("   gain        unknown: nobody published a time")
     else:
-        helps = "" if item.helps is None else f", helps with {item.helps:.0%}"
+        helps = "" if item.helps is None else f", probability to help {item.helps:.0%}"
         print(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
     print(f"   rests on    {item.basis}")
     if item.bottleneck:

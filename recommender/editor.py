@@ -11,19 +11,23 @@ from kg.exchange import import_graph
 from kg.serialisation import all_of, to_triples
 from kg.validation import validate
 from recommender.evolution.incompatibilities import broke, failed_strategies, revised
+from recommender.evolving import revert, take_step
 from recommender.ingestion import take_in
 from recommender.merging import merge
 from recommender.writer import BATCH_ROWS, Added, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from ingest.knowledge import Noun
     from kg.entities import Case, Trust
+    from recommender.evolving import Step
     from recommender.experiment.concluding import Conclusion
     from recommender.ingestion import Options, Summary
     from recommender.merging import Merged
+    from recommender.versions import Version
 
 KNOWLEDGE_KINDS = {
     "hardware": ("hardware",),
@@ -99,6 +103,14 @@ class Editor:
             if changed := revised(self._writer.graph, tried):
                 self.add_knowledge(changed)
         return added
+
+    def evolve(self, now: datetime, *, name: str = "", most: int = 10) -> Step:
+        """Take one step of evolution and save it as a version; see ``recommender.evolving.take_step``."""
+        return take_step(self._writer, now, name=name, most=most)
+
+    def revert(self, now: datetime, name: str) -> Version:
+        """Go back to a version of the knowledge; evidence stays. See ``recommender.evolving.revert``."""
+        return revert(self._writer, now, name)
 
     def learn(self) -> list[str]:
         """Learn from all timed rows how operators respond to configurations; returns the operators.

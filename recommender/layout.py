@@ -94,6 +94,16 @@ class Layout:
         return self.root / "similarity.json"
 
     @property
+    def components(self) -> Path:
+        """How the variance of gains divides among hardware, model family and context."""
+        return self.root / "components.json"
+
+    @property
+    def versions(self) -> Path:
+        """Folder of the named versions of the knowledge."""
+        return self.root / "versions"
+
+    @property
     def models(self) -> Path:
         """Folder of what was learned about how operators respond to configurations."""
         return self.root / "models"

@@ -29,10 +29,12 @@ from recommender.calibration.reliability import Reliability
 from recommender.calibration.response import ResponseModels
 from recommender.calibration.similarity import Similarity
 from recommender.encoding import problem_encoder
+from recommender.evolution import components
 from recommender.explanation.explanation import explain
 from recommender.explanation.neighbours import describe
 from recommender.inspection import OLD_KNOWLEDGE, Finding, Severity, in_step
 from recommender.layout import Layout
+from recommender.lineage import Lineage
 from recommender.ranking.case_choice import CaseChooser
 from recommender.ranking.circumstances import CIRCUMSTANCES
 from recommender.ranking.exclusions import Exclusions
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from kg.trial_rows import ProblemRow
     from kg.validation import Violation
     from kg.values import Value
+    from recommender.benefit import Prediction
     from recommender.coverage import Coverage
     from recommender.editor import Editor
     from recommender.evolution.exploring import Explored
@@ -265,6 +268,11 @@ class Workspace:
             findings.append(OLD_KNOWLEDGE)
         return findings
 
+    @property
+    def lineage(self) -> Lineage:
+        """Effects, versions, and what the next step of evolution would change."""
+        return Lineage(layout=self.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
+
     def catalogue(self) -> list[NamedQuery]:
         """The named queries."""
         return list(CATALOGUE.values())
@@ -348,6 +356,37 @@ class Workspace:
         model = self._model_facts(problem)
         pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
         return explored(pool, k, rng)
+
+    def predict(
+        self,
+        problem: Problem,
+        k: int = 5,
+        *,
+        server: str = "",
+        intensity_g_per_kwh: float | None = None,
+        notes: Sequence[str] = (),
+    ) -> Prediction:
+        """What the k recommendations would bring: throughput, memory, energy and carbon, with intervals.
+
+        Args:
+            problem: The question.
+            k: How many recommendations at most.
+            server: What the devices sit in, for their links; empty if not told.
+            intensity_g_per_kwh: Of the grid, in grams of CO2; None for no carbon.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            NoEvidenceError: Nothing supports a prediction.
+            InfeasibleError: All that is known was refused.
+            InputError: An intensity that no grid has, or an unknown server.
+        """
+        from recommender.predict import check_intensity, job_of, predict
+
+        check_intensity(intensity_g_per_kwh)
+        answer = self.recommend(problem, k, notes=notes)
+        around = self.names.hardware(server).id if server else ""
+        job, said = job_of(problem, self._model_facts(problem), self.hardware, around)
+        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """The k known problems that are nearest; those of another operator or metric come last."""
@@ -509,7 +548,7 @@ class Workspace:
         return Recommender(
             retriever=self._retriever,
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
-            strategies=StrategyRanker(self.graph, self.hardware),
+            strategies=StrategyRanker(self.graph, self.hardware, components.load(self.layout.components)),
             feasibility=FeasibilityRules(
                 self.hardware, self.trials, Failures(self.trials), Exclusions(self.graph)
             ),

@@ -45,7 +45,7 @@ from kg.values import Settings
 from kg.vocabulary import TG, Shared, batch_iri, literal, problem_iri, source_iri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from embeddings.encoder import ProblemEncoder
@@ -262,6 +262,32 @@ class Writer:
         activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
         self._acknowledge(activity, triples, removed)
 
+    def revise(
+        self, removed: Iterable[Triple], added: Iterable[Triple], trusts: Mapping[str, Trust], *, mark: str
+    ) -> None:
+        """Change what is known and how far sources are trusted, as one batch.
+
+        Args:
+            removed: What is no longer said.
+            added: What is said instead.
+            trusts: Trust of sources by id; their gains go over to the effects of that trust.
+            mark: What to remember the batch by.
+        """
+        if self._is_torn:
+            self._clear_away()
+        self._is_torn = True
+        number, now = self.batch + 1, self._clock()
+        gone, come = list(removed), list(added)
+        with self.trials.transaction():
+            ledger = Ledger(self.graph, self._families, now)
+            for source_id, trust in trusts.items():
+                self._trust(number, source_id, trust, gone, come, ledger)
+        without, instead = ledger.triples()
+        activity = Batch(number=number, time=now, completed=(mark,))
+        self._acknowledge(activity, come + instead, gone + without)
+        self._is_torn = False
+        self.changed()
+
     def learn(self) -> list[str]:
         """Learn how operators respond to configurations; returns the operators learned.
 
@@ -325,20 +351,37 @@ class Writer:
         """Keep how far sources are trusted; whether any is trusted otherwise than before."""
         changed = False
         for source in {case.source.id: case.source for case in cases}.values():
-            before = self._trusts.get(source.id)
-            if before is None:
-                before = self._trusts[source.id] = self.trials.trust_of(source.id)
+            before = self._trust_of(source.id)
             trust = told or (Trust.LOW if source.trust is Trust.LOW else before)
-            if trust is not before:
-                ledger.move(self.trials, source.id, before, trust)
-                self.trials.set_trust(number, source.id, trust)
-                self._trusts[source.id] = trust
-                node = source_iri(source.id)
-                removed += self.graph.triples(node, TG.TRUST)
-                if trust is not Trust.MEDIUM:
-                    added.append(Triple(node, TG.TRUST, literal(trust.value)))
-                changed = True
+            changed |= self._trust(number, source.id, trust, removed, added, ledger)
         return changed
+
+    def _trust(
+        self,
+        number: int,
+        source_id: str,
+        trust: Trust,
+        removed: list[Triple],
+        added: list[Triple],
+        ledger: Ledger,
+    ) -> bool:
+        """Trust a source so far from a batch on; whether that is otherwise than before."""
+        before = self._trust_of(source_id)
+        if trust is before:
+            return False
+        ledger.move(self.trials, source_id, before, trust)
+        self.trials.set_trust(number, source_id, trust)
+        self._trusts[source_id] = trust
+        node = source_iri(source_id)
+        removed += self.graph.triples(node, TG.TRUST)
+        if trust is not Trust.MEDIUM:
+            added.append(Triple(node, TG.TRUST, literal(trust.value)))
+        return True
+
+    def _trust_of(self, source_id: str) -> Trust:
+        if source_id not in self._trusts:
+            self._trusts[source_id] = self.trials.trust_of(source_id)
+        return self._trusts[source_id]
 
     def _describe(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
         sources = {case.source.id: case.source for case in group}

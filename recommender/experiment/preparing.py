@@ -11,13 +11,15 @@ import data
 from kg.entities import Better
 from kg.errors import InputError, WorkspaceError
 from recommender.experiment.schemes import Scheme
-from recommender.measuring.command import Command
+from recommender.experiment.verification import OPTIONS
+from recommender.measuring.command import Command, placeholders
 from recommender.measuring.process import Bounds
 from recommender.measuring.readings import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kg.values import Settings
     from recommender.experiment.design import Design
     from recommender.experiment.journal import Logged
     from recommender.measuring.outcome import Evaluator
@@ -33,6 +35,7 @@ class Runs:
         folder: Where it runs.
         timeout_s: Time of one run at most.
         environment: Variables, which may hold placeholders.
+        options: Flags of each arm, which stand for ``{options}`` in a text for the shell.
     """
 
     command: tuple[str, ...] | str | None
@@ -40,6 +43,7 @@ class Runs:
     folder: Path
     timeout_s: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -58,6 +62,7 @@ class Runs:
             "folder": str(self.folder),
             "timeout_s": self.timeout_s,
             "environment": dict(self.environment),
+            **({"options": dict(self.options)} if self.options else {}),
         }
 
     @classmethod
@@ -87,6 +92,7 @@ class Runs:
                 folder=Path(told["folder"]),
                 timeout_s=float(told["timeout_s"]),
                 environment=dict(told["environment"]),
+                options=dict(told.get("options", {})),
             )
         except (KeyError, TypeError, ValueError) as fault:
             raise WorkspaceError(f"{logged.name}: the first line of its log is damaged ({fault})") from None
@@ -114,12 +120,14 @@ def evaluators_of(
     if design.scheme is not Scheme.RANDOMISED:
         raise InputError("what was recorded cannot be run")
     parameters = sorted({key for settings in design.arms.values() for key in settings})
+    if isinstance(runs.command, str) and runs.options and OPTIONS in placeholders(runs.command):
+        parameters = [name for name in parameters if name in placeholders(runs.command)]
     found: dict[str, Sequence[Evaluator]] = {}
     for arm, settings in design.arms.items():
         commands = []
         for given in design.inputs:
             command = Command(
-                command=runs.command if runs.command is not None else str(settings["command"]),
+                command=_command(runs, arm, settings),
                 readings=runs.readings,
                 folder=runs.folder,
                 base=base,
@@ -136,3 +144,11 @@ def evaluators_of(
     if isinstance(runs.command, tuple) and shutil.which(runs.command[0]) is None:
         raise InputError(f"cannot run {runs.command[0]!r}: there is no such program")
     return found
+
+
+def _command(runs: Runs, arm: str, settings: Settings) -> tuple[str, ...] | str:
+    if runs.command is None:
+        return str(settings["command"])
+    if isinstance(runs.command, str) and runs.options:
+        return runs.command.replace(f"{{{OPTIONS}}}", runs.options.get(arm, ""))
+    return runs.command

@@ -45,6 +45,11 @@ OUT_OF_MEMORY = re.compile(
 _UNRUNNABLE = {126: "cannot be executed", 127: "no such program"}
 
 
+def placeholders(text: str) -> set[str]:
+    """The names that a text has in braces."""
+    return {name for name in _PLACE.findall(text) if name}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A command as an objective.
@@ -115,9 +120,7 @@ class Command:
 
     def _named(self) -> set[str]:
         words = [self.command] if isinstance(self.command, str) else list(self.command)
-        return {
-            name for word in [*words, *self.environment.values()] for name in _PLACE.findall(word) if name
-        }
+        return {name for word in [*words, *self.environment.values()] for name in placeholders(word)}
 
     def evaluate(self, configuration: Settings, cancel: Event) -> Outcome:
         """Run on every input; the first failure is the outcome.

@@ -175,10 +175,29 @@ class StrategyRanker:
             problem: The question.
             with_hypotheses: Also what was proposed and no test has confirmed yet.
         """
-        model = None if problem.workload.model is None else self._model(problem.workload.model)
-        family = model.family if model else ""
         path = self._tree.path(problem.hardware.name)
-        scopes = self._scopes.fitting(problem, family, model.architecture if model else "", path)
+        return self._ranked(problem, self._fitting(problem, path), with_hypotheses=with_hypotheses)
+
+    def elsewhere(self, problem: Problem) -> list[RankedStrategy]:
+        """Strategies that would fit, were they not for other hardware only; best first."""
+        here = self._fitting(problem, self._tree.path(problem.hardware.name))
+        every = {node for scope in self._scopes.by_id.values() for node in scope.hardware}
+        others = {
+            identifier: scope
+            for identifier, scope in self._fitting(problem, tuple(every)).items()
+            if identifier not in here
+        }
+        return self._ranked(problem, others, with_hypotheses=False)[0]
+
+    def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
+        model = None if problem.workload.model is None else self._model(problem.workload.model)
+        family, architecture = (model.family, model.architecture) if model else ("", "")
+        return self._scopes.fitting(problem, family, architecture, path)
+
+    def _ranked(
+        self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool
+    ) -> tuple[list[RankedStrategy], list[Refusal]]:
+        family = self._family(problem.workload.model)
         observed = Observed(self._graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
         prior = Prior.of(effect for effect in comparable if effect.metric != OPERATOR_TIME)

@@ -1,0 +1,63 @@
+"""``tunegraph evolve``: one step of learning from outcomes, saved as a version."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cli.context import open_for_writing, open_workspace
+from cli.options import JsonOption
+
+
+def evolve(
+    context: typer.Context,
+    name: Annotated[str, typer.Option("--name", help="Of the version; the next number if left out.")] = "",
+    most: Annotated[int, typer.Option("--most", min=0, max=1000, help="New hypotheses at most.")] = 10,
+    recalibrate: Annotated[
+        bool,
+        typer.Option(
+            "--recalibrate",
+            help="First learn similarity and calibration anew, as calibrate --retrieval does.",
+        ),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change; write nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take one step: judge sources and hypotheses by the outcomes, propose what to try, save a version."""
+    from datetime import UTC, datetime
+
+    from cli import output
+
+    saved: dict[str, object] | None = None
+    if dry_run:
+        with open_workspace(context) as workspace:
+            evolved = workspace.lineage.next_step(most=most)
+    else:
+        if recalibrate:
+            with open_workspace(context) as workspace:
+                learned = workspace.recalibrate(lambda text: print(text, file=sys.stderr))
+            for text in learned.notes:
+                output.note(text)
+        with open_for_writing(context) as editor:
+            step = editor.evolve(datetime.now(UTC), name=name, most=most)
+        evolved, saved = step.evolved, step.version.to_json()
+    if as_json:
+        shares = evolved.components
+        output.as_json(
+            {
+                "version": saved,
+                "changelog": list(evolved.changelog),
+                "hypotheses": [item.to_json() for item in evolved.hypotheses],
+                "distrusted": sorted(evolved.trusts),
+                "components": {"hardware": shares.hardware, "family": shares.family, "own": shares.own},
+            }
+        )
+        return
+    for line in evolved.changelog or ("nothing to change",):
+        print(line)
+    if saved is not None:
+        print(f"\nSaved as {saved['name']}. Undo: tunegraph kb revert NAME; see tunegraph kb versions.")
+        if evolved.hypotheses:
+            print("Try one: tunegraph recommend --explore, or ab run --strategy ID.", file=sys.stderr)

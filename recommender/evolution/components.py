@@ -1,0 +1,98 @@
+"""How the variance of gains between contexts divides among hardware, model family and the context alone.
+
+Fitted by the likelihood of all effects under the model of ``recommender.ranking.posterior``, over a grid of
+shares, with a prior that counts as much as a few strategies seen in several contexts: little evidence leaves
+equal shares nearly as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.errors import WorkspaceError
+from recommender.ranking.posterior import EQUAL, KIND_TRUST, Components, Prior, Seen, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from kg.effects import Effect
+    from kg.hardware_tree import HardwareTree
+
+STEPS = 6
+"""The grid: shares are multiples of a sixth."""
+
+STRENGTH = 2.0
+"""Weight of the prior towards equal shares, a Dirichlet density with parameters 1 + this / 3: a choice."""
+
+
+def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
+    """The shares that all effects of strategies seen in several contexts make likeliest."""
+    groups: dict[tuple[str, str], list[Seen]] = {}
+    kept = []
+    for effect in effects:
+        known = standing(effect)
+        trust = min(effect.trust.weight, 1.0) * KIND_TRUST.get(effect.kind, 0.0)
+        if known is None or trust <= 0:
+            continue
+        kept.append(effect)
+        groups.setdefault((effect.strategy, effect.metric), []).append(
+            Seen(context=effect.context, mean=known.mean, n=known.n, trust=trust)
+        )
+    several = [group for group in groups.values() if len({item.context for item in group}) > 1]
+    if not several:
+        return EQUAL
+    prior = Prior.of(kept)
+    grid = [
+        Components(hardware=i / STEPS, family=j / STEPS, own=(STEPS - i - j) / STEPS)
+        for i in range(STEPS + 1)
+        for j in range(STEPS + 1 - i)
+    ]
+    return max(grid, key=lambda shares: (_likelihood(several, prior, shares, tree), shares.own))
+
+
+def load(path: Path) -> Components:
+    """The shares of a workspace; equal ones where none were fitted.
+
+    Raises:
+        WorkspaceError: The file is damaged.
+    """
+    try:
+        raw: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))
+        return Components(hardware=raw["hardware"], family=raw["family"], own=raw["own"])
+    except FileNotFoundError:
+        return EQUAL
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise WorkspaceError(
+            f"{path} is damaged: {fault}", hint="delete it: tunegraph evolve makes it"
+        ) from None
+
+
+def _likelihood(
+    groups: Sequence[Sequence[Seen]], prior: Prior, shares: Components, tree: HardwareTree
+) -> float:
+    own, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
+    total = sum(
+        STRENGTH / 3 * math.log(max(share, 1 / (2 * STEPS)))
+        for share in (shares.hardware, shares.family, shares.own)
+    )
+    for group in groups:
+        places = [item.context for item in group]
+        gram = own + between * np.array(
+            [
+                [shares.shared(one, other, tree.distance(one.hardware, other.hardware)) for other in places]
+                for one in places
+            ]
+        )
+        spread = [
+            noise / item.n + (1 / item.trust - 1) * (own + between + noise / item.n) + 1e-12 for item in group
+        ]
+        covariance = gram + np.diag(spread)
+        off = np.array([item.mean for item in group]) - prior.mean
+        _, determinant = np.linalg.slogdet(covariance)
+        total -= 0.5 * (float(off @ np.linalg.solve(covariance, off)) + float(determinant))
+    return total

@@ -1,0 +1,78 @@
+"""Thompson sampling over the recommendations of an answer: each stands as high as a draw of its gain says.
+
+What is likely best mostly comes first; what is hardly known comes first as often as it may be best, so the
+graph learns what it does not know. The price is told: how much less is expected of the first than of the one
+that expectation alone would put first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from recommender.ranking.posterior import NORMAL_90
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from recommender.ranking.recommendation import Answer, Recommendation
+
+POOL = 4
+"""Candidates that are drawn among, for each recommendation asked for: a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """An answer in the order that draws gave it.
+
+    Attributes:
+        answer: The answer.
+        price: Expected log gain that is given up with the first recommendation, in nats, not below zero.
+    """
+
+    answer: Answer
+    price: float
+
+
+def explored(answer: Answer, k: int, rng: np.random.Generator) -> Explored:
+    """The k recommendations that a draw of all gains puts first.
+
+    Args:
+        answer: More candidates than k, best expected first.
+        k: How many.
+        rng: Draws the gains.
+    """
+    answer = replace(answer, together=None, regret={})  # both are of the whole list in its own order
+    known = [item for item in answer.recommendations if item.gain is not None]
+    if not known:
+        return Explored(answer=replace(answer, recommendations=answer.recommendations[:k]), price=0.0)
+    draws = {item.id: _draw(item, rng) for item in known}
+    chosen = sorted(known, key=lambda item: -draws[item.id])[:k]
+    best = max(known, key=_expected)
+    price = max(0.0, _expected(best) - _expected(chosen[0]))
+    note = (
+        f"explored: the first is expected to gain {100 * math.expm1(price):.1f} % less than {best.title}"
+        if price > 0
+        else "explored: the first is also the one that is expected to gain most"
+    )
+    return Explored(
+        answer=replace(answer, recommendations=tuple(chosen), notes=(*answer.notes, note)), price=price
+    )
+
+
+def draw(expected: float, low: float, high: float, rng: np.random.Generator) -> float:
+    """A draw from the normal distribution that has this 90 % interval."""
+    return expected + (high - low) / (2 * NORMAL_90) * float(rng.standard_normal())
+
+
+def _draw(item: Recommendation, rng: np.random.Generator) -> float:
+    gain = item.gain
+    if gain is None:
+        raise ValueError(f"{item.id} has no gain to draw")
+    drawn = draw(gain.expected, gain.low, gain.high, rng)
+    return drawn if item.ceiling is None else min(drawn, item.ceiling)
+
+
+def _expected(item: Recommendation) -> float:
+    return -math.inf if item.gain is None else item.gain.expected

@@ -1,0 +1,175 @@
+"""How reliable sources are: the gains that each tells against what all others make one expect.
+
+z: residual of a gain in standard deviations of its prediction from the other sources.
+
+For a reliable source z**2 is 1 on average. One whose mean is far above is not believed on its word any more:
+its trust becomes low, which takes its gains into effects of their own (``kg.ledger``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.effects import UNATS_PER_NAT, Context, Effect
+from kg.entities import Kind, Source, Trust
+from kg.gains import gains
+from kg.knowledge import Model
+from kg.serialisation import all_of
+from recommender.ranking.posterior import (
+    EQUAL,
+    KIND_TRUST,
+    NORMAL_90,
+    PUBLICATION_SHRINKAGE,
+    Components,
+    Prior,
+    Seen,
+    posterior,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.graph import GraphStore
+    from kg.hardware_tree import HardwareTree
+    from kg.trials import TrialStore
+
+LEAST = 5
+"""Gains that a source must have told before it is judged."""
+
+TOO_FAR = 6.0
+"""Mean of z squared above which a source is distrusted. Of five gains of a reliable source it is passed once
+in 100,000 if gains are normal (chi-squared, 5 degrees of freedom, 30); tails are heavier, hence no less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A gain and who told it.
+
+    Attributes:
+        source: Id of the source.
+        strategy: Id of the strategy.
+        metric: What was measured.
+        context: Where.
+        gain: Log gain in nats, published ones shrunk.
+        trust: How far its source and kind are trusted now, 0 to 1.
+    """
+
+    source: str
+    strategy: str
+    metric: str
+    context: Context
+    gain: float
+    trust: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distrusted:
+    """A source that is too far from all others.
+
+    Attributes:
+        source: Its id.
+        gains: How many gains it told.
+        z2: Mean square of their residuals.
+    """
+
+    source: str
+    gains: int
+    z2: float
+
+
+def told(graph: GraphStore, trials: TrialStore) -> list[Told]:
+    """Every gain of every source that is in the rows."""
+    families = {model.id: model.family for model in all_of(graph, Model)}
+    found = []
+    for source in all_of(graph, Source):
+        for gain in gains(trials, source.id):
+            shrinkage = PUBLICATION_SHRINKAGE if gain.kind is Kind.PUBLISHED else 1.0
+            trust = min(source.trust.weight, 1.0) * KIND_TRUST.get(gain.kind, 0.0)
+            if trust <= 0:
+                continue
+            found.append(
+                Told(
+                    source=source.id,
+                    strategy=gain.strategy,
+                    metric=gain.metric,
+                    context=Context(
+                        bottleneck=gain.bottleneck,
+                        hardware=gain.hardware,
+                        family=families.get(gain.model, ""),
+                    ),
+                    gain=gain.unats / UNATS_PER_NAT * shrinkage,
+                    trust=trust,
+                )
+            )
+    return found
+
+
+def distrusted(
+    found: Sequence[Told],
+    tree: HardwareTree,
+    trusts: dict[str, Trust],
+    components: Components = EQUAL,
+) -> list[Distrusted]:
+    """Sources that are not distrusted yet and should be, the farthest first.
+
+    One at a time is taken out and the others are judged again without it: a single bad source makes its
+    neighbours look bad.
+    """
+    known = {source for source, trust in trusts.items() if trust is Trust.LOW}
+    judged: list[Distrusted] = []
+    while True:
+        bad = known | {item.source for item in judged}
+        candidates = [item for item in _residuals(found, tree, components, bad) if item.z2 > TOO_FAR]
+        if not candidates:
+            return judged
+        judged.append(max(candidates, key=lambda item: (item.z2, item.source)))
+
+
+def _residuals(
+    found: Sequence[Told], tree: HardwareTree, components: Components, bad: set[str]
+) -> list[Distrusted]:
+    counts: dict[str, int] = {}
+    for item in found:
+        counts[item.source] = counts.get(item.source, 0) + 1
+    good = [item for item in found if item.source not in bad]
+    results = []
+    for source, count in sorted(counts.items()):
+        if count < LEAST or source in bad:
+            continue
+        others = [item for item in good if item.source != source]
+        prior = Prior.of(_effects(others))
+        squares, judged = 0.0, 0
+        for item in (one for one in found if one.source == source):
+            evidence = _evidence(others, item)
+            if not evidence:
+                continue
+            gain, _ = posterior(prior, evidence, item.context, tree.distance, components)
+            deviation = (gain.high - gain.low) / (2 * NORMAL_90)
+            squares += ((item.gain - gain.expected) / deviation) ** 2
+            judged += 1
+        if judged >= LEAST:
+            results.append(Distrusted(source=source, gains=count, z2=squares / judged))
+    return results
+
+
+def _evidence(others: Sequence[Told], asked: Told) -> list[Seen]:
+    grouped: dict[tuple[Context, float], list[float]] = {}
+    for item in others:
+        if (item.strategy, item.metric) == (asked.strategy, asked.metric):
+            grouped.setdefault((item.context, item.trust), []).append(item.gain)
+    return [
+        Seen(context=context, mean=math.fsum(gains) / len(gains), n=len(gains), trust=trust)
+        for (context, trust), gains in grouped.items()
+    ]
+
+
+def _effects(found: Sequence[Told]) -> list[Effect]:
+    grouped: dict[tuple[Context, str, str], list[float]] = {}
+    for item in found:
+        grouped.setdefault((item.context, item.strategy, item.metric), []).append(item.gain)
+    return [
+        Effect(context=context, strategy=strategy, metric=metric, kind=Kind.MEASURED).add(gains)
+        for (context, strategy, metric), gains in grouped.items()
+    ]

@@ -1,0 +1,89 @@
+"""Hypotheses held against the cost model: what cannot fit or surely loses by it is not worth a test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.entities import WorkloadKind
+from kg.errors import TuningError
+from kg.knowledge import Model
+from kg.serialisation import from_graph
+from recommender.cost_model.dialects import OFF, translate
+from recommender.cost_model.estimate import estimate, machine, model_of
+
+if TYPE_CHECKING:
+    from kg.entities import Problem
+    from kg.graph import GraphStore
+    from kg.hardware_tree import HardwareTree
+    from kg.values import Settings
+
+LOSS = -0.02
+"""Modelled log gain, in nats, below which a hypothesis is dropped. The errors of two estimates of one step
+that differ in a setting mostly cancel; 2 % is what is then left of them, by assumption."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screened:
+    """What the cost model says of a change.
+
+    Attributes:
+        gain: Modelled log gain in nats; None where it has no setting for the change, or lacks a fact.
+        fits: Whether it fits the memory; None if that is not known.
+        reason: Why there is no gain, or why it is dropped; empty otherwise.
+    """
+
+    gain: float | None = None
+    fits: bool | None = None
+    reason: str = ""
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it is not worth a test."""
+        return self.fits is False or (self.gain is not None and self.gain < LOSS)
+
+
+class Screen:
+    """The cost model for the problems of one graph.
+
+    Args:
+        graph: Models.
+        tree: Hardware.
+    """
+
+    def __init__(self, graph: GraphStore, tree: HardwareTree) -> None:
+        self._graph = graph
+        self._tree = tree
+
+    def screened(self, problem: Problem, change: Settings) -> Screened:
+        """What a change gains on a problem beside what is set now."""
+        kind = problem.workload.kind
+        if kind not in {WorkloadKind.TRAINING, WorkloadKind.SERVING}:
+            return Screened(reason="the cost model has steps of training and serving only")
+        phase = "training" if kind is WorkloadKind.TRAINING else "serving"
+        count = problem.hardware.count or 1
+        told = translate(change, phase, count=count)
+        if told.untold or not told.settings:
+            return Screened(reason=f"the cost model has no setting for {', '.join(told.untold) or 'it'}")
+        now = translate(problem.current or {}, phase, count=count).settings
+        base = {**{name: OFF[name] for name in told.settings if name in OFF}, **now}
+        try:
+            model = from_graph(self._graph, Model, problem.workload.model or "")
+            facts = {
+                item.name: item.value for item in model.facts if isinstance(item.value, int | float | str)
+            }
+            steps = estimate(
+                model=model_of(model.id, model.architecture, facts),
+                machine=machine(problem.hardware.name, self._tree.facts(problem.hardware.name), count=count),
+                phase=phase,
+                settings=[base, {**base, **told.settings}],
+            )
+        except TuningError as fault:
+            return Screened(reason=str(fault))
+        gain = math.log(float(steps.throughput[1]) / float(steps.throughput[0]))
+        fits = bool(steps.fits[1]) if math.isfinite(steps.capacity_bytes) else None
+        reason = "it does not fit the memory" if fits is False else ""
+        return Screened(
+            gain=gain, fits=fits, reason=reason or (f"modelled {math.exp(gain):.2f}x" if gain < LOSS else "")
+        )

@@ -1,0 +1,121 @@
+"""The recommendations of an answer as the treatments of one experiment with a shared control.
+
+A command gets a setting where it says ``{name}``. ``{options}`` stands for the command-line flags of the arm,
+and variables are exported whether or not the command names them. What a command has no way to set is left
+out, and told.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.values import Settings
+from recommender.measuring.command import placeholders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOST = 3
+"""Recommendations that are verified; the gain from the first to the third is the largest there is."""
+
+OPTIONS = "options"
+"""Placeholder of an arm's command-line flags."""
+
+_EXPORT = "export "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A recommendation that may be tried.
+
+    Attributes:
+        id: Its id.
+        configuration: What it sets.
+        flags: How that is written: ``export A=1``, ``--flag``, or ``name=value``.
+        strategy: Id of its strategy; empty for a configuration of past cases.
+        bottleneck: What it is for; empty if for none.
+    """
+
+    id: str
+    configuration: Settings
+    flags: tuple[str, ...] = ()
+    strategy: str = ""
+    bottleneck: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """An experiment's arms, and how the command gets them.
+
+    Attributes:
+        arms: Configuration of each treatment.
+        tried: The recommendation behind each treatment.
+        options: Command-line flags of each treatment.
+        environment: Variables, with the placeholder of their setting.
+        left_out: Recommendations that the command cannot try, and why.
+    """
+
+    arms: Mapping[str, Settings]
+    tried: Mapping[str, Candidate]
+    options: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+def verification(
+    candidates: Sequence[Candidate], control: Settings, command: str, given: Mapping[str, object]
+) -> Verification:
+    """The first recommendations that a command can try, as arms.
+
+    Args:
+        candidates: Best first.
+        control: What is set now.
+        command: The command, a text for the shell.
+        given: Values of its other placeholders, such as the sizes of the problem.
+
+    Raises:
+        InputError: None can be tried.
+    """
+    named = placeholders(command)
+    arms: dict[str, Settings] = {}
+    tried: dict[str, Candidate] = {}
+    options: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    left_out: list[str] = []
+    for place, item in enumerate(candidates[:MOST], 1):
+        exported = {flag.removeprefix(_EXPORT).partition("=")[0] for flag in item.flags if _is_export(flag)}
+        flags = [word for flag in item.flags if flag.startswith("-") for word in shlex.split(flag)]
+        changes = {name: value for name, value in item.configuration.items() if control.get(name) != value}
+        carried = named | exported | (set(changes) if OPTIONS in named and flags else set())
+        missing = [name for name in changes if name not in carried]
+        unset = [
+            name
+            for name in named - {OPTIONS} - set(given) - {"scratch", "kernels"}
+            if name not in control and name not in item.configuration
+        ]
+        if missing:
+            left_out.append(f"number {place} cannot be tried: the command has no {{{missing[0]}}}")
+        elif unset:
+            left_out.append(f"number {place} cannot be tried: nothing sets {{{unset[0]}}}")
+        elif not changes:
+            left_out.append(f"number {place} is what is set now")
+        else:
+            name = f"number-{place}"
+            arms[name], tried[name] = Settings({**control, **item.configuration}), item
+            options[name] = shlex.join(flags)
+            environment |= {variable: f"{{{variable}}}" for variable in exported}
+    if not arms:
+        raise InputError(
+            f"nothing of the answer can be verified: {'; '.join(left_out) or 'it is empty'}",
+            hint="put {name} of a setting, or {options} for flags, into the command",
+        )
+    return Verification(
+        arms=arms, tried=tried, options=options, environment=environment, left_out=tuple(left_out)
+    )
+
+
+def _is_export(flag: str) -> bool:
+    return flag.startswith(_EXPORT)
