@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import WorkspaceError
-from recommender.ranking.posterior import EQUAL, KIND_TRUST, Components, Prior, Seen, standing
+from recommender.ranking.posterior import EQUAL, KIND_TRUST, Components, Prior, Seen, shared, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -82,12 +82,7 @@ def _likelihood(
     )
     for group in groups:
         places = [item.context for item in group]
-        gram = own + between * np.array(
-            [
-                [shares.shared(one, other, tree.distance(one.hardware, other.hardware)) for other in places]
-                for one in places
-            ]
-        )
+        gram = own + between * shared(places, tree.distance, shares)
         spread = [
             noise / item.n + (1 / item.trust - 1) * (own + between + noise / item.n) + 1e-12 for item in group
         ]

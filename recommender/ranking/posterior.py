@@ -30,6 +30,8 @@ from recommender.ranking.drift import change
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from kg.effects import Context, Effect
 
 PUBLICATION_SHRINKAGE = 0.5
@@ -152,17 +154,6 @@ class Components:
         shares = (self.hardware, self.family, self.own)
         if min(shares) < 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
             raise ValueError(f"shares of a variance that are {shares}")
-
-    def shared(self, one: Context, other: Context, distance: Distance) -> float:
-        """What two contexts have in common of the variance between contexts, 0 to 1."""
-        found = 0.0
-        if one.hardware and other.hardware:
-            found += self.hardware * SHARED_LEVELS[distance]
-        if one.family and one.family == other.family:
-            found += self.family
-        if one == other:
-            return 1.0
-        return found
 
 
 EQUAL = Components()
@@ -291,17 +282,13 @@ def posterior(
     own, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
     if not known:
         return _around(prior.mean, math.sqrt(own + between + noise)), [0.0] * len(evidence)
-
-    def covariance(one: Context, other: Context) -> float:
-        return own + between * components.shared(one, other, distance(one.hardware, other.hardware))
-
-    places = [item.context for _, item in known]
-    gram = np.array([[covariance(one, other) for other in places] for one in places])
+    places = [asked, *(item.context for _, item in known)]
+    covariance = own + between * shared(places, distance, components)
+    gram, towards = covariance[1:, 1:], covariance[0, 1:]
     # Gains of a source that is not trusted have a fault in common, which no number of them takes away.
     spread = [
         noise / item.n + (1 / item.trust - 1) * (own + between + noise / item.n) + 1e-12 for _, item in known
     ]
-    towards = np.array([covariance(asked, place) for place in places])
     weights = np.linalg.solve(gram + np.diag(spread), towards)
     means = np.array([item.mean for _, item in known])
     mean = prior.mean + float(weights @ (means - prior.mean))
@@ -310,6 +297,33 @@ def posterior(
     for (place, _), weight in zip(known, weights, strict=True):
         shares[place] = float(weight)
     return _around(mean, math.sqrt(variance + noise)), shares
+
+
+def shared(
+    places: Sequence[Context], distance: Callable[[str, str], Distance], components: Components
+) -> NDArray[np.float64]:
+    """What contexts have in common of the variance between contexts, 0 to 1; shape (n, n).
+
+    Args:
+        places: The contexts.
+        distance: Of two nodes of the hardware tree.
+        components: How the variance divides.
+    """
+    devices = {name: place for place, name in enumerate(dict.fromkeys(item.hardware for item in places))}
+    levels = np.array(
+        [
+            [SHARED_LEVELS[distance(one, other)] if one and other else 0.0 for other in devices]
+            for one in devices
+        ]
+    )
+    families = {name: place for place, name in enumerate(dict.fromkeys(item.family for item in places))}
+    numbers = {item: place for place, item in enumerate(dict.fromkeys(places))}
+    at = np.array([devices[item.hardware] for item in places])
+    family = np.array([families[item.family] if item.family else -1 - n for n, item in enumerate(places)])
+    number = np.array([numbers[item] for item in places])
+    found = components.hardware * levels[np.ix_(at, at)]
+    found += components.family * (family[:, None] == family[None, :])
+    return np.where(number[:, None] == number[None, :], 1.0, found)
 
 
 def _around(mean: float, deviation: float) -> Gain:
