@@ -275,9 +275,35 @@ def effects(path: Path, known: Knowledge) -> dict[str, object]:
             f"sign_{name}balanced_accuracy": None if accuracy is None else round(accuracy, 3),
             f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
         }  # fmt: skip
+    result |= backtest(found)
     result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
     print({name: value for name, value in result.items() if name != "inexpressible"})
     return result
+
+
+def backtest(found: list[Comparison]) -> dict[str, object]:
+    """Whether published gains lie in 90 % intervals whose width never saw their own document."""
+    logs: list[tuple[str, float]] = []
+    for one in found:
+        if "memory" in one.row["metric"]:
+            continue
+        sign = 1 if one.row["direction"].startswith("higher") else -1
+        published, predicted = (sign * np.log1p(sign * gain / 100) for gain in (one.published, one.predicted))
+        document = re.sub(r"(\.md).*", r"\1", one.row["source"])
+        logs.append((document, published - predicted))
+    inside, widths = [], []
+    for document in {name for name, _ in logs}:
+        others = [error for name, error in logs if name != document]
+        reach = float(np.quantile(np.abs(others), min(1.0, 0.9 * (1 + 1 / max(len(others), 1)))))
+        for name, error in logs:
+            if name == document:
+                inside.append(abs(error) <= reach)
+                widths.append(2 * reach)
+    return {
+        "gain_n": len(logs), "gain_documents": len({name for name, _ in logs}),
+        "gain_coverage_90": round(float(np.mean(inside)), 3) if inside else None,
+        "gain_width_90": round(float(np.median(widths)), 3) if widths else None,
+    }  # fmt: skip
 
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:

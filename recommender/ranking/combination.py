@@ -14,7 +14,7 @@ and no combination saves more time than its parts' savings added.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.ranking.posterior import Gain
@@ -55,12 +55,14 @@ class Combination:
         gain: Expected log gain of all of them with a 90 % interval.
         ceiling: Log gain that cannot be exceeded; None if a share is unknown.
         left_out: Recommendations that exclude one that is in, or set the same parameter otherwise.
+        kinds: What each recommendation is for; those for one bottleneck overlap.
     """
 
     ids: tuple[str, ...]
     gain: Gain
     ceiling: float | None
     left_out: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -130,6 +132,7 @@ def together(
         gain=combined(parts),
         ceiling=ceiling(parts),
         left_out=tuple(left_out),
+        kinds={part.id: part.bottleneck for part in parts},
     )
 
 
