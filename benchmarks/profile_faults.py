@@ -198,8 +198,8 @@ def inserted(kind: str, of: str, count: int = 20) -> Strike:
             if name in model:
                 model[name] = f"{ratio}"
         for _ in range(count):
-            row = vector[int(random.integers(len(vector)))]
-            rank.insert(row, model, cost / count)
+            rows = rank.uncovered()
+            rank.insert(rows[int(random.integers(len(rows)))], model, cost / count)
         return True
 
     return strike
@@ -215,7 +215,8 @@ def unfused(ranks: list[RankFiles], cost: float, random: Random) -> bool:
         return False
     times = 30
     for _ in range(times):
-        row = vector[int(random.integers(len(vector)))]
+        rows = rank.uncovered()
+        row = rows[int(random.integers(len(rows)))]
         for kind in ("Mul", "Rsqrt", "Add", "ReduceMean", "Square", "Cast"):
             model = dict(rank.rows[vector[0]])
             model[rank.column("kernel")] = f"aclnn{kind}_{kind}AiCore_{kind}"
@@ -246,8 +247,8 @@ def recompute(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 # ------------------------------------------------------------------ host
 def gaps(count: int) -> Callable[[RankFiles, float, Random], None]:
     def put(rank: RankFiles, cost: float, random: Random) -> None:
-        rows = rank.compute()
         for _ in range(count):
+            rows = rank.uncovered()
             rank.delay(rows[int(random.integers(1, len(rows)))], cost / count)
 
     return put
@@ -270,7 +271,7 @@ def launches(ranks: list[RankFiles], cost: float, random: Random) -> bool:
         model[rank.column("kind")] = "Tiny"
     count = int(min(4000, max(200, cost / 40)))
     gap = cost / count - 2.0
-    rows = rank.compute()
+    rows = rank.uncovered()
     anchor = rows[len(rows) // 2]
     at = rank.start[anchor]
     rank.delay(anchor, cost)
@@ -521,7 +522,7 @@ FAULTS = (
 
 
 def quiet(ranks: list[RankFiles]) -> None:
-    """A run whose own losses are gone: no gaps, no waiting in communication, no calls that stop the host.
+    """A run that only computes: no gaps, no waiting in communication, no calls that stop the host.
 
     Done to the files, by rules of its own, so that silence on it says something of the diagnosis.
     """
@@ -550,22 +551,6 @@ def quiet(ranks: list[RankFiles]) -> None:
                           "Wait Time(ms)": 0.0, "Synchronization Time(ms)": 0.0, "Idle Time(ms)": 0.0})
         for pair in rank.pairs():
             pair["Transit Time(ms)"] *= 1e-3 if pair["Transport Type"] == "LOCAL" else 1.0
-        drop = [row for row in rank.compute() if not _is_plain(rank, row)]
-        for row in drop:
-            rank.duration[row] = min(rank.duration[row], 1.0)
-
-
-def _is_plain(rank: RankFiles, row: int) -> bool:
-    """Whether a kernel computes, and one of its pipes is well used, as far as counters tell."""
-    kind = (rank.text(row, "kind") + rank.text(row, "kernel")).lower()
-    if any(part in kind for part in ("transdata", "transpose", "cast", "tensormove", "concat", "slice", "memset")):
-        return False
-    if rank.text(row, "core") == "AI_CPU":
-        return False
-    if "FLOAT" in rank.rows[row].get("Input Data Types", "") and is_cube(rank)(row):
-        return False
-    ratios = sorted(number(v) for k, v in rank.rows[row].items() if k and k.endswith("_ratio") and k.startswith(("aic_", "aiv_")))
-    return not ratios or (ratios[-1] >= 0.6 and ratios[-2] >= 0.6 * ratios[-1]) or number(rank.rows[row].get("aic_mac_ratio", "0")) >= 0.75
 
 
 def jitter(ranks: list[RankFiles], random: Random, spread: float = 0.02) -> None:

@@ -82,13 +82,28 @@ class RankFiles:
         """Everything from ``row`` on begins later."""
         self.start[self.start >= self.start[row]] += by
 
+    def uncovered(self) -> list[int]:
+        """Compute kernels at whose begin no communication is in flight: time put in there is free."""
+        flying = [row for row in range(len(self.rows)) if self.is_communication(row)]
+        covered_ = np.zeros(len(self.rows), bool)
+        for row in flying:
+            covered_ |= (self.start > self.start[row]) & (self.start <= self.start[row] + self.duration[row])
+        return [row for row in self.compute() if not covered_[row]] or self.compute()
+
     def stretch(self, row: int, by: float) -> None:
-        """A kernel runs longer, and what begins after it begins later."""
+        """A kernel runs longer, and what begins after it begins later; communication in flight lasts as long."""
         at = self.start[row] + self.duration[row] - 1e-6
+        if not self.is_communication(row):
+            for other in self._flying(at):
+                self.duration[other] += by
         self.duration[row] += by
         later = self.start >= at
         later[row] = False
         self.start[later] += by
+
+    def _flying(self, at: float) -> list[int]:
+        during = (self.start < at) & (self.start + self.duration > at)
+        return [int(row) for row in np.flatnonzero(during) if self.is_communication(int(row))]
 
     def insert(self, row: int, new: dict[str, str], duration: float, gap: float = 1.0) -> None:
         """A kernel more, before ``row``."""

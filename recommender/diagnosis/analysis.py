@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 ANALYSERS = (pipes.find, operators.find, chains.find, host.find, transfers.find)
 
+SAME_LEVEL = 0.01
+"""Share by which a property may differ between two runs of one job and be the same: warm-up, a last batch."""
+
+ABSENT = 0.3
+"""Least ratio of evidence against a pattern: a loss that is there may stay below the mark in a long step."""
+
 DOUBT = 0.02
 """Chance that a reading says the opposite of what is: no ratio is above 51 to 1 on one reading's word."""
 
@@ -51,7 +57,7 @@ def detected(item: Evidence, least: float = SIGNIFICANT_SHARE) -> float:
 def ratio(item: Evidence, least: float = SIGNIFICANT_SHARE) -> float:
     """Likelihood ratio of the evidence: of the pattern being there over its not being there."""
     there = detected(item, least)
-    return (DOUBT + there) / (DOUBT + 1 - there)
+    return max(ABSENT, (DOUBT + there) / (DOUBT + 1 - there))
 
 
 def ratios(found: Mapping[str, Evidence], least: float = SIGNIFICANT_SHARE) -> dict[str, float]:
@@ -73,6 +79,8 @@ def grown(after: Mapping[str, Evidence], before: Mapping[str, Evidence]) -> dict
             found[node] = replace(item, shown=max(0.0, item.shown - old.shown))
         else:
             more = max(0.0, item.lost_us - old.lost_us)
+            if item.level is not None and old.level is not None and item.level <= old.level * (1 + SAME_LEVEL):
+                more = 0.0
             part = more / item.lost_us if item.lost_us > 0 else 0.0
             found[node] = replace(item, lost_us=more, share=item.share * part)
     return found

@@ -48,6 +48,8 @@ class Evidence:
         rank: On which rank; None if the profile tells none, or it is about all.
         fixed: The rank's facts with the pattern repaired; None where a repair has no meaning of its own.
         is_setting: A fact about settings, which costs nothing by itself but explains what does.
+        level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is what
+            it was in an earlier run, more cost has another cause.
     """
 
     node: str
@@ -60,6 +62,7 @@ class Evidence:
     rank: int | None = None
     fixed: Callable[[Rank], Rank] | None = None
     is_setting: bool = False
+    level: float | None = None
 
 
 class View:

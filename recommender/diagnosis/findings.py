@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.diagnosis.analysis import ratio
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ def accuse(
 
     A node with deeper causes on is told only if what they cost leaves enough of it to matter.
     """
-    on = {node for node, chance in posterior.on.items() if chance >= ACCUSED and node in found}
+    on = {
+        node
+        for node, chance in posterior.on.items()
+        if chance >= ACCUSED and node in found and ratio(found[node], least) >= 1
+    }
     accused = []
     for node in on:
         deeper = [edge.cause for edge in network.causes(node) if edge.cause in on]

@@ -164,7 +164,7 @@ def _compiler(view: View, free: float) -> Iterator[Evidence]:
         view, "dynamic-shape", min(free, spent + tiled) * dynamic,
         f"{dynamic:.0%} of operators have dynamic shapes; tiling and compiling take {(spent + tiled) / 1e3:.1f} ms",
         (Reading(metric="dynamic_operator_share", value=dynamic, unit="1"),), _places([*compiling, *tiling]),
-        calls=[*compiling, *tiling],
+        calls=[*compiling, *tiling], level=dynamic,
     )  # fmt: skip
 
 
@@ -268,7 +268,7 @@ def _places(calls: list[Call]) -> tuple[Place, ...]:
 
 def _evidence(
     view: View, node: str, lost: float, says: str, readings: tuple[Reading, ...], places: tuple[Place, ...],
-    *, shown: float = 1.0, calls: list[Call] | None = None,
+    *, shown: float = 1.0, calls: list[Call] | None = None, level: float | None = None,
 ) -> Evidence:  # fmt: skip
     return Evidence(
         node=node,
@@ -280,6 +280,7 @@ def _evidence(
         places=places,
         rank=view.rank.rank,
         fixed=lambda rank: busier(rank, lost, calls or []),
+        level=level,
     )
 
 

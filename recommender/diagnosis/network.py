@@ -31,6 +31,14 @@ counts of outcomes take over from :data:`PSEUDO` on."""
 KIND_STRENGTH = 0.95
 """A narrower pattern is a case of the broader one, if big enough to show there."""
 
+WHOLES = frozenset({"exposed-communication", "data-parallel-communication", "host-bound"})
+"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such whole: what
+converts or copies need not show in it."""
+
+OF_KERNELS = frozenset({"compute", "memory"})
+SLOW_RANK = "slow-rank"
+"""Whatever makes the kernels of one rank longer may make it the slow one."""
+
 PSEUDO = 5.0
 """Outcomes that the published confidence of an edge weighs as much as."""
 
@@ -124,9 +132,11 @@ class CauseNetwork:
                 edges.append(Edge(edge.cause, node.id, (prior + helped) / (PSEUDO + helped + not_helped)))
         stated = {(edge.cause, edge.effect) for edge in edges}
         for narrow, wide in sorted(broader.items()):
-            is_root = wide not in broader
-            if not is_root and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
+            if wide in WHOLES and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
                 edges.append(Edge(narrow, wide, KIND_STRENGTH, is_kind=True))
+        for node in sorted(broader):
+            if _root(broader, node) in OF_KERNELS and (node, SLOW_RANK) not in stated:
+                edges.append(Edge(node, SLOW_RANK, STRENGTHS[Confidence.MEDIUM]))
         return cls(edges, labels, broader)
 
     def causes(self, effect: str) -> Sequence[Edge]:
@@ -233,6 +243,12 @@ class CauseNetwork:
         for node in sorted(nodes):
             visit(node)
         return ordered
+
+
+def _root(broader: Mapping[str, str], node: str) -> str:
+    while node in broader:
+        node = broader[node]
+    return node
 
 
 def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:

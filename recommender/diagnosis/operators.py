@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import Evidence, Reading
+from recommender.diagnosis.kinds import ATTENTION, CASTS, COPIES, INDEXING, PRODUCTS, REARRANGING, of_kind
 from recommender.diagnosis.pipes import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.profiles.facts import Rank
-    from ingest.profiles.kernels import Kernels
     from recommender.diagnosis.evidence import Floats, View
     from recommender.diagnosis.thresholds import Thresholds
 
-_REARRANGING = ("transdata", "transpose", "npu_format_cast", "transposed", "confusiontranspose", "im2col")
-_CASTS = ("cast", "castd")
-_COPIES = ("concat", "tensormove", "slice", "split", "pack", "unpack", "copy", "viewcopy", "asstrided", "pad")
-_PRODUCTS = ("matmul", "batchmatmul", "gemm", "conv2d", "conv3d", "groupedmatmul", "linear")
-_INDEXING = ("nonzero", "index", "indexput", "argmin", "argmax", "scatter", "gather", "maskedselect", "unique",
-             "where", "topk", "sort")  # fmt: skip
 _NO_AICORE_TYPES = ("INT64", "DOUBLE", "FLOAT64", "UINT64", "COMPLEX64", "COMPLEX128")
 """Types for which many operators have no AI Core kernel: msprof-analyze, tables of types by CANN version."""
 _WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32")
@@ -69,7 +63,7 @@ def _aicpu(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
             f"types without an AI Core kernel (64 bit) in {view.named(by_type)}",
             Reading(metric="share of AI CPU time", value=_part(by_type, lost), unit="1"),
         )  # fmt: skip
-        by_kind = np.where(of_kind(kernels, _INDEXING), lost, 0.0)
+        by_kind = np.where(of_kind(kernels, INDEXING), lost, 0.0)
         yield costly(
             view, "index-operators", by_kind, f"indexing on the AI CPU: {view.named(by_kind)}",
             Reading(metric="share of AI CPU time", value=_part(by_kind, lost), unit="1"),
@@ -85,9 +79,9 @@ def _unwanted(view: View, own: Floats) -> Iterator[Evidence]:
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
     for node, kinds, says in (
-        ("layout-transform", _REARRANGING, "tensors rearranged between operators"),
-        ("cast-traffic", _CASTS, "conversions between number formats"),
-        ("memory-copies", _COPIES, "copies and concatenations"),
+        ("layout-transform", REARRANGING, "tensors rearranged between operators"),
+        ("cast-traffic", CASTS, "conversions between number formats"),
+        ("memory-copies", COPIES, "copies and concatenations"),
     ):
         lost = np.where(of_kind(kernels, kinds) & ~kernels.is_aicpu, own, 0.0)
         count = int((lost > 0).sum())
@@ -102,32 +96,32 @@ def _shapes(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidenc
     assert kernels is not None  # noqa: S101  the caller has looked
     shapes = kernels.texts["input_shapes"]
     product, flash = (
-        of_kind(kernels, _PRODUCTS),
-        of_kind(kernels, ("flashattention", "promptflash", "increflash")),
+        of_kind(kernels, PRODUCTS),
+        of_kind(kernels, ATTENTION),
     )
-    products = {code for code in np.unique(shapes.codes[product])}
+    products = set(np.unique(shapes.codes[product]))
     wasted = np.array([_inner_waste(t) if i in products else 0.0 for i, t in enumerate(shapes.labels)])
     waste = wasted[shapes.codes]
     shown = thresholds.shows("inner-axis-misalignment", "inner_axis_remainder_256", (waste > 0).astype(float))
     lost = np.where(product, shown * own * waste, 0.0)
+    part = float((waste[product] > 0).mean()) if product.any() else 0.0
     yield costly(
         view, "inner-axis-misalignment", lost,
         f"inner axes that are no multiple of {_INNER}: {view.named(lost)} is padding",
-        Reading(metric="inner_axis_remainder_256", value=float((waste[product] > 0).mean()) if product.any() else 0.0,
-                unit="1"),
+        Reading(metric="inner_axis_remainder_256", value=part, unit="1"), level=part,
     )  # fmt: skip
-    flashes = {code for code in np.unique(shapes.codes[flash])}
+    flashes = set(np.unique(shapes.codes[flash]))
     wasted = np.array([_attention_waste(t) if i in flashes else 0.0 for i, t in enumerate(shapes.labels)])
     waste = wasted[shapes.codes]
     shown = thresholds.shows(
         "attention-dimension-misalignment", "attention_dimension_remainder_128", (waste > 0).astype(float)
     )
     lost = np.where(flash, shown * own * waste, 0.0)
+    part = float((waste[flash] > 0).mean()) if flash.any() else 0.0
     yield costly(
         view, "attention-dimension-misalignment", lost,
         f"attention whose head size or length is no multiple of {_ATTENTION}: {view.named(lost)} is padding",
-        Reading(metric="attention_dimension_remainder_128", value=float((waste[flash] > 0).mean()) if flash.any() else 0.0,
-                unit="1"),
+        Reading(metric="attention_dimension_remainder_128", value=part, unit="1"), level=part,
     )  # fmt: skip
     yield from _blocks(view, thresholds, own)
 
@@ -151,7 +145,7 @@ def _blocks(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidenc
     yield costly(
         view, "block-dim-imbalance", lost,
         f"blocks that do not divide over {view.cores:g} cube cores: {view.named(lost)} is idle cores",
-        Reading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"),
+        Reading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"), level=float(partly.mean()),
     )  # fmt: skip
 
 
@@ -164,13 +158,13 @@ def _precision(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         bool(label) and all(t.strip().upper() in _WIDE_TYPES for t in label.split(";")[:2])
         for label in types.labels
     )
-    there = of_kind(kernels, _PRODUCTS) & wide
+    there = of_kind(kernels, PRODUCTS) & wide
     lost = np.where(there, kernels.duration_us * view.alone * HALF, 0.0)
     share = float(np.nansum(kernels.duration_us[there])) / view.total_us
     found = costly(
         view, "precision-excess", lost,
         f"matrix products in 32 bit, {share:.0%} of the step: {view.named(lost)} could go at half the width",
-        Reading(metric="high_precision_share", value=share, unit="1"),
+        Reading(metric="high_precision_share", value=share, unit="1"), level=float(there.mean()),
     )  # fmt: skip
     yield replace(found, shown=float(thresholds.shows("precision-excess", "high_precision_share", share)))
 
@@ -263,7 +257,7 @@ def _recompute(view: View, own: Floats) -> Iterator[Evidence]:
     if again:
         most = max(again)
         # A product has two backward ones of its size: of f forward runs, f * more are again.
-        product = of_kind(kernels, _PRODUCTS)
+        product = of_kind(kernels, PRODUCTS)
         runs = 1 / (1 - most) if most < 1 else 1.0
         lost[product] = own[product] * (runs - 1) / (runs + 2)
     yield costly(
@@ -273,20 +267,9 @@ def _recompute(view: View, own: Floats) -> Iterator[Evidence]:
     )  # fmt: skip
 
 
-def of_kind(kernels: Kernels, kinds: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Kernels whose type begins with, or whose name ends like, one of ``kinds``; version digits are ignored."""
-    label = kernels.label
-
-    def fits(text: str) -> bool:
-        low = text.lower().rstrip("0123456789").removesuffix("v").removeprefix("aclnn")
-        return low.startswith(kinds) or low.rpartition("_")[2].startswith(kinds)
-
-    return label.where(fits(text) for text in label.labels)
-
-
 def costly(
     view: View, node: str, lost: Floats, says: str, reading: Reading,
-    *, fixed: Callable[[Rank], Rank] | None = None,
+    *, fixed: Callable[[Rank], Rank] | None = None, level: float | None = None,
 ) -> Evidence:  # fmt: skip
     """Evidence of what compute kernels lose, in microseconds, shape (n,)."""
     total = float(np.nan_to_num(lost).sum())
@@ -300,6 +283,7 @@ def costly(
         places=view.places(lost),
         rank=view.rank.rank,
         fixed=fixed or (lambda rank: without(rank, lost)),
+        level=level,
     )
 
 

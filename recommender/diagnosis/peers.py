@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import Evidence, Reading
-from recommender.diagnosis.operators import of_kind
+from recommender.diagnosis.kinds import of_kind
 from recommender.diagnosis.transfers import slow_links
 
 if TYPE_CHECKING:

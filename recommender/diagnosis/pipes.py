@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import Evidence, Reading
+from recommender.diagnosis.kinds import chains, repeats, unwanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,21 +45,25 @@ BUSY = 0.7
 """Ratio from which msprof-analyze calls a pipe of a vector kernel busy."""
 
 
-def ratios(view: View) -> tuple[tuple[str, ...], Floats, Floats]:
-    """Names, ratios of each kernel's leading core, shape (pipes, n), and whether that core is the cube."""
+def ratios(view: View) -> tuple[tuple[str, ...], Floats, Mask]:
+    """Names, how busy each pipe is in each kernel, shape (pipes, n), and which kernels have counters.
+
+    Where cube and vector cores work on one kernel, the pipes of the core that is done earlier count less, by
+    the share of the other's time in which it works.
+    """
     kernels = view.kernels
     if kernels is None:
-        return (), np.zeros((0, 0)), np.zeros(0)
+        return (), np.zeros((0, 0)), np.zeros(0, np.bool_)
     names = (*CUBE, *VECTOR)
     table = np.array([kernels.pipe(name) for name in names])
-    cube_us, vector_us = kernels.pipe("aicore_time(us)"), kernels.pipe("aiv_time(us)")
-    leads = np.nan_to_num(cube_us) >= np.nan_to_num(vector_us)
-    silent = np.nan_to_num(cube_us) + np.nan_to_num(vector_us) <= 0
-    sums = np.nan_to_num(table[: len(CUBE)]).sum(axis=0) >= np.nan_to_num(table[len(CUBE) :]).sum(axis=0)
-    is_cube = np.where(silent, sums, leads)
-    table[: len(CUBE), ~is_cube] = np.nan
-    table[len(CUBE) :, is_cube] = np.nan
-    return names, np.clip(table, 0, 1), is_cube.astype(np.float64)
+    known = np.asarray(~np.isnan(table).all(axis=0), dtype=np.bool_)
+    cube_us = np.nan_to_num(kernels.pipe("aicore_time(us)"))
+    vector_us = np.nan_to_num(kernels.pipe("aiv_time(us)"))
+    longer = np.maximum(cube_us, vector_us)
+    timed = longer > 0
+    for rows, spent in ((slice(0, len(CUBE)), cube_us), (slice(len(CUBE), len(names)), vector_us)):
+        table[rows] *= np.where(timed, spent / np.where(timed, longer, 1.0), 1.0)
+    return names, np.clip(np.nan_to_num(table), 0, 1), known
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
@@ -66,11 +71,10 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     kernels = view.kernels
     if kernels is None or not len(kernels) or view.total_us <= 0:
         return
-    names, table, _ = ratios(view)
-    known: Mask = ~np.isnan(table).all(axis=0)
+    names, filled, counted = ratios(view)
+    known = counted & ~_told_elsewhere(view, thresholds)
     if not known.any():
         return
-    filled = np.nan_to_num(table, nan=0.0)
     busiest = filled.argmax(axis=0)
     ordered = np.sort(filled, axis=0)
     first, second = ordered[-1], ordered[-2]
@@ -97,6 +101,15 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         )  # fmt: skip
     yield from _unbound(view, thresholds, first, known, own)
     yield from _cache(view, thresholds, own)
+
+
+def _told_elsewhere(view: View, thresholds: Thresholds) -> Mask:
+    """Kernels that should not be there at all: what holds them up is beside the point."""
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    often = repeats(chains(kernels)[0], len(kernels))
+    fusible = thresholds.shows("unfused-operators", "fusible_chain_count", often) >= 0.5
+    return np.asarray(unwanted(kernels) | kernels.is_aicpu | fusible, dtype=np.bool_)
 
 
 def _shows(thresholds: Thresholds, pattern: str, metric: str, value: Floats, flash: Floats) -> Floats:

@@ -74,12 +74,19 @@ def _waits(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence
 
 def _standing(item: Collective) -> float:
     """Microseconds in which an operator moves nothing."""
-    return max(0.0, item.elapse_ms - max(item.transit_ms, _moving_ms(item))) * 1e3
+    return max(0.0, item.elapse_ms * 1e3 - _moving(item))
 
 
-def _moving_ms(item: Collective) -> float:
-    """Longest time over one kind of link: sends of pairs have transit in no other place."""
-    return min(item.elapse_ms, max((t.time_ms for t in item.transfers if t.transport != _LOCAL), default=0.0))
+def _moving(item: Collective) -> float:
+    """Microseconds in which data moves.
+
+    Where the operator has no transit time of its own (sends of pairs) it is the longest time over one kind of
+    link; else that sum counts links that work side by side one after another.
+    """
+    if item.transit_ms > 0:
+        return item.transit_ms * 1e3
+    longest = max((t.time_ms for t in item.transfers if t.transport != _LOCAL), default=0.0)
+    return min(max(0.0, item.elapse_ms - item.wait_ms), longest) * 1e3
 
 
 def _gradients(view: View, bare: float) -> Iterator[Evidence]:
@@ -114,11 +121,6 @@ def _exchange(view: View, bare: float) -> Iterator[Evidence]:
 def _is(item: Collective, parts: tuple[str, ...]) -> bool:
     low = item.name.lower().replace("_", "")
     return any(part.replace("_", "") in low for part in parts)
-
-
-def _moving(item: Collective) -> float:
-    """Microseconds in which data moves."""
-    return max(item.transit_ms, _moving_ms(item)) * 1e3
 
 
 def _packets(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence]:
@@ -283,7 +285,7 @@ def hidden(rank: Rank, saved_us: float, waits: list[Collective], *, transfers: b
     )  # fmt: skip
     names = {item.name for item in waits}
     collectives = tuple(
-        replace(item, elapse_ms=max(item.transit_ms, _moving_ms(item)), wait_ms=0.0, synchronisation_ms=0.0, idle_ms=0.0)
+        replace(item, elapse_ms=_moving(item) / 1e3, wait_ms=0.0, synchronisation_ms=0.0, idle_ms=0.0)
         if item.name in names
         else replace(item, transfers=tuple(replace(t, packets=()) for t in item.transfers)) if transfers else item
         for item in rank.collectives
