@@ -287,6 +287,8 @@ def fit_similarity(
         distance: How far two devices are.
         origin: Where the tables come from, in words.
     """
+    if len(tables) < LEAST_TARGETS:
+        return None
     words = np.array([1.0 if name == "text" else 1e-3 for name in BLOCKS])
     fitted, folds = [], []
     for seed in SEEDS:
