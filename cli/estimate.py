@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.context import open_workspace
-from cli.options import JsonOption, value_of
+from cli.options import (
+    CommandOption,
+    ConfigOption,
+    CountOption,
+    HardwareOption,
+    JsonOption,
+    ModelOption,
+    SmiOption,
+    told,
+    value_of,
+)
+from ingest.launches.told import together
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from kg.entities import Problem
+    from recommender.cost_model.model import Model
 
 SetOption = Annotated[
     list[str] | None,
@@ -24,14 +40,17 @@ SweepOption = Annotated[
 
 def estimate(
     context: typer.Context,
-    model: Annotated[str, typer.Option("--model", help="Model, such as llama-2-7b.")],
-    hardware: Annotated[str, typer.Option("--hardware", help="Device, such as ascend-910b1.")],
-    count: Annotated[int, typer.Option("--count", min=1, help="Number of devices.")] = 1,
+    model: ModelOption = None,
+    hardware: HardwareOption = None,
+    count: CountOption = None,
     server: Annotated[
         str | None,
         typer.Option("--server", help="What the devices sit in, such as atlas-800t-a2: its links."),
     ] = None,
-    phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
+    phase: Annotated[str | None, typer.Option("--phase", help="training (the default) or serving.")] = None,
+    from_command: CommandOption = None,
+    config_json: ConfigOption = None,
+    smi: SmiOption = None,
     settings: SetOption = None,
     sweep: SweepOption = None,
     plot: Annotated[
@@ -45,24 +64,31 @@ def estimate(
 ) -> None:
     """Estimate time, throughput, memory and energy of a training or serving step, with its split."""
     from cli import output
-    from kg.knowledge import Model
-    from kg.serialisation import from_graph
     from recommender.cost_model import estimate as costs
     from recommender.cost_model.operators import load
 
+    raw = together(told(from_command=from_command, config_json=config_json, smi=smi))
+    given = {"model": model, "hardware": hardware, "count": count}
+    raw.update({name: value for name, value in given.items() if value is not None})
+    phase = phase or str(raw.get("phase", "training"))
+    if phase not in costs.PHASES:
+        raise InputError(f"no phase named {phase!r}", hint=f"known: {', '.join(costs.PHASES)}")
     with open_workspace(context) as workspace:
-        where = workspace.names.hardware(hardware)
-        facts = workspace.hardware.facts(where.id)
+        problem, notes = workspace.problem({**raw, "phase": phase})
+        where = problem.hardware.name
+        facts = workspace.hardware.facts(where)
         held = workspace.names.hardware(server) if server else None
         around = workspace.hardware.facts(held.id) if held else None
-        what = from_graph(workspace.graph, Model, workspace.names.model(model).id)
-    for resolved in (where, held):
-        if resolved is not None and resolved.note:
-            output.note(resolved.note)
-    known = {fact.name: fact.value for fact in what.facts if isinstance(fact.value, int | float | str)}
-    sizes = costs.model_of(what.id, what.architecture, known)
-    machine = costs.machine(where.id, facts, count=count, server=held.id if held else "", server_facts=around)
-    chosen = costs.sweep(_pairs(settings), {name: _values(values) for name, values in _pairs(sweep).items()})
+        known = workspace.model_facts(problem)
+    for text in (*notes, held.note if held else ""):
+        if text:
+            output.note(text)
+    what = problem.workload.model or ""
+    sizes = costs.model_of(what, str(known.get("architecture", "")), known)
+    count = problem.hardware.count or 1
+    machine = costs.machine(where, facts, count=count, server=held.id if held else "", server_facts=around)
+    base = {**_told_settings(problem, phase, count, sizes), **_pairs(settings)}
+    chosen = costs.sweep(base, {name: _values(values) for name, values in _pairs(sweep).items()})
     steps = costs.estimate(
         model=sizes,
         machine=machine,
@@ -80,8 +106,8 @@ def estimate(
     if as_json:
         output.as_json(
             {
-                "model": what.id,
-                "hardware": where.id,
+                "model": what,
+                "hardware": where,
                 "server": held.id if held else None,
                 "count": count,
                 "phase": phase,
@@ -92,6 +118,22 @@ def estimate(
         return
     for record in records:
         _show(record, phase=phase)
+
+
+def _told_settings(problem: Problem, phase: str, count: int, sizes: Model) -> dict[str, object]:
+    """What a launch sets, in the words of the cost model; what it has no setting for is noted."""
+    from cli import output
+    from recommender.cost_model.dialects import translate
+    from recommender.cost_model.plans import SERVING, TRAINING
+
+    found = translate(problem.current or {}, phase, count=count, layers=int(sizes.layers) or None)
+    if found.untold:
+        output.note(f"the cost model has no setting for {', '.join(found.untold)}")
+    known = TRAINING if phase == "training" else SERVING
+    told = {name: value for name, value in problem.workload.shape.items() if name in known}
+    if problem.workload.precision:
+        told["precision"] = problem.workload.precision
+    return {**told, **found.settings}
 
 
 def _show(record: dict[str, object], *, phase: str) -> None:
@@ -141,8 +183,6 @@ def _show(record: dict[str, object], *, phase: str) -> None:
 
 
 def _pairs(given: list[str] | None) -> dict[str, object]:
-    from kg.errors import InputError
-
     found: dict[str, object] = {}
     for text in given or []:
         name, sign, value = text.partition("=")

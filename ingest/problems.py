@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.metrics import METRICS, canonical_metric
 from ingest.precisions import canonical_precision, is_precision
-from ingest.units import unit
+from ingest.units import Dimension, unit
 from kg.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
 from kg.names import slug
@@ -386,6 +386,10 @@ class _Reader:
             self.notes.append(resolved.note)
 
 
+_NEVER_NOTHING = frozenset({Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER})
+"""What every run takes some of."""
+
+
 def parse_limit(text: str) -> Limit:
     """A limit from text such as ``"peak_memory<=32GB"`` or ``"accuracy_loss <= 0.5%"``.
 
@@ -407,8 +411,8 @@ def parse_limit(text: str) -> Limit:
             f"limit {text!r}: {metric} is a {METRICS[metric].dimension}, {symbol or 'a bare number'} is a "
             f"{measure.dimension}"
         )
-    if maximum < 0:
-        raise InputError(f"limit {text!r}: nothing can keep a negative limit")
+    if maximum < 0 or (maximum == 0 and metric in METRICS and METRICS[metric].dimension in _NEVER_NOTHING):
+        raise InputError(f"limit {text!r}: nothing can keep it")
     return Limit(metric=metric, maximum=maximum, unit=measure.symbol)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from embeddings.index import ProblemIndex
 from ingest.problems import problem_from
 from kg.cases import all_cases
-from kg.errors import UnknownEntityError, WorkspaceError
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError, WorkspaceError
 from kg.hardware_tree import HardwareTree
 from kg.knowledge import Model
 from kg.names import Names
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from kg.queries import NamedQuery
     from kg.trial_rows import ProblemRow
     from kg.validation import Violation
-    from kg.values import Value
     from recommender.benefit import Prediction
     from recommender.coverage import Coverage
     from recommender.editor import Editor
@@ -220,8 +219,22 @@ class Workspace:
         return merged
 
     def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
-        """A question as people put it (``ingest.problems.KEYS``), and notes on what was assumed."""
-        return problem_from(raw, self.names, self.operator)
+        """A question as people put it (``ingest.problems.KEYS``), and notes on what was assumed.
+
+        Raises:
+            InputError: Something of it is wrong, or a name is not known.
+            NoEvidenceError: The workspace knows nothing at all.
+        """
+        try:
+            return problem_from(raw, self.names, self.operator)
+        except InputError:
+            if self.hardware.ids():
+                raise
+        raise NoEvidenceError(
+            "the workspace is empty: it knows no hardware and no case",
+            hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
+            "a workspace made anew begins with the shipped knowledge",
+        )
 
     def operator(self, name: str) -> KnownOperator:
         """What the cases know of an operator.
@@ -335,7 +348,7 @@ class Workspace:
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        return self._recommender.answer(problem, k, model=self._model_facts(problem), notes=notes)
+        return self._recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
@@ -353,7 +366,7 @@ class Workspace:
         """
         from recommender.evolution.exploring import POOL, explored
 
-        model = self._model_facts(problem)
+        model = self.model_facts(problem)
         pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
         return explored(pool, k, rng)
 
@@ -385,7 +398,7 @@ class Workspace:
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.hardware(server).id if server else ""
-        job, said = job_of(problem, self._model_facts(problem), self.hardware, around)
+        job, said = job_of(problem, self.model_facts(problem), self.hardware, around)
         return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
@@ -555,12 +568,15 @@ class Workspace:
             version=self.knowledge_version,
         )
 
-    def _model_facts(self, problem: Problem) -> dict[str, Value]:
+    def model_facts(self, problem: Problem) -> dict[str, float | str]:
+        """Facts of the model of a question, with its architecture: the graph's, or the sizes it tells."""
         try:
             model = from_graph(self.graph, Model, problem.workload.model or "")
         except UnknownEntityError:
-            return {}
-        return {**{fact.name: fact.value for fact in model.facts}, "architecture": model.architecture}
+            own = {**problem.workload.shape, **problem.workload.traits}
+            return {name: value for name, value in own.items() if isinstance(value, int | float | str)}
+        facts = {fact.name: fact.value for fact in model.facts if isinstance(fact.value, int | float | str)}
+        return {**facts, "architecture": model.architecture}
 
     def _open(self) -> None:
         with ExitStack() as undo:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kg.graph import GraphStore
     from kg.knowledge import Relation, Strategy
 
+_ON = frozenset({"true", "1", "on", "yes"})
+
 GENERAL_FAMILY = "transformer"
 TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder", "multimodal"})
 """Architectures that a strategy for any transformer is for."""
@@ -94,9 +96,15 @@ def already_set(strategy: Strategy, current: Mapping[str, object] | None) -> boo
     if not strategy.sets or current is None:
         return False
     return all(
-        item.parameter in current and (item.value is None or current[item.parameter] == item.value)
+        item.parameter in current and (item.value is None or _same(current[item.parameter], item.value))
         for item in strategy.sets
     )
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are one: an environment has text where a strategy has a number or a truth."""
+    texts = [str(value).strip().lower() for value in (one, other)]
+    return texts[0] == texts[1] or all(text in _ON for text in texts)
 
 
 def exclusions(strategy: Strategy, others: Iterable[Strategy]) -> Iterator[tuple[Strategy, Relation]]:

@@ -15,7 +15,7 @@ from kg.values import Settings
 from recommender.ranking import rules
 from recommender.ranking.buffers import NAMES as BUFFER_NAMES
 from recommender.ranking.buffers import buffers
-from recommender.ranking.memory_need import MemoryNeed
+from recommender.ranking.memory_need import LIMIT_RULE, MemoryNeed
 from recommender.ranking.rules import Broken
 from recommender.ranking.tried import Tried
 
@@ -110,7 +110,11 @@ class Feasibility:
     def check(self, configuration: Configuration) -> tuple[Refusal, ...]:
         """The rules that a configuration breaks, beside what is set already."""
         found = self._found(tuple(configuration))
-        broken = [item for item in self._broken(found, configuration) if self._key(item) not in self._before]
+        broken = [
+            item
+            for item in self._broken(found, configuration)
+            if self._key(item) not in self._before or item.rule == LIMIT_RULE
+        ]
         if self.tried is not None and (seen := self.tried.broken(configuration)) is not None:
             broken.append(seen)
         return tuple(
@@ -163,15 +167,15 @@ class Feasibility:
             yield lambda told: rules.number_format(problem, told, hardware, self.facts)
         if self.facts and own & BUFFER_NAMES:
             yield lambda told: buffers(told, problem.workload.precision, hardware, self.facts)
-        if self.memory.applies and not self.memory.skipped and self.memory.depends_on(own):
+        if self.memory.decides(own):
             yield self._memory
         if self.exclusions is not None and (pairs := self.exclusions.among(own | current)):
             yield lambda told: _excluded(told, pairs)
 
     def _memory(self, told: Mapping[str, Value]) -> Iterator[Broken]:
-        broken = self.memory.broken(told)
-        if broken is not None and not (self.tried is not None and self.tried.ran_here(Settings(told))):
-            yield broken
+        for broken in self.memory.broken(told):
+            if self.tried is None or not self.tried.ran_here(Settings(told)):
+                yield broken
 
 
 def _excluded(told: Mapping[str, Value], pairs: Sequence[Pair]) -> Iterator[Broken]:

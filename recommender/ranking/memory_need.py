@@ -15,7 +15,7 @@ from kg.errors import InputError, MissingFactError
 from recommender.ranking.rules import LAYOUT, Broken, first_whole, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from kg.entities import Problem
     from kg.values import Value
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1.1
 
 RULE = "weights, states, cache and activations fit the memory"
+LIMIT_RULE = "the limit on peak_memory is kept"
 SOURCE = "modelled: memory part of the cost model (docs/cost-model.md)"
 
 _PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
@@ -90,11 +91,13 @@ class MemoryNeed:
         """Whether it is a question of training or serving a model that is named."""
         return self.problem.workload.kind in _PHASES and bool(self.problem.workload.model)
 
-    def depends_on(self, names: frozenset[str]) -> bool:
-        """Whether parameters of these names decide about memory, as far as the cost model knows."""
+    def decides(self, names: frozenset[str]) -> bool:
+        """Whether setting parameters of these names can break a rule, as far as the cost model knows."""
         from recommender.cost_model.dialects import setting_of
 
-        return any(setting_of(name) in _DECIDING for name in names)
+        if not self.applies or self.skipped:
+            return False
+        return self.limit_bytes is not None or any(setting_of(name) in _DECIDING for name in names)
 
     def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
         """Bytes on the fullest device; None where the layout or a size is not told, or it cannot be."""
@@ -136,29 +139,28 @@ class MemoryNeed:
             return None  # a layout that the cost model does not know, which is another rule's matter
         return float(sum(part[0] for part in parts.values()))
 
-    def limit_bytes(self) -> float:
-        """What may be used: the capacity, or less where the question says so."""
-        limits = [limit.maximum for limit in self.problem.limits if limit.metric == "peak_memory"]
-        return min([self._capacity, *limits])
+    @property
+    def limit_bytes(self) -> float | None:
+        """The bound on memory that the question sets; None if it sets none."""
+        return min((x.maximum for x in self.problem.limits if x.metric == "peak_memory"), default=None)
 
-    def broken(self, configuration: Mapping[str, Value]) -> Broken | None:
-        """The rule, where it is broken for sure enough."""
+    def broken(self, configuration: Mapping[str, Value]) -> Iterator[Broken]:
+        """The rules that are broken for sure enough: the device's capacity, and the bound of the question."""
         needed = self.bytes_of(configuration)
-        if needed is None or needed <= TOLERANCE * self.limit_bytes():
-            return None
-        return Broken(
-            rule=RULE,
-            reason=f"{needed / 1e9:.0f} GB needed of {self.limit_bytes() / 1e9:.0f} GB",
-            source=SOURCE,
-            is_certain=False,
-        )
+        if needed is None:
+            return
+        for rule, most in ((RULE, self._capacity), (LIMIT_RULE, self.limit_bytes)):
+            if most is not None and needed > TOLERANCE * most:
+                reason = f"{needed / 1e9:.3g} GB needed of {most / 1e9:.3g} GB"
+                yield Broken(rule=rule, reason=reason, source=SOURCE, is_certain=False)
 
     def warning(self, configuration: Mapping[str, Value]) -> str:
         """What to look at, where it is close; empty if it is not."""
         needed = self.bytes_of(configuration)
-        if needed is None or not self.limit_bytes() < needed <= TOLERANCE * self.limit_bytes():
+        most = min(self._capacity, self.limit_bytes or self._capacity)
+        if needed is None or not most < needed <= TOLERANCE * most:
             return ""
-        return f"memory is tight: {needed / 1e9:.0f} of {self.limit_bytes() / 1e9:.0f} GB by the cost model"
+        return f"memory is tight: {needed / 1e9:.3g} of {most / 1e9:.3g} GB by the cost model"
 
 
 def _lengths(problem: Problem, phase: str) -> dict[str, object]:

@@ -129,3 +129,14 @@ def test_phase_family_and_hardware_decide_what_fits() -> None:
 def test_an_unknown_model_gets_what_is_for_any_model() -> None:
     found = fitting(problem(WorkloadKind.TRAINING, "train"), family="", architecture="")
     assert found == {"anything", "train", "on-a2"}
+
+
+@pytest.mark.parametrize(
+    ("current", "value", "is_set"),
+    [("1", 1, True), (1, "1", True), (True, "1", True), ("on", True, True), (0, "1", False)],
+)
+def test_a_value_from_an_environment_is_the_same_as_text(
+    current: object, value: object, is_set: bool
+) -> None:
+    sets = (Assignment(parameter="TASK_QUEUE_ENABLE", value=value),)  # type: ignore[arg-type]
+    assert already_set(strategy(sets=sets), {"TASK_QUEUE_ENABLE": current}) == is_set

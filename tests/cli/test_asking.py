@@ -1,0 +1,214 @@
+"""Questions from what people have: launch scripts, a model's config.json, the output of device tools."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = """
+export HCCL_BUFFSIZE=200
+ARGS="--tensor-model-parallel-size 2 --num-layers 36 --hidden-size 4096 --ffn-hidden-size 12288 \\
+  --num-attention-heads 32 --group-query-attention --num-query-groups 8 --kv-channels 128 \\
+  --seq-length 4096 --micro-batch-size 1 --use-flash-attn --use-distributed-optimizer --bf16"
+torchrun --nproc_per_node 8 --nnodes $NNODES pretrain_gpt.py $ARGS $DATA_ARGS
+"""
+SMI = """
+| npu-smi 24.1.rc2                 Version: 24.1.rc2                                             |
+| 0     910B3               | OK            | 90.1        35                0    / 0             |
+| 0                         | 0000:C1:00.0  | 0           0    / 0          3162 / 65536         |
+"""
+CONFIG = {
+    "architectures": ["Qwen3ForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 36, "head_dim": 128,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12288, "vocab_size": 151936,
+    "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    (tmp_path / "pretrain_qwen3_8b_4K_ptd.sh").write_text(SCRIPT)
+    (tmp_path / "smi.txt").write_text(SMI)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "own.json").write_text(json.dumps({**CONFIG, "hidden_size": 4160}))
+    return tmp_path
+
+
+@pytest.fixture
+def ask(shipped_path: Path) -> Any:
+    """Runs a command in this process; its JSON, or the error it ends with."""
+
+    def call(*arguments: object, workspace: Path | None = None, stdin: str | None = None) -> Any:
+        words = ["--workspace", str(workspace or shipped_path), *map(str, arguments), "--json"]
+        done = CliRunner(env={"TUNEGRAPH_CACHE": str(shipped_path.parent / "cache")}).invoke(
+            app, words, input=stdin
+        )
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return json.loads(done.stdout)
+
+    return call
+
+
+def test_a_script_and_a_device_table_are_a_whole_question(ask: Any, texts: Path) -> None:
+    found = ask(
+        "recommend",
+        "--from-command",
+        texts / "pretrain_qwen3_8b_4K_ptd.sh",
+        "--smi",
+        texts / "smi.txt",
+        "-k",
+        50,
+    )
+    problem = found["problem"]
+    assert (problem["model"], problem["hardware"], problem["count"]) == ("qwen3-8b", "ascend-910b3", 8)
+    assert problem["shape"] == {"seq_len": 4096}
+    assert "pretrain_qwen3_8b_4K_ptd.sh: could not be read: --nnodes is $NNODES" in found["notes"]
+    assert any("$DATA_ARGS is not set" in note for note in found["notes"])
+
+
+def test_what_is_set_already_is_not_advised_again(ask: Any, texts: Path) -> None:
+    script = texts / "pretrain_qwen3_8b_4K_ptd.sh"
+    plain = ask("recommend", "--model", "qwen3-8b", "--hardware", "910B3", "-k", 50)
+    told = ask("recommend", "--from-command", script, "--hardware", "910B3", "-k", 50)
+    titles = [{item["title"] for item in found["recommendations"]} for found in (plain, told)]
+    assert {"Flash attention", "HCCL buffer size"} <= titles[0]
+    assert not {"Flash attention", "HCCL buffer size"} & titles[1]
+
+
+def test_options_win_over_texts(ask: Any, texts: Path) -> None:
+    script = texts / "pretrain_qwen3_8b_4K_ptd.sh"
+    found = ask(
+        *(
+            "recommend",
+            "--from-command",
+            script,
+            "--hardware",
+            "910B1",
+            "--count",
+            16,
+            "--model",
+            "llama-2-7b",
+        ),
+        *("--shape", "seq_len=8192", "--current", "tensor_model_parallel_size=4"),
+    )
+    problem = found["problem"]
+    assert (problem["model"], problem["hardware"], problem["count"]) == ("llama-2-7b", "ascend-910b1", 16)
+    assert problem["shape"] == {"seq_len": 8192}
+
+
+def test_standard_input_and_the_other_commands_read_the_same(ask: Any, texts: Path) -> None:
+    command = "vllm serve /models/Qwen3-8B-W8A8 -tp 2 --quantization ascend"
+    found = ask("similar", "--from-command", "-", "--hardware", "910B3", stdin=command)
+    assert found["neighbours"]
+    where = ("--hardware", "ascend-910b1", "--server", "atlas-800t-a2")
+    estimate = ask("estimate", "--from-command", "-", *where, stdin=command)
+    assert (estimate["model"], estimate["count"], estimate["phase"]) == ("qwen3-8b", 2, "serving")
+    assert estimate["estimates"][0]["settings"] == {"tensor_parallel": 2, "precision": "int8"}
+    prediction = ask("predict", "--from-command", "-", *where, stdin=command)
+    assert prediction["model"] == "qwen3-8b"
+    assert prediction["now"]["kind"] == "modelled"
+
+
+def test_a_config_json_is_the_model_that_has_its_sizes_or_ones_own(ask: Any, texts: Path) -> None:
+    where = ("--hardware", "910B3", "--phase", "serving")
+    known = ask("recommend", "--config-json", texts / "config.json", *where)
+    assert known["problem"]["model"] == "qwen3-8b"
+    own = ask("recommend", "--config-json", texts / "own.json", *where)
+    assert own["problem"]["model"] == "own-model"
+    assert own["problem"]["shape"]["hidden_size"] == 4160
+
+
+def test_explain_remembers_what_could_not_be_read(run: Any, texts: Path) -> None:
+    script = texts / "pretrain_qwen3_8b_4K_ptd.sh"
+    asked = run("recommend", "--from-command", script, "--hardware", "910B3", "-k", 1, "--json")
+    assert asked.code == 0
+    told = run("explain", asked.json["recommendations"][0]["id"])
+    assert told.code == 0
+    assert "$NNODES" in told.out
+    assert (
+        "note: pretrain_qwen3_8b_4K_ptd.sh"
+        in run("recommend", "--from-command", script, "--smi", texts / "smi.txt").err
+    )
+
+
+def test_a_prediction_for_people(run: Any) -> None:
+    told = run(
+        *(
+            "predict",
+            "--model",
+            "llama-2-7b",
+            "--hardware",
+            "910B1",
+            "--count",
+            8,
+            "--server",
+            "atlas-800t-a2",
+        ),
+        *("--shape", "seq_len=4096", "--intensity", 313, "-k", 3),
+    )
+    assert told.code == 0
+    for word in ("now", "throughput", "memory", "energy", "carbon", "modelled", "rests on"):
+        assert word in told.out
+
+
+def test_bad_input_is_one_clear_line(ask: Any, run: Any, texts: Path, empty_path: Path) -> None:
+    smi = texts / "bare.txt"
+    smi.write_text(SMI.replace("910B3", "910B "))
+    with pytest.raises(UnknownEntityError, match="fits several devices"):
+        ask("recommend", "--model", "llama-2-7b", "--smi", smi)
+    with pytest.raises(InputError, match="no launch is found"):
+        ask("recommend", "--from-command", texts / "smi.txt", "--hardware", "910B3")
+    with pytest.raises(InputError, match="No such file"):
+        ask("recommend", "--config-json", texts / "none.json", "--hardware", "910B3")
+    with pytest.raises(InputError, match="contradict each other"):
+        ask("recommend", "--model", "llama-2-7b", "--hardware", "910B3", "--limit", "peak_memory<=2GB",
+            "--limit", "peak_memory<=1GB")  # fmt: skip
+    with pytest.raises(NoEvidenceError, match="the workspace is empty"):
+        ask("recommend", "--model", "llama-2-7b", "--hardware", "910B3", workspace=empty_path)
+    told = run("predict", "--model", "llama-2-7b", "--hardware", "910B3", workspace=empty_path)
+    assert told.code == 3
+    assert "tunegraph ingest" in told.err
+    assert run("predict", "--model", "llama-2-7b", "--hardware", "910B3", "--intensity", "-1").code == 2
+
+
+def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_what_is_missing_is_said(
+    ask: Any,
+) -> None:
+    bare = ask("recommend", "--model", "glm-large", "--hardware", "910B3")
+    assert "the memory that is needed was not checked: glm-large: hidden_size is not known" in bare["notes"]
+    unknown = ask(
+        "predict", "--model", "llama-2-7b", "--hardware", "ascend-910-9392", "--shape", "seq_len=4096"
+    )
+    assert unknown["now"] is None
+    assert any(note.startswith("not modelled: ascend-910-9392") for note in unknown["notes"])
+
+
+def test_a_limit_that_nothing_keeps_leaves_out_all_whose_memory_can_be_told(ask: Any) -> None:
+    found = ask(
+        *(
+            "recommend",
+            "--model",
+            "bert-large",
+            "--hardware",
+            "910B3",
+            "--count",
+            1,
+            "--shape",
+            "seq_len=128",
+        ),
+        *("--limit", "peak_memory<=1MB", "-k", 50),
+    )
+    refused = [item for item in found["refused"] if item["rule"] == "the limit on peak_memory is kept"]
+    assert len(refused) > len(found["recommendations"])
+    assert [limit["metric"] for limit in found["unchecked_limits"]] == ["peak_memory"]
+    kept = [json.dumps(item["configuration"]) for item in found["recommendations"]]
+    assert not {json.dumps(item["configuration"]) for item in refused} & set(kept)
