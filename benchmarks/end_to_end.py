@@ -27,8 +27,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from effect_settings import Comparison, balanced, compare
 from facts import Knowledge, NotExpressibleError, plain
-from published_effects import Comparison, balanced, compare
 
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
