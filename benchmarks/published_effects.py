@@ -1,323 +1,157 @@
-"""Published tuning effects as two settings of the cost model each: before, and after.
+"""What published effects say of each other: each is foretold without the document that it is from.
 
-A row of ``tuning_effects.csv`` (columns ``model``, ``family``, ``hardware``, ``n_devices``, ``task``,
-``strategy``, ``config_change``, ``metric``, ``gain_percent``, ``direction``) is expressible where the cost
-model has a setting for its strategy and facts of its model and hardware are known. What a row leaves out
-is filled by a stand-in that is named. Rules look at words, never at single rows.
+``python benchmarks/published_effects.py [--known FOLDER] [--asked FOLDER]`` reads the effects of the shipped
+knowledge, and of knowledge and case files in the folders; effects of the asked folder alone are foretold where
+it is given. Printed: the rank correlation of foretold and published gains within each bottleneck, and how often
+of two effects of one strategy with opposite signs the right one is foretold the larger. No headline: published
+gains are chosen, and a document has seldom more than a few of them. Beside ours: the plain mean of the
+strategy's other effects.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import argparse
+import json
+import math
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
-from facts import A2, A3, Knowledge, NotExpressibleError
 
-from kg.errors import InputError, MissingFactError
-from recommender.cost_model.estimate import Machine, estimate, sweep
+from kg.effects import Effect
+from kg.entities import Kind, Source
+from kg.hardware_tree import HardwareTree
+from kg.serialisation import all_of, from_graph
+from kg.tables.effects import EFFECT
+from kg.vocabulary import Shared, name_of
+from recommender.ranking.posterior import KIND_TRUST, Prior, Seen, posterior, standing
+from recommender.ranking.strategies import _WHOLE as WHOLE
+from recommender.workspace import Workspace
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+GROUPS = dict.fromkeys({metric for group in WHOLE.values() for metric in group}, "the whole step")
+"""Metrics that stand for each other, as in the ranking of strategies."""
 
-    from recommender.cost_model.model import Model
-    from recommender.cost_model.steps import Steps
-
-Row = dict[str, str]
-Settings = dict[str, object]
-
-STAND_INS = {"LLM": "llama-2-7b", "LLM dense": "llama-2-7b", "SSM": "llama-2-7b", "LLM MoE": "qwen3-30b-a3b"}
-"""Model that stands for one that is not named or has no known sizes, by family."""
-
-NO_SETTING = (
-    ("automated-pipeline|noop-layers|bucket-group", "no setting: which layers or gradients go where is fixed"),
-    ("2d tensor|fused compute-comm|fuse.* on 2d", "no setting: tensor parallelism in two dimensions"),
-    ("ulysses", "no setting: context parallelism is a ring"),
-    ("rms.?norm.*quant|aicpu|op lat|op time", "an operator alone, outside a step"),
-    ("compress|o2 bf16|matmul-add|chunkmbs|redundant cast|gmm dw", "no setting: that part of the step is one"),
-    ("data balance|pad data|intra-decoder|balance scheduling|moe_tp|extends ep", "no setting: imbalance of data and ranks"),
-    ("cpu binding|async|bubble|non-blocking|cpu cache|redundant ops|host|connector", "no setting: host work of a step is one constant"),
-    ("prefetch", "no setting: weights always come from memory"),
-    (r"\bnz\b|fractal|conv as", "no setting: formats of weights and cache"),
-    ("dbo|dual-batch|microbatch|multistream|overlap in sharded|dynamic chunk", "no setting: overlap of batches or streams in serving"),
-    ("mm_all_reduce|all_to_all_single|lm-head|shared-expert dp|o_proj", "no setting: tensor communication of one product in serving"),
-)  # fmt: skip
-"""Why a strategy has no setting, by words of the row."""
+LEAST = 5
+"""Effects of a bottleneck from which on a rank correlation is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A published change as the cost model sees it.
-
-    Attributes:
-        row: Where it is from.
-        predicted: Gain in per cent, as the row defines it; positive is better.
-        published: Gain in per cent.
-        stand_ins: What the row leaves out and what stands for it.
-        steps: Costs before and after.
-    """
-
-    row: Row
-    predicted: float
-    published: float
-    stand_ins: tuple[str, ...]
-    steps: Steps
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks, equal values sharing the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return ((2 * last - counts - 1) / 2)[inverse]
 
 
-def compare(row: Row, known: Knowledge) -> Comparison:
-    """Predicted and published gain of a row.
-
-    Raises:
-        NotExpressibleError: The cost model has no setting for it, or the row says too little.
-        MissingFactError: A fact is not known.
-        InputError: The cost model refuses the layout.
-    """
-    if not row["gain_percent"].strip():
-        raise NotExpressibleError("no gain stated")
-    phase = "training" if row["task"] == "train" else "serving"
-    before, after = _change(row, phase)
-    metric = _metric(row)
-    model, stand_ins = _model(row, known)
-    where, missing = _place(row, known)
-    stand_ins += missing
-    base, more = _base(row, phase, model, where, before)
-    stand_ins += more
-    steps = estimate(
-        model=model, machine=where, phase=phase, settings=[{**base, **before}, {**base, **before, **after}]
-    )
-    old, new = _values(steps, metric)
-    higher = row["direction"].startswith("higher") and metric not in {
-        "memory",
-        "ttft_s",
-        "tpot_s",
-        "prefill_s",
-    }
-    gain = new / old - 1 if higher else 1 - new / old
-    return Comparison(row, 100 * gain, float(row["gain_percent"]), tuple(stand_ins), steps)
+def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
+    """Spearman's rank correlation; None if one of them does not vary."""
+    a, b = ranks(one), ranks(other)
+    if a.std() == 0 or b.std() == 0:
+        return None
+    return round(float(np.corrcoef(a, b)[0, 1]), 3)
 
 
-def _change(row: Row, phase: str) -> tuple[Settings, Settings]:
-    text = f"{row['strategy']} {row['config_change']}".lower()
-    if row["family"] == "operator" or row["metric"].startswith("op "):
-        raise NotExpressibleError("an operator alone, outside a step")
-    for pattern, change in (TRAINING if phase == "training" else SERVING).items():
-        if re.search(pattern, text):
-            return change(text)
-    for pattern, reason in NO_SETTING:
-        if re.search(pattern, f"{text} {row['bottleneck']}".lower()):
-            raise NotExpressibleError(reason)
-    raise NotExpressibleError("no setting for the strategy")
+def documents(graph, effect: Effect) -> set[str]:
+    """Where an effect is published: repository or page, without the place in it."""
+    found = set()
+    for triple in graph.triples(EFFECT.iri(effect), Shared.DERIVED_FROM):
+        source = from_graph(graph, Source, name_of(triple.object))
+        found.add((source.url or source.title).split("#")[0])
+    return found
 
 
-def _switch(name: str) -> Callable[[str], tuple[Settings, Settings]]:
-    return lambda _: ({name: 0}, {name: 1})
+def foretell(graph, tree, effects: list[Effect], wanted: set[Effect]) -> list[tuple]:
+    """Strategy, bottleneck, published gain, foretold gain, plain mean; of each effect that others speak of."""
+    published = {effect: documents(graph, effect) for effect in effects}
+    told = []
+    for effect in effects:
+        if effect not in wanted or effect.mean is None:
+            continue
+        group = GROUPS.get(effect.metric, effect.metric)
+        others = [
+            o
+            for o in effects
+            if GROUPS.get(o.metric, o.metric) == group and not published[o] & published[effect]
+        ]
+        mine = [o for o in others if o.strategy == effect.strategy]
+        if not mine:
+            continue
+        prior = Prior.of(others)
+        evidence = [
+            Seen(context=o.context, mean=known.mean, n=known.n, trust=KIND_TRUST.get(o.kind, 0.0))
+            for o in mine
+            if (known := standing(o)) is not None
+        ]
+        gain, _ = posterior(prior, evidence, effect.context, tree.distance)
+        plain = float(np.mean([o.mean for o in mine]))
+        told.append((effect.strategy, effect.context.bottleneck, effect.mean, gain.expected, plain))
+    return told
 
 
-def _layouts(text: str) -> tuple[Settings, Settings]:
-    """``TP4CP1+full recompute -> TP4CP2, 32K`` as two settings."""
-    left, arrow, right = text.partition("->")
-    if not arrow:
-        raise NotExpressibleError("layout not stated")
-    sides: list[Settings] = [
-        {name: int(value) for name, value in re.findall(r"(tp|pp|cp|ep)(\d+)", side)}
-        for side in (left, right)
+def figures(told: list[tuple]) -> dict[str, object]:
+    """Rank correlation by bottleneck, and the pairs whose signs differ."""
+    by_bottleneck: dict[str, list[tuple]] = defaultdict(list)
+    by_strategy: dict[str, list[tuple]] = defaultdict(list)
+    for row in told:
+        by_bottleneck[row[1]].append(row)
+        by_strategy[row[0]].append(row)
+    correlations = {}
+    for name, rows in sorted(by_bottleneck.items()):
+        if len(rows) >= LEAST:
+            true, ours, plain = (np.array([row[at] for row in rows]) for at in (2, 3, 4))
+            correlations[name or "any"] = {
+                "n": len(rows),
+                "ours": correlation(ours, true),
+                "plain_mean": correlation(plain, true),
+            }
+    pairs = [
+        (high, low)
+        for rows in by_strategy.values()
+        for high in rows
+        for low in rows
+        if high[2] > 0 > low[2] and high[2] - low[2] > math.log(1.01)
     ]
-    names = {name for side in sides for name in side}
-    if sides[0] == sides[1] or not all(sides):
-        raise NotExpressibleError("layout not stated")
-    before, after = ({name: side.get(name, 1) for name in names} for side in sides)
-    if "full recompute" in left:
-        before["recompute"], after["recompute"] = "full", "none"
-    if "swap" in text:
-        after["offload"] = "activations"
-    return before, after
-
-
-def _offload(text: str) -> tuple[Settings, Settings]:
-    if "skip" not in text:
-        raise NotExpressibleError("micro-batch before and after not stated")
-    return {"recompute": "full"}, {"recompute": "none", "offload": "activations"}
-
-
-def _grouped(text: str) -> tuple[Settings, Settings]:
-    sizes = {name: int(value) for name, value in re.findall(r"\b(tp|ep)(\d+)", text)}
-    return {"grouped_matmul": 0, "tp": 4, "ep": 2, **sizes}, {"grouped_matmul": 1}
-
-
-def _prefix(text: str) -> tuple[Settings, Settings]:
-    hit = re.search(r"hit rate (0\.\d+)|(\d+) ?% reuse", text)
-    if hit is None:
-        raise NotExpressibleError("share of reused tokens not stated")
-    share = float(hit.group(1)) if hit.group(1) else float(hit.group(2)) / 100
-    return {"prefix_hit": 0.0, "output_len": 1}, {"prefix_hit": share}
-
-
-def _speculative(text: str) -> tuple[Settings, Settings]:
-    running = re.search(r"concurrency (\d+)", text)
-    if running is None:
-        raise NotExpressibleError("concurrency not stated")
-    return {"batch": int(running.group(1)), "output_len": 512}, {"speculative_tokens": 3, "acceptance": 0.5}
-
-
-def _flashcomm(text: str) -> tuple[Settings, Settings]:
-    tokens = re.search(r"(\d+) tokens", text)
-    if tokens is None:
-        raise NotExpressibleError("tokens not stated")
-    return {"input_len": int(tokens.group(1)), "output_len": 1, "sequence_parallel": 0}, {
-        "sequence_parallel": 1
+    return {
+        "foretold": len(told),
+        "rank_correlation": correlations,
+        "sign_pairs": len(pairs),
+        "sign_pairs_ordered": {
+            "ours": sum(high[3] > low[3] for high, low in pairs) if pairs else None,
+            "plain_mean": sum(high[4] > low[4] for high, low in pairs) if pairs else None,
+        },
     }
 
 
-def _chunk(text: str) -> tuple[Settings, Settings]:
-    sizes = re.search(r"(\d+) -> (\d+)", text)
-    if sizes is None:
-        raise NotExpressibleError("token budget not stated")
-    return {"chunk": int(sizes.group(1)), "input_len": 131072}, {"chunk": int(sizes.group(2))}
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--known", type=Path)
+    parser.add_argument("--asked", type=Path)
+    parser.add_argument("--quick", action="store_true", help="the same: it takes seconds")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        path, cache = Path(place) / "workspace", Path(place) / "cache"
+        Workspace.create(path, cache=cache, text_model=None)
+        before: set[Effect] = set()
+        for folder in (arguments.known, arguments.asked):
+            if folder is not None:
+                with Workspace.open(path, cache=cache) as opened:
+                    before = set(all_of(opened.graph, Effect))
+                with Workspace.editor(path, cache=cache) as editor:
+                    editor.ingest([folder])
+        with Workspace.open(path, cache=cache) as opened:
+            effects = [e for e in all_of(opened.graph, Effect) if e.kind in {Kind.PUBLISHED, Kind.MEASURED}]
+            wanted = set(effects) - (before if arguments.asked else set())
+            told = foretell(opened.graph, HardwareTree.load(opened.graph), effects, wanted)
+    result = figures(told)
+    for name, row in result["rank_correlation"].items():  # type: ignore[attr-defined]
+        print(f"{name:40} {row}", file=sys.stderr)
+    print(json.dumps(result))
 
 
-TRAINING: dict[str, Callable[[str], tuple[Settings, Settings]]] = {
-    "overlap.grad": _switch("overlap_gradients"),
-    "^flash attention|use-flash-attn": _switch("flash_attention"),
-    "grouped matmul": _grouped,
-    "fused (rmsnorm|swiglu|rotary)": _switch("fused_ops"),
-    "activation offload": _offload,
-    "ulysses|2d": lambda _: _refused("no setting: context and tensor parallelism of other kinds"),
-    "context parallel|smart swap": _layouts,
-}  # fmt: skip
-SERVING: dict[str, Callable[[str], tuple[Settings, Settings]]] = {
-    "speculative decoding": _speculative,
-    "flashcomm": _flashcomm,
-    "expert parallel off": lambda _: ({"ep": "all", "precision": "int8"}, {"ep": 1}),
-    "prefix cache|context cache": _prefix,
-    "full graph": _switch("graph"),
-    "fuse groupedmatmul": _switch("fused_ops"),
-    "max_num_batched_tokens": _chunk,
-}
-"""Words of a row and the settings they stand for. A switch of fused operators fuses norm, rotary and
-activation at once; a draft is taken as three tokens accepted with chance one half."""
-
-
-def _refused(reason: str) -> tuple[Settings, Settings]:
-    raise NotExpressibleError(reason)
-
-
-def _model(row: Row, known: Knowledge) -> tuple[Model, list[str]]:
-    words = row["model"].split()
-    found, stand_ins = None, []
-    for end in range(len(words), 0, -1):
-        try:
-            found = known.model(" ".join(words[:end]).strip("()"))
-        except (NotExpressibleError, MissingFactError):
-            continue
-        break
-    if found is None:
-        if row["family"] not in STAND_INS:
-            raise NotExpressibleError(f"model of an unknown structure ({row['family']})")
-        name = "deepseek-v3" if "deepseek" in row["model"].lower() else STAND_INS[row["family"]]
-        if row["task"] != "train" and name == "llama-2-7b":
-            name = "qwen3-32b"
-        found, stand_ins = known.model(name), [f"model: {name}"]
-    width = re.search(r"\bffn (\d+)", row["config_change"])
-    experts = re.search(r"(\d+) experts", row["config_change"])
-    if width:
-        # wide experts of a few layers: as many layers as the step's sign needs
-        found = replace(found, expert_inner=float(width.group(1)), layers=min(found.layers, 2.0))
-    if experts:
-        found = replace(found, experts=float(experts.group(1)))
-    return found, stand_ins
-
-
-def _place(row: Row, known: Knowledge) -> tuple[Machine, list[str]]:
-    text = row["hardware"].lower()
-    stand_ins: list[str] = []
-    if "310" in text:
-        device, count, server = "ascend-310p", 1, "atlas-300i-pro"
-    elif "a3" in text or "910c" in text or "cloudmatrix" in text:
-        device, count, server = A3
-    elif "910b" in text or "a2" in text:
-        device, count, server = A2
-    elif "910" in text:
-        device, count, server = "ascend-910a", 8, "atlas-800-9000"
-    elif text == "ascend":
-        device, count, server = A2
-        stand_ins.append(f"hardware: {device}")
-    else:
-        raise NotExpressibleError("hardware not known")
-    if row["n_devices"]:
-        count = int(row["n_devices"])
-    else:
-        stand_ins.append(f"devices: {count}")
-    return known.machine(device, count, server), stand_ins
-
-
-def _base(row: Row, phase: str, model: Model, where: Machine, before: Settings) -> tuple[Settings, list[str]]:
-    """What the row does not change: lengths, and the fastest layout that fits where none is stated."""
-    text = f"{row['model']} {row['config_change']}"
-    length = re.search(r"\b(\d+) ?[kK]\b", text)
-    usual = 32768 if "long sequence" in text else 4096
-    tokens = 1024 * int(length.group(1)) if length else usual
-    count = where.count
-    if phase == "serving":
-        layout = {name: int(value) for name, value in re.findall(r"(?<![a-z_])(tp|dp)(\d+)", text.lower())}
-        replicas = layout.get("dp", count // layout["tp"] if "tp" in layout else 1)
-        running = re.search(r"\bbs ?(\d+)", text)
-        base: Settings = {
-            "dp": replicas,
-            "batch": int(running.group(1)) if running else 8,
-            "input_len": tokens,
-        }
-        if "moe_ep" in text:
-            base["ep"] = count
-        if re.search("w8a8", row["model"], re.IGNORECASE):
-            base["precision"] = "int8"
-        if before.get("ep") == "all":
-            before["ep"] = count
-        return base, ["batch: 8"] if not (running or "batch" in before or "prefix_hit" in before) else []
-    base = {"seq_len": tokens, "zero_stage": 1}
-    stated = {"tp", "pp", "cp"} & set(before)
-    if stated:
-        return {**base, "global_batch": 16 * count}, []
-    axes: dict[str, list[object]] = {
-        "tp": [t for t in (1, 2, 4, 8) if t <= count],
-        "pp": [p for p in (1, 2, 4, 8) if p <= count],
-    }
-    usable = []
-    for one in sweep({**base, "global_batch": 16 * count}, axes):
-        try:
-            steps = estimate(model=model, machine=where, phase=phase, settings=[{**one, **before}])
-        except InputError:
-            continue
-        usable.append((bool(steps.fits[0]), float(steps.throughput[0]), one))
-    if not usable:
-        raise NotExpressibleError("no layout that is possible")
-    return max(usable, key=lambda item: item[:2])[2], ["layout: the fastest"]
-
-
-def _metric(row: Row) -> str:
-    metric = row["metric"].lower()
-    for word, name in (
-        ("memory", "memory"), ("ttft", "ttft_s"), ("tpot", "tpot_s"), ("prefill throughput", "prefill_throughput"),
-        ("prefill time", "prefill_s"),
-    ):  # fmt: skip
-        if word in metric:
-            return name
-    if "throughput" in metric or "step time" in metric or "tflop" in metric:
-        return "throughput" if "step time" not in metric else "time_s"
-    raise NotExpressibleError("metric not modelled")
-
-
-def _values(steps: Steps, metric: str) -> tuple[float, float]:
-    values = {
-        "throughput": steps.throughput, "time_s": steps.time_s, "memory": steps.memory_total, **steps.extra,
-    }[metric]  # fmt: skip
-    return float(values[0]), float(values[1])
-
-
-def balanced(found: list[Comparison]) -> tuple[float | None, int, int]:
-    """Mean share of right signs over gains and over losses, and how many of each; None without both."""
-    gains = [one.predicted > 0 for one in found if one.published > 0]
-    losses = [one.predicted < 0 for one in found if one.published < 0]
-    if not gains or not losses:
-        return None, len(gains), len(losses)
-    return float((np.mean(gains) + np.mean(losses)) / 2), len(gains), len(losses)
+if __name__ == "__main__":
+    main()
