@@ -481,7 +481,7 @@ def blocking(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     return synchronising(ranks, cost, random)
 
 
-_TOP = "exposed-communication"
+_TOP, _MOVING = "exposed-communication", "data-parallel-communication"
 FAULTS = (
     KnownFault("aicpu-operator", aicpu),
     KnownFault("unsupported-dtype", aicpu_by_type, (("aicpu-operator", "unsupported-dtype"),)),
@@ -511,12 +511,12 @@ FAULTS = (
     KnownFault("operator-compilation-latency", compilation, (("host-bound", "operator-compilation-latency"),)),
     KnownFault("collective-wait", collective_wait, ((_TOP, "collective-wait"),)),
     KnownFault("pipeline-bubble", bubble, ((_TOP, "pipeline-bubble"),)),
-    KnownFault("small-packets", small_packets, ((_TOP, "small-packets"),)),
-    KnownFault("byte-misalignment", odd_bytes, ((_TOP, "byte-misalignment"),)),
-    KnownFault("rdma-retransmission", retransmission, ((_TOP, "rdma-retransmission"),)),
-    KnownFault("slow-link", slow_link, ((_TOP, "slow-link"),)),
+    KnownFault("small-packets", small_packets, ((_TOP, _MOVING), (_MOVING, "small-packets"))),
+    KnownFault("byte-misalignment", odd_bytes, ((_TOP, _MOVING), (_MOVING, "byte-misalignment"))),
+    KnownFault("rdma-retransmission", retransmission, ((_TOP, _MOVING), (_MOVING, "rdma-retransmission"))),
+    KnownFault("slow-link", slow_link, ((_TOP, _MOVING), (_MOVING, "slow-link"))),
     KnownFault("communication-address-misalignment", misaligned_address,
-               ((_TOP, "communication-address-misalignment"),)),
+               ((_TOP, _MOVING), (_MOVING, "communication-address-misalignment"))),
     KnownFault("slow-rank", slow_rank, ((_TOP, "collective-wait"), ("collective-wait", "slow-rank"))),
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import csv
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +42,12 @@ class RankFiles:
     loader_us: float = 0.0
     gc_us: list[float] = field(default_factory=list)
 
+    names: dict[str, str] = field(default_factory=dict)
+
     def column(self, what: str) -> str:
-        return next((name for name in NAME[what] if name in self.columns), NAME[what][0])
+        if what not in self.names:
+            self.names[what] = next((name for name in NAME[what] if name in self.columns), NAME[what][0])
+        return self.names[what]
 
     def text(self, row: int, what: str) -> str:
         return self.rows[row].get(self.column(what), "")
@@ -260,4 +264,11 @@ def write(ranks: list[RankFiles], folder: Path) -> Path:
 
 def duplicate(ranks: list[RankFiles]) -> list[RankFiles]:
     """A copy to alter."""
-    return copy.deepcopy(ranks)
+    return [
+        replace(
+            rank, rows=[dict(row) for row in rank.rows], start=rank.start.copy(), duration=rank.duration.copy(),
+            communication=copy.deepcopy(rank.communication), matrix=copy.deepcopy(rank.matrix),
+            apis=[dict(row) for row in rank.apis], gc_us=list(rank.gc_us),
+        )
+        for rank in ranks
+    ]  # fmt: skip

@@ -21,11 +21,11 @@ ANALYSERS = (pipes.find, operators.find, chains.find, host.find, transfers.find)
 SAME_LEVEL = 0.01
 """Share by which a property may differ between two runs of one job and be the same: warm-up, a last batch."""
 
-ABSENT = 0.3
+ABSENT = 0.5
 """Least ratio of evidence against a pattern: a loss that is there may stay below the mark in a long step."""
 
-DOUBT = 0.02
-"""Chance that a reading says the opposite of what is: no ratio is above 51 to 1 on one reading's word."""
+DOUBT = 0.01
+"""Chance that a reading says the opposite of what is: no ratio is above 101 to 1 on one reading's word."""
 
 
 def analyse(profile: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
@@ -76,7 +76,8 @@ def grown(after: Mapping[str, Evidence], before: Mapping[str, Evidence]) -> dict
         if old is None:
             found[node] = item
         elif item.is_setting:
-            found[node] = replace(item, shown=max(0.0, item.shown - old.shown))
+            if item.shown > old.shown + SAME_LEVEL:
+                found[node] = item
         else:
             more = max(0.0, item.lost_us - old.lost_us)
             if item.level is not None and old.level is not None and item.level <= old.level * (1 + SAME_LEVEL):

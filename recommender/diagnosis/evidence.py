@@ -108,15 +108,26 @@ class View:
 
     @cached_property
     def cores(self) -> float:
-        """Cube cores: the largest number of blocks of a cube kernel that is no more than a device has."""
+        """Cube cores; 0 if nothing tells.
+
+        Cycles are summed over cores, so cycles by time and clock is how many were busy: the most that ever were
+        are all. Without counters it is the largest number of blocks that is no more than a device has.
+        """
         kernels = self.kernels
         if kernels is None:
             return 0.0
         core = kernels.texts["core"]
         cube = core.where(label in {"AI_CORE", "MIX_AIC", "AIC"} for label in core.labels)
-        blocks = kernels.numbers["blocks"][cube]
-        blocks = blocks[(blocks > 0) & (blocks <= MOST_CORES)]
-        return float(blocks.max()) if len(blocks) else 0.0
+        blocks = kernels.numbers["blocks"]
+        cube &= (blocks > 0) & (blocks <= MOST_CORES)
+        if not cube.any():
+            return 0.0
+        spent = kernels.pipe("aicore_time(us)")[cube]
+        timed = np.nan_to_num(spent) > LEAST_US
+        if not timed.any():
+            return float(blocks[cube].max())
+        rate = kernels.pipe("aic_total_cycles")[cube][timed] / spent[timed]
+        return float(np.rint(rate.max() / np.median(rate / blocks[cube][timed])))
 
     def places(self, cost: Floats) -> tuple[Place, ...]:
         """The rows of the compute kernels that cost most."""
@@ -137,6 +148,9 @@ class View:
         worst = [int(i) for i in np.argsort(-sums, kind="stable")[:most] if sums[i] > 0]
         return ", ".join(f"{label.labels[i] or '?'} {sums[i] / 1e3:.2f} ms" for i in worst)
 
+
+LEAST_US = 10.0
+"""Times are written to the nanosecond, so the clock of a shorter kernel is known to less than 1e-4."""
 
 MOST_CORES = 32
 """Cube cores of the largest die known to the graph: 32 of an Ascend 910; a larger count is of blocks."""

@@ -125,6 +125,9 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidenc
 
 
 def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidence]:
+    setting = view.rank.environment.get("PYTORCH_NPU_ALLOC_CONF")
+    if setting is not None and "expandable_segments:true" not in setting.lower():
+        yield _setting(view, "no-expandable-segments", "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True")
     found = _calls(view, lambda c: c.level in _RUNTIME | {"hccl"} and c.name.startswith(_ALLOCATION))
     if not found:
         return
@@ -136,11 +139,6 @@ def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Evid
         (Reading(metric="allocation_api_time", value=spent * 1e-6, unit="s"),), _places(found), shown=shown,
         calls=found,
     )  # fmt: skip
-    setting = view.rank.environment.get("PYTORCH_NPU_ALLOC_CONF")
-    if setting is not None and "expandable_segments:true" not in setting.lower():
-        yield _setting(
-            view, "no-expandable-segments", "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True"
-        )
 
 
 def _compiler(view: View, free: float) -> Iterator[Evidence]:
@@ -212,12 +210,13 @@ def _launches(view: View, free: float) -> Iterator[Evidence]:
     gap = np.append(np.maximum(0, (start[1:] - end[:-1]) / 1e3), 0.0)
     duration = kernels.duration_us[order]
     late = (gap > duration) & (gap <= SHORT_GAP_US)
-    share = float(late.mean())
     lost = min(free, float(gap[late].sum()))
+    share = lost / free if free > 0 else 0.0
     yield _evidence(
         view, "kernel-launch-overhead", lost,
-        f"{share:.0%} of kernels are shorter than the gap behind them (median {float(np.median(duration)):.1f} µs)",
-        (Reading(metric="share of kernels shorter than their gap", value=share, unit="1"),),
+        f"{share:.0%} of the free time lies in gaps up to {SHORT_GAP_US:.0f} µs behind {int(late.sum())} kernels "
+        f"that are shorter than them (median kernel {float(np.median(duration)):.1f} µs)",
+        (Reading(metric="share of free time behind kernels shorter than it", value=share, unit="1"),),
         (Place(kernels.file, tuple(int(kernels.rows[order[i]]) for i in np.flatnonzero(late)[:PLACES])),),
         shown=float(soft(np.asarray(share), 0.5, 0.25)),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import Evidence, Reading
+from recommender.diagnosis.evidence import LEAST_US, Evidence, Reading
 from recommender.diagnosis.kinds import ATTENTION, CASTS, COPIES, INDEXING, PRODUCTS, REARRANGING, of_kind
 from recommender.diagnosis.pipes import shortened
 
@@ -182,7 +182,7 @@ def clocks(view: View) -> Floats:
     ):
         spent = kernels.pipe(time)
         cores = width * view.cores if view.cores else np.inf
-        usable = np.isnan(found) & (np.nan_to_num(spent) > _LEAST_US) & (blocks > 0) & (blocks <= cores)
+        usable = np.isnan(found) & (np.nan_to_num(spent) > LEAST_US) & (blocks > 0) & (blocks <= cores)
         with np.errstate(divide="ignore", invalid="ignore"):
             clock = kernels.pipe(cycles) / spent / blocks
         found[usable] = clock[usable]
@@ -190,10 +190,6 @@ def clocks(view: View) -> Floats:
     mixed = core.where(label == "MIX_AIV" for label in core.labels)
     found[mixed] = np.nan  # its vector cores are twice its blocks, or not: the tool does not say
     return found
-
-
-_LEAST_US = 10.0
-"""Times are written to the nanosecond, so the clock of a shorter kernel is known to less than 1e-4."""
 
 
 def _clock(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence]:
