@@ -56,8 +56,13 @@ _PHASES = {
     "operator": (WorkloadKind.OPERATOR, ""),
     "kernel": (WorkloadKind.KERNEL, ""),
     "hpc": (WorkloadKind.HPC, ""),
+    "训练": (WorkloadKind.TRAINING, "train"),
+    "推理": (WorkloadKind.SERVING, "serve"),
+    "预填充": (WorkloadKind.SERVING, "prefill"),
+    "解码": (WorkloadKind.SERVING, "decode"),
+    "算子": (WorkloadKind.OPERATOR, ""),
 }
-_LIMIT = re.compile(r"^\s*([A-Za-z_][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
+_LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
 _QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 
 
