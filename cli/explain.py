@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -15,9 +16,12 @@ def explain(
     recommendation_id: Annotated[
         str, typer.Argument(metavar="ID", help="Id of a recommendation, or its beginning.")
     ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every filter and number, with the sources' addresses.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every filter and number behind a recommendation."""
+    """Say why a recommendation was made: why this, why not the next, and what would change the answer."""
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -26,7 +30,12 @@ def explain(
         output.as_json(explanation.to_json())
         return
     print(explanation.headline)
-    for section in explanation.sections:
-        print(f"\n{section.title}")
-        for line in section.lines:
+    shown = explanation.summary.sections
+    if everything:
+        shown = tuple((section.title, section.lines) for section in explanation.sections)
+    for title, lines in shown:
+        print(f"\n{title}")
+        for line in lines:
             print(f"  {line}")
+    if not everything:
+        print(f"Every number: tunegraph explain {recommendation_id} --all", file=sys.stderr)

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from recommender.explanation.summary import summary
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recommender.explanation.summary import Summary
     from recommender.ranking.recommendation import Answer, Recommendation
 
 SHOWN = 6
@@ -61,11 +63,17 @@ class Explanation:
         )
         return tuple(Section(title=title, lines=lines) for title, made in found if (lines := tuple(made)))
 
+    @property
+    def summary(self) -> Summary:
+        """The same on one screen."""
+        return summary(self.answer, self.item)
+
     def to_json(self) -> dict[str, Any]:
         """Everything: the whole answer, and which of its recommendations is explained."""
         return {
             "explained": self.item.id,
             "headline": self.headline,
+            "summary": self.summary.to_json(),
             "sections": [{"title": section.title, "lines": list(section.lines)} for section in self.sections],
             "answer": self.answer.to_json(),
         }

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kg.values import Settings
 from recommender.explanation.explanation import SHOWN, explain
-from recommender.ranking.recommendation import factor_text
+from recommender.explanation.summary import MOST_LETTERS, MOST_LINES, summary
+from recommender.ranking.posterior import Gain
+from recommender.ranking.recommendation import Answer, Recommendation, factor_text
+from tests.unit.recommender.known_cases import problem as known_problem
 
 if TYPE_CHECKING:
     from recommender.explanation.explanation import Explanation
@@ -111,3 +116,47 @@ def test_the_json_has_the_whole_answer(explanation: Explanation) -> None:
 def test_a_stranger_is_not_explained(explanation: Explanation) -> None:
     with pytest.raises(KeyError):
         explain(explanation.answer, "0" * 12)
+
+
+def item(identifier: str, factor: float, **more: Any) -> Recommendation:
+    gain = math.log(factor)
+    return Recommendation(
+        id=identifier,
+        title=f"Way {identifier}",
+        configuration=Settings({"x": identifier}),
+        flags=(),
+        gain=Gain(expected=gain, low=gain - 0.1, high=gain + 0.1),
+        against="the same without it",
+        basis="1 published gain",
+        strategy=identifier,
+        **more,
+    )
+
+
+def answered(*items: Recommendation) -> Answer:
+    return Answer(problem=known_problem(), version="1", recommendations=items)
+
+
+def test_the_next_is_told_apart_by_what_really_differs() -> None:
+    first, second = item("a", 1.3, bottleneck="wait"), item("b", 1.2, bottleneck="wait", conflicts=("a",))
+    told = summary(answered(first, second), first)
+    assert (
+        "it is expected to gain 8.3% less, but its interval reaches above this one's expectation" in told.next
+    )
+    assert "it fixes the same bottleneck, so the two do not add up" in told.next
+    assert "the two exclude each other" in told.next
+    assert "measured below 1.20x here, the next would lead" in told.change
+    assert summary(answered(first, second), second).next == ("it is the last of the list",)
+
+
+def test_alike_is_called_alike() -> None:
+    told = summary(answered(item("a", 1.2), item("b", 1.2)), item("a", 1.2))
+    assert "both are expected to gain alike: trying both tells more than this order" in told.next
+    assert not any("would lead" in line for line in told.change)
+
+
+def test_a_screen_is_never_overfull() -> None:
+    long = item("a", 1.2, conditions=tuple(f"needs {n} " + "very " * 60 for n in range(20)))
+    for _, lines in summary(answered(long), long).sections:
+        assert len(lines) <= MOST_LINES
+        assert all(len(line) <= MOST_LETTERS for line in lines)
