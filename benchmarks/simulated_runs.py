@@ -95,8 +95,8 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
             continue
         begun = [max(host[rank] + world.launch_us, device[rank]) for rank in range(4)]
         last = max(begun)
-        megabytes = 60.0 * size
-        packets = megabytes / world.packet_mb
+        megabytes = 10.0 * size
+        packets = max(1.0, megabytes / world.packet_mb)
         moving = [megabytes / rate * 1e3 + packets * world.packet_fixed_us for rate in world.link_gb_s]
         end = last + max(moving)
         for rank in range(4):
@@ -134,9 +134,10 @@ def kernel(kind: str, core: str, spent: float, clock: float, rank: int, random: 
 
 def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World) -> dict:
     """One operator as communication.json has it."""
-    count = max(1, round(megabytes / world.packet_mb))
+    packet = min(world.packet_mb, megabytes)
+    count = max(1, round(megabytes / packet))
     link = {"Transit Size(MB)": megabytes, "Transit Time(ms)": moving_ms, "Bandwidth(GB/s)": megabytes / moving_ms,
-            "Large Packet Ratio": 0, "Size Distribution": {str(world.packet_mb): [count, moving_ms]}}  # fmt: skip
+            "Large Packet Ratio": 0, "Size Distribution": {f"{round(packet * 1e6) // 512 * 512 / 1e6}": [count, moving_ms]}}  # fmt: skip
     return {
         "Communication Time Info": {
             "Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": elapse_us / 1e3, "Transit Time(ms)": moving_ms,
@@ -147,9 +148,10 @@ def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, w
 
 def files(number: int, world: World, runs: list, comm: dict, size: float) -> RankFiles:
     rows = [cells for cells, _, _ in runs]
+    moved = 10.0 * size * len(comm)
     links = {
         f"{number}-{peer}": {
-            "Transport Type": "HCCS", "Transit Size(MB)": 60.0, "Transit Time(ms)": 60.0 / min(world.link_gb_s[number], world.link_gb_s[peer]),
+            "Transport Type": "HCCS", "Transit Size(MB)": moved, "Transit Time(ms)": moved / min(world.link_gb_s[number], world.link_gb_s[peer]),
             "Bandwidth(GB/s)": min(world.link_gb_s[number], world.link_gb_s[peer])}
         for peer in range(4) if peer != number
     }  # fmt: skip
@@ -203,12 +205,6 @@ def broken(node: str, random: np.random.Generator) -> World | None:
     else:
         return None
     return world
-
-
-EDGES = {
-    "frequency-drop": {"slow-rank"}, "slow-rank": {"dp-load-imbalance"},
-}  # fmt: skip
-"""In this world a slower clock of one rank is a slow rank too: the deeper is the truth."""
 
 
 def score(

@@ -29,7 +29,9 @@ def diagnose(
     ] = None,
     least: Annotated[
         float,
-        typer.Option(min=0.001, max=0.9, callback=finite, help="Share of the step that is called significant."),
+        typer.Option(
+            min=0.001, max=0.9, callback=finite, help="Share of the step that is called significant."
+        ),
     ] = 0.05,
     keep_accuracy: Annotated[
         bool, typer.Option("--keep-accuracy", help="Leave out what may change a model's accuracy.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.context import open_workspace
+from cli.from_profile import ProfileOption, with_profile
 from cli.options import (
     BottleneckOption,
     CommandOption,
@@ -79,6 +80,7 @@ def recommend(
     from_command: CommandOption = None,
     config_json: ConfigOption = None,
     smi: SmiOption = None,
+    from_profile: ProfileOption = None,
     k: NumberOption = 5,
     form: FormatOption = "",
     explore: ExploreOption = False,
@@ -125,6 +127,7 @@ def recommend(
         smi=smi,
     )
     with open_workspace(context) as workspace:
+        raw = with_profile(workspace, raw, from_profile)
         problem, notes = workspace.problem(raw)
         answer = (
             explored(workspace, problem, k, notes, seed)

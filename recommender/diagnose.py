@@ -46,7 +46,9 @@ class Remedy:
     def settings(self) -> list[str]:
         """What to set, as it is written."""
         return [
-            f"{item.parameter}={item.value}" if item.environment or not item.flag else _flag(item.flag, item.value)
+            f"{item.parameter}={item.value}"
+            if item.environment or not item.flag
+            else _flag(item.flag, item.value)
             for item in self.strategy.sets
         ]
 

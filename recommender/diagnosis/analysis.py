@@ -43,6 +43,9 @@ def analyse(profile: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
 
 
 def _all(views: list[View], thresholds: Thresholds) -> Iterator[Evidence]:
+    highest = max((operators.highest_mhz(view) for view in views), default=0.0)
+    for view in views:
+        view.peer_mhz = highest
     for view in views:
         for find in ANALYSERS:
             yield from find(view, thresholds)
@@ -80,7 +83,11 @@ def grown(after: Mapping[str, Evidence], before: Mapping[str, Evidence]) -> dict
                 found[node] = item
         else:
             more = max(0.0, item.lost_us - old.lost_us)
-            if item.level is not None and old.level is not None and item.level <= old.level * (1 + SAME_LEVEL):
+            if (
+                item.level is not None
+                and old.level is not None
+                and item.level <= old.level * (1 + SAME_LEVEL)
+            ):
                 more = 0.0
             part = more / item.lost_us if item.lost_us > 0 else 0.0
             found[node] = replace(item, lost_us=more, share=item.share * part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,7 @@ class Diagnosis:
         findings: At most three causes, the costliest first; empty for a healthy profile.
         evidence: All that analysers looked at, by node.
         labels: English names of the nodes.
+        patterns: Ids of the nodes that are bottlenecks; the others are settings and the like.
         least: Share of the step from which a cause is significant.
         against: Path of the profile that it was compared with; empty without.
     """
@@ -115,6 +117,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     evidence: Mapping[str, Evidence]
     labels: Mapping[str, str]
+    patterns: frozenset[str]
     least: float
     against: str = ""
 
@@ -138,8 +141,18 @@ class Diagnosis:
         return list(dict.fromkeys([*self.profile.notes, *mine]))
 
     def bottlenecks(self) -> dict[str, float]:
-        """Causes with their shares, as a question to ``recommend`` has them."""
-        return {item.accused.cause: round(min(item.accused.share, 0.99), 4) for item in self.findings}
+        """Causes with their shares, as a question to ``recommend`` has them: of a setting, what it brings on.
+
+        Shares are of the step and may overlap; where they add up to more than the step they are scaled down.
+        """
+        found: dict[str, float] = {}
+        for item in self.findings:
+            name = next((node for node in reversed(item.accused.chain) if node in self.patterns), "")
+            if name:
+                found[name] = max(found.get(name, 0.0), item.accused.share)
+        whole = sum(found.values())
+        scale = min(1.0, 0.99 / whole) if whole > 0 else 1.0
+        return {name: round(share * scale, 4) for name, share in found.items()}
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -210,6 +223,7 @@ def diagnose(
         ),
         evidence=found,
         labels=network.labels,
+        patterns=frozenset(network.broader),
         least=least,
         against="" if before is None else before.path,
     )
@@ -299,7 +313,10 @@ def _evidence(item: Evidence) -> dict[str, object]:
         "lost_us": round(item.lost_us, 3),
         "share": round(item.share, 4),
         "rank": item.rank,
-        "readings": [{"metric": r.metric, "value": r.value, "unit": r.unit} for r in item.readings],
+        "readings": [
+            {"metric": r.metric, "value": r.value if math.isfinite(r.value) else None, "unit": r.unit}
+            for r in item.readings
+        ],
         "places": [_place_json(place) for place in item.places],
     }
 

@@ -70,11 +70,12 @@ class View:
 
     Attributes:
         rank: Its facts.
-        cores: Cube cores of the device; 0 if unknown.
+        peer_mhz: Highest clock of the cores of any rank of the run; 0 if unknown.
     """
 
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
+        self.peer_mhz = 0.0
 
     @cached_property
     def total_us(self) -> float:

@@ -36,8 +36,6 @@ _TILING = "_Tiling"
 _RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 LONG_GAP_US = 50.0
 """A gap that no launch explains: a launch takes some 5 to 20 µs on the host (msprof best practices)."""
-SHORT_GAP_US = 200.0
-"""The longest gap that is still counted as the cost of a launch."""
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
@@ -127,7 +125,9 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidenc
 def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidence]:
     setting = view.rank.environment.get("PYTORCH_NPU_ALLOC_CONF")
     if setting is not None and "expandable_segments:true" not in setting.lower():
-        yield _setting(view, "no-expandable-segments", "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True")
+        yield _setting(
+            view, "no-expandable-segments", "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True"
+        )
     found = _calls(view, lambda c: c.level in _RUNTIME | {"hccl"} and c.name.startswith(_ALLOCATION))
     if not found:
         return
@@ -209,12 +209,12 @@ def _launches(view: View, free: float) -> Iterator[Evidence]:
     start, end = kernels.start_ns[order], np.maximum.accumulate(kernels.end_ns[order])
     gap = np.append(np.maximum(0, (start[1:] - end[:-1]) / 1e3), 0.0)
     duration = kernels.duration_us[order]
-    late = (gap > duration) & (gap <= SHORT_GAP_US)
+    late = (gap > duration) & (gap <= LONG_GAP_US)
     lost = min(free, float(gap[late].sum()))
     share = lost / free if free > 0 else 0.0
     yield _evidence(
         view, "kernel-launch-overhead", lost,
-        f"{share:.0%} of the free time lies in gaps up to {SHORT_GAP_US:.0f} µs behind {int(late.sum())} kernels "
+        f"{share:.0%} of the free time lies in gaps up to {LONG_GAP_US:.0f} µs behind {int(late.sum())} kernels "
         f"that are shorter than them (median kernel {float(np.median(duration)):.1f} µs)",
         (Reading(metric="share of free time behind kernels shorter than it", value=share, unit="1"),),
         (Place(kernels.file, tuple(int(kernels.rows[order[i]]) for i in np.flatnonzero(late)[:PLACES])),),

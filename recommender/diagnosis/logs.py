@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 KEPT_LINES = 5
 """Lines of a fault that are told one by one; the others are counted."""
-_BEFORE = r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
+_BEFORE = (
+    r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
+)
 """A bare number is a code only behind a word that says so: iteration 100000 is none."""
 
 

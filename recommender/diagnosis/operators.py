@@ -37,7 +37,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     yield from _aicpu(view, thresholds, own)
     yield from _unwanted(view, own)
     yield from _shapes(view, thresholds, own)
-    yield from _precision(view, thresholds)
+    yield from _precision(view)
     yield from _clock(view, thresholds, own)
     yield from _recompute(view, own)
 
@@ -149,7 +149,7 @@ def _blocks(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidenc
     )  # fmt: skip
 
 
-def _precision(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
+def _precision(view: View) -> Iterator[Evidence]:
     """Matrix products in 32 bit. Losses, norms and softmax are left alone: they need it."""
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
@@ -161,12 +161,11 @@ def _precision(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     there = of_kind(kernels, PRODUCTS) & wide
     lost = np.where(there, kernels.duration_us * view.alone * HALF, 0.0)
     share = float(np.nansum(kernels.duration_us[there])) / view.total_us
-    found = costly(
+    yield costly(
         view, "precision-excess", lost,
         f"matrix products in 32 bit, {share:.0%} of the step: {view.named(lost)} could go at half the width",
         Reading(metric="high_precision_share", value=share, unit="1"), level=float(there.mean()),
     )  # fmt: skip
-    yield replace(found, shown=float(thresholds.shows("precision-excess", "high_precision_share", share)))
 
 
 def clocks(view: View) -> Floats:
@@ -192,6 +191,13 @@ def clocks(view: View) -> Floats:
     return found
 
 
+def highest_mhz(view: View) -> float:
+    """The highest clock that counters or samples of a rank show, but for outliers; 0 if nothing tells."""
+    clock = clocks(view)
+    sampled = max((mhz for _, mhz in view.rank.frequency_mhz), default=0.0)
+    return max(sampled, float(np.nanpercentile(clock, 95)) if np.isfinite(clock).any() else 0.0)
+
+
 def _clock(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence]:
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
@@ -200,9 +206,10 @@ def _clock(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
     if len(samples) >= 2:
         top = samples.max()
     elif np.isfinite(clock).any():
-        top = np.nanpercentile(clock, 95)
+        top = float(np.nanpercentile(clock, 95))
     else:
         return
+    top = max(top, view.peer_mhz)
     if np.isfinite(clock).any():
         top = max(top, float(np.nanpercentile(clock, 95)))
         drop = np.clip(1 - clock / top, 0, 1)

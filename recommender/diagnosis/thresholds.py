@@ -41,14 +41,16 @@ class Thresholds:
     def shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
         """How far each value of a metric shows a pattern, 0 to 1: the mean over all that published a threshold.
 
-        A value that was not collected (nan) shows nothing.
+        A claim (a source that nobody can open) counts only where there is nothing else. A value that was not
+        collected (nan) shows nothing.
 
         Raises:
             KeyError: The graph has no threshold of the metric for the pattern.
         """
         x = np.asarray(value, dtype=np.float64)
         total = np.zeros_like(x)
-        known = self._by[pattern, metric]
+        stated = self._by[pattern, metric]
+        known = [symptom for symptom in stated if symptom.source.url] or stated
         for symptom in known:
             total = total + soft(x, symptom.threshold, symptom.softness, below=symptom.comparator == "below")
         return np.nan_to_num(total / len(known))

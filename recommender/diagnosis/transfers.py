@@ -13,7 +13,7 @@ from recommender.diagnosis.evidence import PLACES, Evidence, Reading
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ingest.profiles.facts import Collective, Link, Rank, Transfer
+    from ingest.profiles.facts import Collective, Link, Rank
     from recommender.diagnosis.evidence import View
     from recommender.diagnosis.thresholds import Thresholds
 
@@ -30,17 +30,18 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
         return
     share = exposed / view.total_us
+    bad = float(thresholds.shows("exposed-communication", "communication_not_overlapped_share", share))
     yield _evidence(
         view, "exposed-communication", exposed, f"communication that nothing hides is {share:.0%} of the step",
         Reading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
-        shown=float(thresholds.shows("exposed-communication", "communication_not_overlapped_share", share)),
+        shown=bad,
     )  # fmt: skip
     together = exposed + view.step_sum("overlapped_us")
     bare = exposed / together if together > 0 else 1.0
     yield from _waits(view, thresholds, bare)
-    yield from _gradients(view, bare)
-    yield from _exchange(view, bare)
+    yield from _gradients(view, bare, bad)
+    yield from _exchange(view, bare, bad)
     yield from _packets(view, thresholds, bare)
     yield from _links(view, thresholds, bare)
     yield from _retransmission(view, thresholds, bare)
@@ -89,7 +90,7 @@ def _moving(item: Collective) -> float:
     return min(max(0.0, item.elapse_ms - item.wait_ms), longest) * 1e3
 
 
-def _gradients(view: View, bare: float) -> Iterator[Evidence]:
+def _gradients(view: View, bare: float, bad: float) -> Iterator[Evidence]:
     """Reductions whose transfer nothing hides."""
     mine = [c for c in view.rank.collectives if _is(c, _GRADIENT)]
     moving = sum(_moving(c) for c in mine) * bare
@@ -98,10 +99,11 @@ def _gradients(view: View, bare: float) -> Iterator[Evidence]:
             view, "data-parallel-communication", moving,
             f"reductions move data for {moving / 1e3:.1f} ms beside no computation",
             Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"), _places(mine),
+            shown=bad,
         )  # fmt: skip
 
 
-def _exchange(view: View, bare: float) -> Iterator[Evidence]:
+def _exchange(view: View, bare: float, bad: float) -> Iterator[Evidence]:
     mine = [c for c in view.rank.collectives if _is(c, ("alltoall", "all_to_all"))]
     if not mine:
         return
@@ -110,6 +112,7 @@ def _exchange(view: View, bare: float) -> Iterator[Evidence]:
         view, "all-to-all-communication", moving,
         f"all-to-all moves data for {moving / 1e3:.1f} ms beside no computation",
         Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"), _places(mine),
+        shown=bad,
     )  # fmt: skip
     stood = sum(_standing(c) for c in mine) * bare
     yield _evidence(
@@ -166,24 +169,20 @@ def _packets(view: View, thresholds: Thresholds, bare: float) -> Iterator[Eviden
     )  # fmt: skip
 
 
+NOMINAL_MB_MS = {"SDMA": 18.0, "HCCS": 18.0}
+"""Rate of one link of an A2 server as msprof-analyze has it (18 GB/s); taken only where no packet is large enough
+to show what the link can do. Wrong, too low, for an A3."""
+
+
 def _best_rates(items: Iterable[Collective]) -> dict[str, float]:
-    """Best megabytes per millisecond over each kind of link that a transfer of some size reached."""
-    found: dict[str, float] = {}
+    """Megabytes per millisecond that the large packets of each kind of link reached at best."""
+    found = dict(NOMINAL_MB_MS)
+    best: dict[str, float] = {}
     for transfer in (t for item in items for t in item.transfers):
-        if transfer.size_mb * 1e6 >= _LEAST_BYTES and transfer.time_ms > 0:
-            found[transfer.transport] = max(found.get(transfer.transport, 0.0), _rate(transfer))
-    return found
-
-
-def _rate(transfer: Transfer) -> float:
-    return max(
-        (
-            size / (time / count)
-            for size, count, time in transfer.packets
-            if count and time > 0 and size * 1e6 >= _LEAST_BYTES
-        ),
-        default=transfer.size_mb / transfer.time_ms,
-    )
+        for size, count, time in transfer.packets:
+            if count and time > 0 and size * 1e6 >= _LEAST_BYTES:
+                best[transfer.transport] = max(best.get(transfer.transport, 0.0), size * count / time)
+    return {**found, **best}
 
 
 def _links(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence]:
