@@ -88,11 +88,12 @@ class Ledger:
             )
             outcome = outcomes.get(gain.configuration)
             iri, standing = self._standing(old)
+            last = standing.last_evidence
             self._effects[iri] = standing.without([gain.unats], [outcome.id] if outcome else [])
             self._dropped.append(Triple(iri, Shared.DERIVED_FROM, source_iri(source_id)))
             iri, standing = self._standing(replace(old, trust=after))
             self._effects[iri] = (
-                standing.add([gain.unats / UNATS_PER_NAT], now=self._now)
+                standing.add([gain.unats / UNATS_PER_NAT], now=last)
                 if outcome is None
                 else standing.see([DatedGain(time=outcome.time, id=outcome.id, unats=gain.unats)])
             )

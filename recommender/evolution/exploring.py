@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from recommender.ranking.posterior import NORMAL_90
+from recommender.ranking.posterior import NORMAL_90, Gain
+from recommender.ranking.strategy_choice import NOISE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,16 +62,31 @@ def explored(answer: Answer, k: int, rng: np.random.Generator) -> Explored:
     )
 
 
-def draw(expected: float, low: float, high: float, rng: np.random.Generator) -> float:
-    """A draw from the normal distribution that has this 90 % interval."""
-    return expected + (high - low) / (2 * NORMAL_90) * float(rng.standard_normal())
+def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
+    """A draw of the mean gain of a context.
+
+    Args:
+        gain: What to expect on one problem, with its 90 % interval.
+        noise: Standard deviation of one problem around its context, in nats: no test takes it away, so it is
+            no reason to explore.
+        rng: Draws.
+    """
+    narrowed = without_noise(gain, noise)
+    deviation = (narrowed.high - narrowed.low) / (2 * NORMAL_90)
+    return gain.expected + deviation * float(rng.standard_normal())
+
+
+def without_noise(gain: Gain, noise: float) -> Gain:
+    """The mean gain of a context with its 90 % interval, from the gain of one problem with its own."""
+    deviation = (gain.high - gain.low) / (2 * NORMAL_90)
+    reach = NORMAL_90 * math.sqrt(max(0.0, deviation**2 - noise**2))
+    return Gain(expected=gain.expected, low=gain.expected - reach, high=gain.expected + reach)
 
 
 def _draw(item: Recommendation, rng: np.random.Generator) -> float:
-    gain = item.gain
-    if gain is None:
+    if item.gain is None:
         raise ValueError(f"{item.id} has no gain to draw")
-    drawn = draw(gain.expected, gain.low, gain.high, rng)
+    drawn = draw(item.gain, item.parts.get(NOISE, 0.0), rng)
     return drawn if item.ceiling is None else min(drawn, item.ceiling)
 
 

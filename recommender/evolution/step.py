@@ -40,8 +40,9 @@ _TRIED = """
     ) ORDER BY p.id
 """
 _PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "inference"}
-OF_A_KIND = 2
-"""New hypotheses of one context or with one parent at most, in one step: a choice."""
+OF_AN_ORIGIN, OF_A_PARENT = 3, 2
+"""New hypotheses of one context that were made alike, and that have a parent in common, at most, in one step:
+choices."""
 
 SHOWN = 3
 """Strategies that are named for new hardware."""
@@ -241,10 +242,12 @@ def _chosen(hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
     used: Counter[object] = Counter()
     kept: list[Hypothesis] = []
     for item in sorted(hypotheses, key=lambda one: (-one.value * one.problems, one.strategy.id)):
-        kin = [item.context, *item.strategy.parents]
-        if len(kept) < most and item.value > 0 and all(used[one] < OF_A_KIND for one in kin):
+        parents = [(item.context, parent) for parent in item.strategy.parents]
+        alike = (item.context, item.origin)
+        is_crowded = used[alike] >= OF_AN_ORIGIN or any(used[one] >= OF_A_PARENT for one in parents)
+        if len(kept) < most and item.value > 0 and not is_crowded:
             kept.append(item)
-            used.update(kin)
+            used.update([alike, *parents])
     return kept
 
 
