@@ -1,0 +1,276 @@
+"""Folders and files of profilers, as people have them and as they break."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingest.profiles.folders import is_log, read_profile
+from kg.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[4]
+SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
+         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
+
+
+def test_a_folder_of_one_rank(folder: Any, rows: Any) -> None:
+    profile = read_profile(folder(rows("MatMul", "Add"), SPLIT))
+    [rank] = profile.ranks
+    assert rank.rank == 0
+    assert rank.kernels is not None
+    assert rank.kernels.duration_us.tolist() == [15.0, 15.0]
+    assert rank.kernels.start_ns[0] % 1000 == 0
+    assert rank.steps[0].free_us == 10
+    assert not rank.steps[0].is_counted
+
+
+def test_what_was_not_collected_is_said_with_how_to_collect_it(folder: Any, rows: Any) -> None:
+    [rank] = read_profile(folder(rows("MatMul"), SPLIT)).ranks
+    missing = {item.what: item.how for item in rank.missing}
+    assert "profile_memory=True" in missing["use of device memory"]
+    assert "pipe ratios of operators" not in missing
+    assert rank.memory is None
+
+
+def test_a_table_that_is_cut_is_told_by_its_own_sums(folder: Any, rows: Any) -> None:
+    [rank] = read_profile(folder(rows("MatMul"), {**SPLIT, "Computing": 33_000, "Stage": 40_000})).ranks
+    assert any("cut" in note for note in rank.notes)
+
+
+def test_parts_that_exceed_their_step_are_told(folder: Any, rows: Any) -> None:
+    [rank] = read_profile(folder(rows("MatMul", "Add"), {**SPLIT, "Free": 90})).ranks
+    assert any("of its length" in note for note in rank.notes)
+
+
+def test_a_step_that_is_empty_is_no_step(folder: Any, rows: Any) -> None:
+    empty = {**SPLIT, "Computing": 0, "Free": 0, "Stage": 0}
+    [rank] = read_profile(folder(rows("MatMul"), empty)).ranks
+    assert all(step.is_counted for step in rank.steps)
+
+
+def test_op_summary_says_the_same_as_kernel_details(folder: Any, rows: Any, tmp_path: Path) -> None:
+    made = rows("MatMul", "Add")
+    [one] = read_profile(folder(made, SPLIT)).ranks
+    names = {"Name": "Op Name", "Type": "OP Type", "Accelerator Core": "Task Type", "Duration(us)": "Task Duration(us)",
+             "Start Time(us)": "Task Start Time(us)", "Wait Time(us)": "Task Wait Time(us)", "Block Dim": "Block Num"}  # fmt: skip
+    other = tmp_path / "PROF_1" / "mindstudio_profiler_output"
+    other.mkdir(parents=True)
+    from csv import DictWriter
+
+    with (other / "op_summary_20250101.csv").open("w", newline="") as file:
+        writer = DictWriter(file, [names.get(key, key) for key in made[0]])
+        writer.writeheader()
+        writer.writerows({names.get(k, k): v for k, v in row.items()} for row in made)
+    [two] = read_profile(tmp_path / "PROF_1").ranks
+    assert one.kernels is not None
+    assert two.kernels is not None
+    assert two.layout == "msprof"
+    assert one.kernels.start_ns.tolist() == two.kernels.start_ns.tolist()
+    assert one.kernels.numbers["blocks"].tolist() == two.kernels.numbers["blocks"].tolist()
+    assert [one.kernels.text("kind", i) for i in range(2)] == [two.kernels.text("kind", i) for i in range(2)]
+
+
+def test_one_table_of_several_devices_becomes_several_ranks(folder: Any, rows: Any) -> None:
+    made = rows("MatMul", "MatMul", "Add")
+    made[1]["Device_id"] = "3"
+    profile = read_profile(folder(made))
+    assert [rank.rank for rank in profile.ranks] == [0, 3]
+    assert [len(rank.kernels or ()) for rank in profile.ranks] == [2, 1]
+
+
+def test_waiting_is_told_from_transferring(folder: Any, rows: Any) -> None:
+    home = folder(rows("MatMul"), SPLIT)
+    content = {"step7": {"collective": {"hcom_allReduce__1@9": {
+        "Communication Time Info": {"Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": 10, "Transit Time(ms)": 2,
+                                    "Wait Time(ms)": 7, "Synchronization Time(ms)": 7, "Idle Time(ms)": 1},
+        "Communication Bandwidth Info": {"HCCS": {"Transit Size(MB)": 40, "Transit Time(ms)": 2, "Bandwidth(GB/s)": 20,
+                                                  "Size Distribution": {"20.0": [2, 2.0]}}}},
+        "Total Op Info": {"Communication Time Info": {"Elapse Time(ms)": 10}}}}}  # fmt: skip
+    inside = next(home.rglob("ASCEND_PROFILER_OUTPUT"))
+    (inside / "communication.json").write_text(json.dumps(content))
+    [rank] = read_profile(home).ranks
+    [item] = rank.collectives
+    assert (item.elapse_ms, item.transit_ms, item.wait_ms, item.idle_ms) == (10, 2, 7, 1)
+    assert item.transfers[0].packets == ((20.0, 2, 2.0),)
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"step7": {"collective": {"a": {"Communication Time Info"', "[1, 2]", "\x00\x01"]
+)
+def test_damaged_json_leaves_the_rest(folder: Any, rows: Any, damage: str) -> None:
+    home = folder(rows("MatMul"), SPLIT)
+    inside = next(home.rglob("ASCEND_PROFILER_OUTPUT"))
+    (inside / "communication.json").write_text(damage)
+    [rank] = read_profile(home).ranks
+    assert rank.kernels is not None
+    assert rank.collectives == ()
+
+
+def event(name: str, ts: str, dur: float, **more: object) -> dict[str, object]:
+    return {"ph": "X", "name": name, "pid": 1, "tid": 2, "ts": ts, "dur": dur, **more}
+
+
+def test_a_trace_that_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
+    task = {"Task Type": "AI_CORE", "Task Id": 1, "Physic Stream Id": 2}
+    whole = json.dumps([event("MatMul", f"170000000000000{i}.250", 0.5, args=task) for i in range(9)])
+    path = tmp_path / "trace_view.json"
+    path.write_text(whole[:-200])
+    [rank] = read_profile(path).ranks
+    assert rank.kernels is not None
+    assert 0 < len(rank.kernels) < 9
+    assert rank.kernels.start_ns[0] == 1700000000000000250
+    assert any("breaks off" in note for note in rank.notes)
+
+
+def test_a_trace_of_a_gpu(tmp_path: Path) -> None:
+    events = [
+        event("ProfilerStep#3", "100", 900, cat="user_annotation"),
+        event("ampere_sgemm", "110", 100, cat="kernel", args={"stream": 7, "grid": [10, 2, 1]}),
+        event("ncclDevKernel_AllReduce_Sum", "150", 200, cat="kernel", args={"stream": 8}),
+        event("Memcpy HtoD", "400", 50, cat="gpu_memcpy", args={"stream": 7}),
+        event("cudaDeviceSynchronize", "300", 80, cat="cuda_runtime"),
+        event("enumerate(DataLoader)#_Next", "0", 60, cat="cpu_op"),
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"name": "A100"}],
+                                "distributedInfo": {"rank": 2}, "traceEvents": events}))  # fmt: skip
+    [rank] = read_profile(path).ranks
+    assert (rank.rank, rank.device, rank.layout) == (2, "A100", "Kineto trace")
+    assert rank.kernels is not None
+    assert rank.kernels.is_communication.tolist() == [False, True, False]
+    assert rank.kernels.is_copy.tolist() == [False, False, True]
+    assert rank.kernels.text("step", 0) == "3"
+    [step] = rank.steps
+    assert (step.computing_us, step.exposed_us, step.overlapped_us) == (100, 140, 60)
+    assert {call.level for call in rank.calls} == {"runtime", "loader"}
+
+
+def database(path: Path, *, viewer: bool = False) -> None:
+    texts = [
+        "MatMul",
+        "AI_CORE",
+        "4096,4096",
+        "DT_BF16",
+        "N/A",
+        "aic_total_time",
+        "aic_mac_ratio",
+        "MatMulV3",
+    ]
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE STRING_IDS (id INTEGER, value TEXT)")
+        made.executemany("INSERT INTO STRING_IDS VALUES (?, ?)", enumerate(texts))
+        made.execute(
+            "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, blockDim, mixBlockDim, taskType, opType, inputFormats,"
+            " inputDataTypes, inputShapes, outputFormats, outputDataTypes, outputShapes"
+            + (", waitNs INTEGER)" if viewer else ")")
+        )
+        row = (0, 1, 24, 0, 1, 7, 4, 3, 2, 4, 3, 2, *((3000,) if viewer else ()))
+        made.execute(f"INSERT INTO COMPUTE_TASK_INFO VALUES ({','.join('?' * len(row))})", row)  # noqa: S608
+        made.execute("CREATE TABLE TASK (startNs, endNs, globalTaskId, streamId)")
+        made.execute("INSERT INTO TASK VALUES (1700000000000000123, 1700000000000015123, 1, 2)")
+        made.execute("CREATE TABLE TASK_PMU_INFO (globalTaskId, name, value)")
+        made.executemany("INSERT INTO TASK_PMU_INFO VALUES (1, ?, ?)", [(5, 14000), (6, 0.9)])
+        if viewer:
+            made.execute("CREATE TABLE status_info (id, key, value)")
+    made.close()
+
+
+@pytest.mark.parametrize("viewer", [False, True])
+def test_a_database_is_read_and_nothing_is_written_beside_it(tmp_path: Path, viewer: bool) -> None:
+    path = tmp_path / "ascend_pytorch_profiler_5.db"
+    database(path, viewer=viewer)
+    before = (sorted(tmp_path.iterdir()), path.read_bytes())
+    [rank] = read_profile(tmp_path).ranks
+    assert (sorted(tmp_path.iterdir()), path.read_bytes()) == before
+    assert rank.kernels is not None
+    assert rank.kernels.start_ns[0] == 1700000000000000123
+    assert rank.kernels.duration_us[0] == 15.0
+    assert rank.kernels.pipe("aicore_time(us)")[0] == 14.0
+    assert rank.kernels.text("kind", 0) == "MatMulV3"
+    assert math.isnan(rank.kernels.wait_us[0]) is not viewer
+
+
+def test_a_database_without_tables_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "msprof_0.db") as made:
+        made.execute("PRAGMA user_version = 3")
+    made.close()
+    with pytest.raises(InputError):
+        read_profile(tmp_path)
+
+
+def test_a_folder_that_is_no_profile_says_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="not a profile") as caught:
+        read_profile(tmp_path)
+    assert "kernel_details.csv" in caught.value.hint
+
+
+def test_the_profile_of_one_operator(tmp_path: Path) -> None:
+    home = tmp_path / "OPPROF_1"
+    home.mkdir()
+    (home / "OpBasicInfo.csv").write_text(
+        "Op Name,Op Type,Task Duration(us),Block Dim,Mix Block Dim,Device Id,Pid,Current Freq,Rated Freq,\n"
+        "add_custom,AI_VECTOR_CORE,42.5,48,0,0,1,1500,1800,\n"
+    )
+    (home / "PipeUtilization.csv").write_text(
+        "block_id,sub_block_id,aiv_time(us),aiv_vec_ratio,aiv_scalar_ratio,aic_cube_ratio,\n"
+        "0,vector0,40,0.2,0.9,NA,\n1,vector0,40,0.4,0.8,NA,\n"
+    )
+    [rank] = read_profile(home).ranks
+    assert rank.layout == "msprof op"
+    assert rank.kernels is not None
+    assert rank.kernels.pipe("aiv_vec_ratio")[0] == pytest.approx(0.3)
+    assert [mhz for _, mhz in rank.frequency_mhz] == [1800, 1500]
+
+
+def test_the_table_of_a_cluster(tmp_path: Path) -> None:
+    (tmp_path / "cluster_step_trace_time.csv").write_text(
+        "Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble\n"
+        '1,rank,0,60,30,5,35,10,80,20\n1,rank,1,50,40,5,45,10,100,0\n1,stage,"(0, 1)",60,40,5,45,10,100,0\n'
+    )
+    profile = read_profile(tmp_path)
+    assert [rank.rank for rank in profile.ranks] == [0, 1]
+    assert profile.ranks[0].steps[0].step_us == 100  # a stage is the step less its bubble
+    assert all(not rank.notes for rank in profile.ranks)
+
+
+def test_ranks_of_different_steps_and_versions_are_told(folder: Any, rows: Any) -> None:
+    folder(rows("MatMul"), SPLIT, 0)
+    home = folder(rows("MatMul"), {**SPLIT, "Step": 8}, 1)
+    for rank, version in ((0, "8.0"), (1, "8.3")):
+        path = next(home.rglob(f"profiler_info_{rank}.json"))
+        path.write_text(json.dumps({"rank_id": str(rank), "cann_version": version}))
+    notes = " ".join(read_profile(home).notes)
+    assert "different steps" in notes
+    assert "8.0, 8.3" in notes
+
+
+def test_text_is_a_log_and_a_profile_is_none(tmp_path: Path, folder: Any, rows: Any) -> None:
+    (tmp_path / "train.log").write_text("RuntimeError: ACL error code 507014\n")
+    assert is_log(tmp_path / "train.log")
+    assert not is_log(next(folder(rows("MatMul")).rglob("kernel_details.csv")))
+
+
+def test_every_real_sample_is_read_and_adds_up() -> None:
+    samples = Path(os.environ.get("TUNEGRAPH_SHARED", ROOT.parent / "shared")) / "data" / "profiles"
+    if not samples.is_dir():
+        pytest.skip("no folder of real profiles: set TUNEGRAPH_SHARED")
+    compared = 0
+    for home in sorted(item for item in samples.iterdir() if item.is_dir()):
+        for rank in read_profile(home).ranks:
+            if rank.kernels is None:
+                continue
+            for step in rank.steps:
+                if step.is_counted or any("cut" in note for note in rank.notes):
+                    continue
+                mine = float(np.nansum(rank.kernels.duration_us[rank.kernels.is_compute]))
+                assert mine == pytest.approx(step.computing_us, abs=0.005 * step.step_us), home.name
+                compared += 1
+    assert compared
