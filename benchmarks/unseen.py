@@ -46,6 +46,10 @@ from recommender.ranking.circumstances import CIRCUMSTANCES
 
 WITHIN = math.log(1.05)
 TASK_FOLDS = 5
+EXHAUSTIVE = 0.95
+"""A table is exhaustive that has so much of the largest one of its task; others are samples, and what they
+lack may run."""
+
 BASELINES = ("random", "popular", "robust", "nearest")
 CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
 QUICK = {
@@ -155,6 +159,10 @@ def run(
         ranker = Ranker(trials, known_world.tree, models, Reliability.shipped())
         read, asked_read = ConfigurationReader(trials), ConfigurationReader(asked_trials)
         defaults: dict = {}
+        sizes: dict[str, int] = defaultdict(int)  # of the largest known table of a task
+        for key in fold.known if fold.name == "kernels" else ():
+            task = known_world.problems[key].task_id
+            sizes[task] = max(sizes[task], int(np.isfinite(trials.table(key).costs).sum()))
         results = []
         checked: list[outlook_figures.Row] = []
 
@@ -199,6 +207,9 @@ def run(
                     "random": tuple(random_choice(values, k, WITHIN) for k in (1, 3, 5)),
                 }
                 results += [(fold.name, fold.classes, method, regrets) for method, regrets in said.items()]
+                if fold.name == "kernels" and len(truth) >= EXHAUSTIVE * sizes[problem.task_id]:
+                    flags = [item not in truth for item in ranking.configurations]
+                    results.append((fold.name, fold.classes, "infeasible", flags))
         index.close()
     trials.close()
     return results, checked
@@ -310,6 +321,12 @@ def summary(regrets: list) -> dict[str, float | int] | None:
     return figures
 
 
+def infeasible(flags: list[list[bool]]) -> float | None:
+    """Share of proposals that failed on the target, or that its exhaustive table does not have."""
+    every = [flag for question in flags for flag in question]
+    return round(sum(every) / len(every), 4) if every else None
+
+
 def report(results: list) -> dict[str, object]:
     """The tree of figures."""
     grouped: dict = defaultdict(list)
@@ -322,6 +339,7 @@ def report(results: list) -> dict[str, object]:
     tree: dict[str, object] = {
         name: {item: _plain(summary(grouped[name, item, "ours"])) for item in CLASSES} for name in names
     }
+    tree["kernels_infeasible"] = {item: infeasible(grouped["kernels", item, "infeasible"]) for item in CLASSES}
     tree["baselines"] = {
         method: {
             name: {item: _plain(summary(grouped[name, item, method])) for item in CLASSES} for name in names
@@ -339,7 +357,7 @@ def _plain(figures):
 
 def show(tree: dict) -> None:
     """Ours beside the baselines, for people."""
-    for name in (n for n in tree if n != "baselines"):
+    for name in (n for n in tree if n not in {"baselines", "kernels_infeasible"}):
         for item in CLASSES:
             if tree[name][item] is None:
                 continue
