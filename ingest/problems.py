@@ -16,6 +16,7 @@ from ingest.precisions import canonical_precision, is_precision
 from ingest.units import Dimension, unit
 from kg.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
+from kg.model_sizes import DECISIVE
 from kg.names import slug
 from kg.values import Settings
 
@@ -285,7 +286,7 @@ class _Reader:
 
     def _model(self, model: str | None, sizes: Settings) -> tuple[str | None, Settings]:
         """Id of the model that is named or has the sizes; and the sizes where no known model has them."""
-        fitting = self.names.models_of_size(sizes) if sizes else ()
+        fitting: tuple[str, ...] = self.names.models_of_size(sizes) if sizes else ()
         nothing = Settings()
         if model is not None:
             try:
@@ -295,7 +296,7 @@ class _Reader:
                     raise
             else:
                 self._note(resolved)
-                if sizes and resolved.id not in fitting:
+                if all(name in sizes for name in DECISIVE) and resolved.id not in fitting:
                     self.notes.append(f"the sizes told are not those of {resolved.id}, which is taken")
                 return resolved.id, nothing
         if not sizes:

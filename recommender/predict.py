@@ -204,7 +204,7 @@ def _benefit(
         title=item.title,
         throughput=throughput,
         memory=_memory(change, rests[-1] if rests else ""),
-        energy=energy if now is not None and now.energy_per_unit_j is not None else None,
+        energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
         rests_on=tuple(rests),
     )
@@ -235,7 +235,7 @@ def _energy(gain: Gain | None, change: Change | None) -> Expected | None:
     spread = (gain.high - gain.low) / (2 * NORMAL_90)
     if change is None or change.log_energy is None:
         reason = "power is taken as unchanged"
-        return Expected.of(-gain.expected, math.hypot(spread, POWER_SPREAD / 2), str(Kind.MODELLED), reason)
+        return Expected.of(-gain.expected, math.hypot(spread, POWER_SPREAD), str(Kind.MODELLED), reason)
     drawn = change.log_energy + change.log_gain  # the ratio of powers
     shared = min(POWER_SPREAD, abs(drawn))
     return Expected.of(
@@ -308,7 +308,7 @@ def _together(
             kind=" + ".join(kinds), reason="gains of the parts, without what overlaps",
         ),
         memory=_memory(change, "all settings at once"),
-        energy=energy if now is not None and now.energy_per_unit_j is not None else None,
+        energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
         rests_on=tuple(item.title for item in chosen),
     )  # fmt: skip

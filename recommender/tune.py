@@ -310,6 +310,10 @@ class _KnownOrNot:
         """A model."""
         return self.names.model(text)
 
+    def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
+        """Models that have these sizes."""
+        return self.names.models_of_size(sizes)
+
     def bottleneck(self, text: str) -> Resolved:
         """A bottleneck."""
         return self.names.bottleneck(text)

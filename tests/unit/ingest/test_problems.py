@@ -240,7 +240,8 @@ def test_sizes_stand_for_the_model_that_has_them() -> None:
 
 def test_a_name_chooses_among_the_models_that_have_the_sizes() -> None:
     assert ask(model="bert", sizes={"layers": 24})[1] == ()
-    problem, notes = ask(model="bert", sizes={"layers": 2})
+    assert ask(model="bert", sizes={"layers": 2})[1] == ()
+    problem, notes = ask(model="bert", sizes={"layers": 2, "hidden_size": 8, "attention_heads": 2})
     assert problem.workload.model == "bert-large"
     assert notes == ("the sizes told are not those of bert-large, which is taken",)
 

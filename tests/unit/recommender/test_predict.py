@@ -66,18 +66,21 @@ def test_without_an_intensity_there_is_no_carbon(shipped: Workspace) -> None:
     assert ask(shipped).to_json()["now"]["carbon_g_per_million"] is None
 
 
-def test_a_device_without_power_facts_has_no_energy(shipped: Workspace) -> None:
+def test_without_power_facts_energy_is_relative_and_there_is_no_carbon(shipped: Workspace) -> None:
     found = ask(shipped, hardware="ascend-910b3", intensity=500.0)
     assert found.now is not None
     assert found.now.energy_per_unit_j is None
-    assert all(item.energy is None and item.carbon_g is None for item in found.benefits)
+    for item in found.benefits:
+        assert item.carbon_g is None
+        assert item.energy is not None
+        assert item.energy.reason == "power is taken as unchanged"
 
 
 def test_what_cannot_be_modelled_is_said_and_rests_on_what_is_known(shipped: Workspace) -> None:
     found = ask(shipped, hardware="ascend-910a")
     assert found.now is None
     assert any(note.startswith("not modelled: ") for note in found.notes)
-    assert all(item.memory is None and item.energy is None for item in found.benefits)
+    assert all(item.memory is None for item in found.benefits)
     assert all("modelled" not in item.throughput.kind for item in found.benefits if item.throughput)
 
 
