@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -146,7 +147,7 @@ class Score:
         wanted = set(fault.edges)
         # A fault put into the kernels of one rank makes that rank the slow one: the edge that says so is true,
         # and counts neither way because it is not what was put in.
-        told = {edge for _, _, chain in found[:1] for edge in zip(chain, chain[1:])} - {("slow-rank", fault.node)}
+        told = {edge for _, _, chain in found[:1] for edge in pairwise(chain)} - {("slow-rank", fault.node)}
         if wanted or told:
             self.edges[0] += len(wanted & told)
             self.edges[1] += len(told)
@@ -163,6 +164,7 @@ class Score:
             "chain_edge_f1": 2 * right / (told + wanted) if told + wanted else None,
             "n_healthy": len(self.healthy), "false_accusation": mean(self.healthy),
             "calibration_error": calibration(self.claims), "n_claims": len(self.claims),
+            "said_and_held": reliability(self.claims),
         }  # fmt: skip
 
 
@@ -180,13 +182,23 @@ def calibration(claims: list[tuple[float, bool]], bins: int = 5) -> float | None
     """Expected calibration error: confidence against how often it is right, in bins of equal number."""
     if not claims:
         return None
+    table = reliability(claims, bins)
+    return round(sum(abs(said - held) * n for said, held, n in table) / len(claims), 4)
+
+
+def reliability(claims: list[tuple[float, bool]], bins: int = 5) -> list[tuple[float, float, int]]:
+    """Mean confidence, share that was right and number, bin by bin."""
     ordered = sorted(claims)
-    total = 0.0
-    for part in np.array_split(np.arange(len(ordered)), min(bins, len(ordered))):
-        said = np.mean([ordered[i][0] for i in part])
-        held = np.mean([ordered[i][1] for i in part])
-        total += abs(said - held) * len(part)
-    return round(total / len(ordered), 4)
+    parts = np.array_split(np.arange(len(ordered)), min(bins, max(1, len(ordered))))
+    return [
+        (
+            round(float(np.mean([ordered[i][0] for i in part])), 4),
+            round(float(np.mean([ordered[i][1] for i in part])), 4),
+            len(part),
+        )
+        for part in parts
+        if len(part)
+    ]
 
 
 def altered(folder: Path, where: Path, random, *, repeats: int, pairs: int, healthy: int) -> tuple[dict, dict]:
@@ -329,10 +341,10 @@ def main() -> None:
         where = Path(temporary)
         trace = large_trace(where, 20 if quick else 1000)  # first: the peak of memory is its own
         scores, applied = altered(
-            given.profiles, where, random, repeats=1 if quick else 4, pairs=6 if quick else 30, healthy=3 if quick else 12
+            given.profiles, where, random, repeats=1 if quick else 3, pairs=6 if quick else 20, healthy=3 if quick else 8
         )
         simulated = simulated_runs.score(
-            where, random, WAYS, Score, FAULTS, runs=1 if quick else 6, diagnose_alone=lambda profile: bool(
+            where, random, WAYS, Score, FAULTS, runs=1 if quick else 5, diagnose_alone=lambda profile: bool(
                 diagnose(profile, NETWORK, THRESHOLDS).findings)
         )
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}

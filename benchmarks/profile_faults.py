@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-
 from profile_files import RankFiles
 
 Random = np.random.Generator
@@ -50,7 +50,7 @@ def chosen(rank: RankFiles, random: Random, wanted: Callable[[int], bool], count
 def slower(rank: RankFiles, rows: list[int], cost: float, cells: dict[str, str], *, cycles: bool = True) -> None:
     """Rows take ``cost`` longer together, and say ``cells``; times of their cores and cycles grow alike."""
     weights = np.array([rank.duration[row] for row in rows])
-    for row, part in zip(rows, weights / weights.sum()):
+    for row, part in zip(rows, weights / weights.sum(), strict=True):
         factor = 1 + cost * part / rank.duration[row]
         rank.stretch(row, cost * part)
         cell = rank.rows[row]
@@ -297,7 +297,7 @@ def loader(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 def call(rank: RankFiles, level: str, name: str, total: float, count: int) -> bool:
     if not rank.apis:
         return False
-    row = {column: "" for column in rank.apis[0]}
+    row = dict.fromkeys(rank.apis[0], "")
     row.update({"Level": level, "API Name": name, "Time(us)": f"{total:.3f}", "Count": str(count),
                 "Avg(us)": f"{total / count:.3f}", "Min(us)": "1.0", "Max(us)": f"{2 * total / count:.3f}"})  # fmt: skip
     rank.apis.append(row)
@@ -313,7 +313,7 @@ def allocation(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 
 def synchronising(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     rank = ranks[0]
-    long = sum(1 for a, b in zip(sorted(rank.start), sorted(rank.start)[1:]) if b - a > 60)
+    long = sum(1 for a, b in pairwise(sorted(rank.start)) if b - a > 60)
     count = max(60, 2 * long)
     gaps(count)(rank, cost, random)
     return call(rank, "acl", "aclrtSynchronizeStreamWithTimeout", 1.5 * cost, count) and cost / count > 60

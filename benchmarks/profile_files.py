@@ -10,7 +10,7 @@ import copy
 import csv
 import json
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  dataclasses look at annotations
 
 import numpy as np
 
@@ -191,10 +191,10 @@ def covered(intervals: list[tuple[float, float]]) -> float:
 
 def split(rank: RankFiles) -> dict[str, float]:
     """The step's split, counted from the kernels."""
-    spans = list(zip(rank.start, (s + d for s, d in zip(rank.start, rank.duration))))
+    spans = list(zip(rank.start, rank.start + rank.duration, strict=True))
     is_communication = [rank.is_communication(row) for row in range(len(rank.rows))]
-    computing = covered([span for span, c in zip(spans, is_communication) if not c])
-    communication = covered([span for span, c in zip(spans, is_communication) if c])
+    computing = covered([span for span, c in zip(spans, is_communication, strict=True) if not c])
+    communication = covered([span for span, c in zip(spans, is_communication, strict=True) if c])
     busy = covered(spans)
     whole = rank.length()
     return {

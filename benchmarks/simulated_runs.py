@@ -8,15 +8,18 @@ a clock or a link is), and the profile is written down from what then happens.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import profile_files
 from profile_files import RankFiles
 
 from ingest.profiles.folders import read_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 COLUMNS = [
     *("Step Id", "Device_id", "Stream ID", "Name", "Type", "OP State", "Accelerator Core", "Start Time(us)"),
@@ -112,7 +115,7 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
 
 def kernel(kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator) -> dict[str, str]:
     """Cells of one kernel; counters as its kind has them."""
-    cells = {column: "0.0" for column in COLUMNS}
+    cells = dict.fromkeys(COLUMNS, "0.0")
     cube = core in {"AI_CORE", "MIX_AIC"}
     cells.update({"Step Id": "7", "Device_id": str(rank), "Stream ID": "2", "Name": f"aclnn{kind}_{kind}", "Type": kind,
                   "OP State": "static", "Accelerator Core": core, "Block Dim": str(CORES if cube else 2 * CORES),

@@ -140,9 +140,8 @@ def _cause(place: int, item: Finding, remedies: tuple[Remedy, ...], labels: obje
         print(f"   try         {remedy.strategy.label}" + (f": {written}" if written else ""))
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
             where = case["hardware"] or "hardware not told"
-            print(
-                f"               {case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
-            )
+            seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
+            print(f"               {seen}")
     print()
 
 

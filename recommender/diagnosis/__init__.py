@@ -1,1 +1,1 @@
-"""From the facts of a run to the causes of its lost time, each with evidence, odds and what a fix would bring."""
+"""From the facts of a run to the causes of its lost time, with evidence, odds and what a fix would bring."""

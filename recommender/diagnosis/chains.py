@@ -47,18 +47,28 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
             of_layer.setdefault(layer, np.zeros(len(kernels)))[rows] += saved
     share = float(lost.sum()) / view.total_us
     yield costly(
-        view, "unfused-operators", lost,
+        view,
+        "unfused-operators",
+        lost,
         f"{len(found)} runs of small operators that a fused kernel would replace: {view.named(lost)}",
         Reading(metric="fusible_chain_duration_share", value=share, unit="1"),
-    )  # fmt: skip
+    )
     for node, cost in of_layer.items():
         yield costly(
-            view, node, cost, f"small operators of one layer: {view.named(cost)}",
+            view,
+            node,
+            cost,
+            f"small operators of one layer: {view.named(cost)}",
             Reading(metric="share of the step", value=float(cost.sum()) / view.total_us, unit="1"),
-        )  # fmt: skip
+        )
     for node, count in broken.items():
         yield Evidence(
-            node=node, shown=float(soft(np.asarray(float(count)), 5, 2)), lost_us=0.0, share=share,
-            says=f"{count} such runs are broken by it", rank=view.rank.rank, is_setting=True,
+            node=node,
+            shown=float(soft(np.asarray(float(count)), 5, 2)),
+            lost_us=0.0,
+            share=share,
+            says=f"{count} such runs are broken by it",
+            rank=view.rank.rank,
+            is_setting=True,
             readings=(Reading(metric="broken chains", value=count, unit="1"),),
-        )  # fmt: skip
+        )

@@ -41,7 +41,7 @@ class FixTest:
 
     @property
     def holds(self) -> bool:
-        """Whether repairing the cause takes at least half of what the cause was said to cost off the symptom."""
+        """Whether repairing the cause makes the symptom smaller."""
         return self.share_after < self.share_before
 
     def to_json(self) -> dict[str, object]:
@@ -60,8 +60,8 @@ class FixTest:
 class Gain:
     """What a remedy may bring, as a factor of speed; modelled.
 
-    The cause is there with its chance, and how much of it a remedy wins is not known: any part from nothing to
-    all of it counts as equally likely.
+    The cause is there with its chance, and how much of it a remedy wins is not known: any part from nothing
+    to all of it counts as equally likely.
 
     Attributes:
         expected: Mean.
@@ -230,7 +230,7 @@ def diagnose(
 
 
 def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixTest | None:
-    """Repair a cause in the facts and look at the symptom again; None if the cause has no repair of its own."""
+    """Repair a cause in the facts and look at the symptom again; None if the cause has no repair."""
     cause = next((item for item in accused.evidence if item.node == accused.cause), None)
     if cause is None or cause.fixed is None:
         return None

@@ -48,8 +48,8 @@ class Evidence:
         rank: On which rank; None if the profile tells none, or it is about all.
         fixed: The rank's facts with the pattern repaired; None where a repair has no meaning of its own.
         is_setting: A fact about settings, which costs nothing by itself but explains what does.
-        level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is what
-            it was in an earlier run, more cost has another cause.
+        level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is
+            what it was in an earlier run, more cost has another cause.
     """
 
     node: str
@@ -111,8 +111,8 @@ class View:
     def cores(self) -> float:
         """Cube cores; 0 if nothing tells.
 
-        Cycles are summed over cores, so cycles by time and clock is how many were busy: the most that ever were
-        are all. Without counters it is the largest number of blocks that is no more than a device has.
+        Cycles are summed over cores, so cycles by time and clock is how many were busy: the most that ever
+        were are all. Without counters it is the largest number of blocks that is no more than a device has.
         """
         kernels = self.kernels
         if kernels is None:

@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     from recommender.diagnosis.evidence import View
     from recommender.diagnosis.thresholds import Thresholds
 
-_ALLOCATION = ("aclMallocMemInner", "aclrtFreePhysical", "aclrtFree", "aclrtMalloc", "aclrtMallocPhysical", "DevMalloc",
-               "DevFree", "cudaMalloc", "cudaFree", "hipMalloc", "hipFree")  # fmt: skip
+_ALLOCATION = (
+    "aclMallocMemInner",
+    "aclrtFreePhysical",
+    "aclrtFree",
+    "aclrtMalloc",
+    "aclrtMallocPhysical",
+    "DevMalloc",
+    "DevFree",
+    "cudaMalloc",
+    "cudaFree",
+    "hipMalloc",
+    "hipFree",
+)
 _SYNCHRONISING = ("Synchronize", "synchronize")
 _ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
 _COMPILING = (
@@ -47,10 +58,14 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     free_shown = float(thresholds.shows("host-bound", "free_share", share))
     underfed = float(thresholds.shows("host-bound", "host_underfeed_share", share))
     yield _evidence(
-        view, "host-bound", free, f"nothing runs on the device for {share:.0%} of the step",
-        (Reading(metric="free_share", value=share, unit="1"),), _free_places(view),
+        view,
+        "host-bound",
+        free,
+        f"nothing runs on the device for {share:.0%} of the step",
+        (Reading(metric="free_share", value=share, unit="1"),),
+        _free_places(view),
         shown=max(free_shown, underfed) * (1.0 if _is_whole(view) else UNSURE),
-    )  # fmt: skip
+    )
     yield from _collector(view, thresholds, free)
     yield from _loader(view, thresholds, free)
     yield from _allocator(view, thresholds, free)
@@ -82,10 +97,15 @@ def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[Evid
         shown = float(thresholds.shows(pattern, "gc_event_time", longest * 1e-6))
         lost = min(free, sum(call.total_us for call in found))
         yield _evidence(
-            view, pattern, lost, f"Python's collector ran, the longest for {longest / 1e3:.1f} ms",
-            (Reading(metric="gc_event_time", value=longest * 1e-6, unit="s"),), _places(found), shown=shown,
+            view,
+            pattern,
+            lost,
+            f"Python's collector ran, the longest for {longest / 1e3:.1f} ms",
+            (Reading(metric="gc_event_time", value=longest * 1e-6, unit="s"),),
+            _places(found),
+            shown=shown,
             calls=found,
-        )  # fmt: skip
+        )
         return
     kernels = view.rank.kernels
     if kernels is None or not (kernels.start_ns != UNKNOWN_NS).any():
@@ -96,9 +116,14 @@ def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[Evid
     sure = CONJECTURE if view.rank.calls else CONJECTURE / 2
     lost = min(free, float((lengths * shown_each).sum()))
     yield _evidence(
-        view, pattern, lost, f"a gap of {lengths.max(initial=0.0) / 1e3:.0f} ms as of a collector at work (conjectured)",
-        (Reading(metric="free_gap_time", value=float(lengths.max(initial=0.0)) * 1e-6, unit="s"),), (), shown=sure,
-    )  # fmt: skip
+        view,
+        pattern,
+        lost,
+        f"a gap of {lengths.max(initial=0.0) / 1e3:.0f} ms as of a collector at work (conjectured)",
+        (Reading(metric="free_gap_time", value=float(lengths.max(initial=0.0)) * 1e-6, unit="s"),),
+        (),
+        shown=sure,
+    )
 
 
 CONJECTURE = 0.3
@@ -115,11 +140,15 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidenc
     shown = float(thresholds.shows("slow-dataloader", "dataloader_wait_time", waited * 1e-6))
     idle = free + view.step_sum("preparing_us")
     yield _evidence(
-        view, "slow-dataloader", min(outer.total_us, idle),
+        view,
+        "slow-dataloader",
+        min(outer.total_us, idle),
         f"the host waits {waited / 1e3:.1f} ms for data in {outer.name[:60]}",
-        (Reading(metric="dataloader_wait_time", value=waited * 1e-6, unit="s"),), _places(found), shown=shown,
+        (Reading(metric="dataloader_wait_time", value=waited * 1e-6, unit="s"),),
+        _places(found),
+        shown=shown,
         calls=found,
-    )  # fmt: skip
+    )
 
 
 def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidence]:
@@ -134,11 +163,16 @@ def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Evid
     spent = sum(call.total_us for call in found)
     shown = float(thresholds.shows("memory-allocation-stall", "allocation_api_time", spent * 1e-6))
     yield _evidence(
-        view, "memory-allocation-stall", min(spent, free),
-        f"{sum(call.count for call in found)} calls to allocate and free device memory take {spent / 1e3:.1f} ms",
-        (Reading(metric="allocation_api_time", value=spent * 1e-6, unit="s"),), _places(found), shown=shown,
+        view,
+        "memory-allocation-stall",
+        min(spent, free),
+        f"{sum(call.count for call in found)} calls to allocate and free device memory "
+        f"take {spent / 1e3:.1f} ms",
+        (Reading(metric="allocation_api_time", value=spent * 1e-6, unit="s"),),
+        _places(found),
+        shown=shown,
         calls=found,
-    )  # fmt: skip
+    )
 
 
 def _compiler(view: View, free: float) -> Iterator[Evidence]:
@@ -147,11 +181,15 @@ def _compiler(view: View, free: float) -> Iterator[Evidence]:
     spent = sum(max(0.0, call.total_us - call.count * LONG_GAP_US) for call in compiling)
     if compiling:
         yield _evidence(
-            view, "operator-compilation-latency", min(free, spent),
+            view,
+            "operator-compilation-latency",
+            min(free, spent),
             f"{sum(call.count for call in compiling)} calls that compile what is not compiled yet take "
             f"{spent / 1e3:.1f} ms more than a launch",
-            (Reading(metric="compilation time", value=spent * 1e-6, unit="s"),), _places(compiling), calls=compiling,
-        )  # fmt: skip
+            (Reading(metric="compilation time", value=spent * 1e-6, unit="s"),),
+            _places(compiling),
+            calls=compiling,
+        )
     kernels = view.kernels
     if kernels is None or not any(kernels.texts["state"].labels):
         return
@@ -159,11 +197,16 @@ def _compiler(view: View, free: float) -> Iterator[Evidence]:
     dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
     tiled = sum(call.total_us for call in tiling)
     yield _evidence(
-        view, "dynamic-shape", min(free, spent + tiled) * dynamic,
-        f"{dynamic:.0%} of operators have dynamic shapes; tiling and compiling take {(spent + tiled) / 1e3:.1f} ms",
-        (Reading(metric="dynamic_operator_share", value=dynamic, unit="1"),), _places([*compiling, *tiling]),
-        calls=[*compiling, *tiling], level=dynamic,
-    )  # fmt: skip
+        view,
+        "dynamic-shape",
+        min(free, spent + tiled) * dynamic,
+        f"{dynamic:.0%} of operators have dynamic shapes; "
+        f"tiling and compiling take {(spent + tiled) / 1e3:.1f} ms",
+        (Reading(metric="dynamic_operator_share", value=dynamic, unit="1"),),
+        _places([*compiling, *tiling]),
+        calls=[*compiling, *tiling],
+        level=dynamic,
+    )
 
 
 def _waiting(view: View, thresholds: Thresholds, free: float) -> Iterator[Evidence]:
@@ -185,19 +228,31 @@ def _waiting(view: View, thresholds: Thresholds, free: float) -> Iterator[Eviden
     together = min(1.0, count / len(long))
     pattern = "host-device-synchronisation"
     yield _evidence(
-        view, pattern, min(free, float(np.sort(long)[::-1][:count].sum())),
+        view,
+        pattern,
+        min(free, float(np.sort(long)[::-1][:count].sum())),
         f"{count} synchronising calls beside {len(long)} gaps longer than {LONG_GAP_US:.0f} µs",
-        (Reading(metric="synchronising_api_cooccurrence", value=together, unit="1"),), _places(found),
-        shown=float(thresholds.shows(pattern, "synchronising_api_cooccurrence", together)), calls=found,
-    )  # fmt: skip
+        (Reading(metric="synchronising_api_cooccurrence", value=together, unit="1"),),
+        _places(found),
+        shown=float(thresholds.shows(pattern, "synchronising_api_cooccurrence", together)),
+        calls=found,
+    )
     items = [call for call in found if call.name in _ITEM]
     if items:
         many = sum(call.count for call in items if call.name == "aten::item") or items[0].count
         yield Evidence(
-            node="item-calls", shown=float(soft(np.asarray(many / max(1, count)), 0.5, 0.25)), lost_us=0.0, share=0.0,
-            says=f"{many} calls of .item() and its kin", rank=view.rank.rank, places=_places(items), is_setting=True,
-            readings=(Reading(metric="item calls per synchronising call", value=many / max(1, count), unit="1"),),
-        )  # fmt: skip
+            node="item-calls",
+            shown=float(soft(np.asarray(many / max(1, count)), 0.5, 0.25)),
+            lost_us=0.0,
+            share=0.0,
+            says=f"{many} calls of .item() and its kin",
+            rank=view.rank.rank,
+            places=_places(items),
+            is_setting=True,
+            readings=(
+                Reading(metric="item calls per synchronising call", value=many / max(1, count), unit="1"),
+            ),
+        )
 
 
 def _launches(view: View, free: float) -> Iterator[Evidence]:
@@ -212,14 +267,18 @@ def _launches(view: View, free: float) -> Iterator[Evidence]:
     late = (gap > duration) & (gap <= LONG_GAP_US)
     lost = min(free, float(gap[late].sum()))
     share = lost / free if free > 0 else 0.0
-    yield _evidence(
-        view, "kernel-launch-overhead", lost,
-        f"{share:.0%} of the free time lies in gaps up to {LONG_GAP_US:.0f} µs behind {int(late.sum())} kernels "
+    found = _evidence(
+        view,
+        "kernel-launch-overhead",
+        lost,
+        f"{share:.0%} of the free time lies in gaps up to {LONG_GAP_US:.0f} µs "
+        f"behind {int(late.sum())} kernels "
         f"that are shorter than them (median kernel {float(np.median(duration)):.1f} µs)",
         (Reading(metric="share of free time behind kernels shorter than it", value=share, unit="1"),),
         (Place(kernels.file, tuple(int(kernels.rows[order[i]]) for i in np.flatnonzero(late)[:PLACES])),),
         shown=float(soft(np.asarray(share), 0.5, 0.25)),
-    )  # fmt: skip
+    )
+    yield replace(found, fixed=lambda rank: busier(rank, lost, [], longest_us=LONG_GAP_US))
 
 
 def _copies(view: View) -> Iterator[Evidence]:
@@ -234,11 +293,13 @@ def _copies(view: View) -> Iterator[Evidence]:
 
     lost = float((kernels.duration_us * alone(kernels))[copies].sum())
     yield _evidence(
-        view, "host-to-device-copy", min(lost, view.step_sum("free_us")),
+        view,
+        "host-to-device-copy",
+        min(lost, view.step_sum("free_us")),
         f"{int(copies.sum())} copies by the copy engine, {lost / 1e3:.2f} ms of them beside no kernel",
         (Reading(metric="copies", value=float(copies.sum()), unit="1"),),
         (Place(kernels.file, tuple(int(row) for row in kernels.rows[copies][:PLACES])),),
-    )  # fmt: skip
+    )
 
 
 def _settings(view: View) -> Iterator[Evidence]:
@@ -253,8 +314,16 @@ def _settings(view: View) -> Iterator[Evidence]:
 
 
 def _setting(view: View, node: str, says: str) -> Evidence:
-    return Evidence(node=node, shown=1.0, lost_us=0.0, share=0.0, says=says, rank=view.rank.rank, is_setting=True,
-                    places=(Place("profiler_metadata.json"),))  # fmt: skip
+    return Evidence(
+        node=node,
+        shown=1.0,
+        lost_us=0.0,
+        share=0.0,
+        says=says,
+        rank=view.rank.rank,
+        is_setting=True,
+        places=(Place("profiler_metadata.json"),),
+    )
 
 
 def _free_places(view: View) -> tuple[Place, ...]:
@@ -266,9 +335,17 @@ def _places(calls: list[Call]) -> tuple[Place, ...]:
 
 
 def _evidence(
-    view: View, node: str, lost: float, says: str, readings: tuple[Reading, ...], places: tuple[Place, ...],
-    *, shown: float = 1.0, calls: list[Call] | None = None, level: float | None = None,
-) -> Evidence:  # fmt: skip
+    view: View,
+    node: str,
+    lost: float,
+    says: str,
+    readings: tuple[Reading, ...],
+    places: tuple[Place, ...],
+    *,
+    shown: float = 1.0,
+    calls: list[Call] | None = None,
+    level: float | None = None,
+) -> Evidence:
     return Evidence(
         node=node,
         shown=shown,
@@ -283,8 +360,15 @@ def _evidence(
     )
 
 
-def busier(rank: Rank, saved_us: float, gone: list[Call]) -> Rank:
-    """The facts with less free time, without the calls that made it; kernels follow each other closer."""
+def busier(rank: Rank, saved_us: float, gone: list[Call], *, longest_us: float | None = None) -> Rank:
+    """The facts with less free time, without the calls that made it; kernels follow each other closer.
+
+    Args:
+        rank: Its facts.
+        saved_us: Free time that is gone.
+        gone: Calls that are.
+        longest_us: Gaps up to this are closed; None to make all shorter alike.
+    """
     free = sum(step.free_us for step in rank.steps)
     part = min(1.0, saved_us / free) if free > 0 else 0.0
     steps = tuple(
@@ -296,7 +380,8 @@ def busier(rank: Rank, saved_us: float, gone: list[Call]) -> Rank:
     kernels = rank.kernels
     if kernels is not None and (kernels.start_ns != UNKNOWN_NS).all() and len(kernels) > 1:
         start, end = gaps(kernels)
-        shift = np.concatenate([[0], np.cumsum(((end - start) * part).astype(np.int64))])
+        closed = part if longest_us is None else (end - start) <= longest_us * 1e3
+        shift = np.concatenate([[0], np.cumsum(((end - start) * closed).astype(np.int64))])
         place = np.searchsorted(end, kernels.start_ns, side="right")
         kernels = kernels.replaced(start_ns=kernels.start_ns - shift[place])
     return replace(rank, steps=steps, calls=calls, kernels=kernels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,9 @@ INDEXING = ("nonzero", "index", "indexput", "argmin", "argmax", "scatter", "gath
             "where", "topk", "sort")  # fmt: skip
 ELEMENTWISE = frozenset({
     "add", "adds", "axpy", "mul", "muls", "sub", "subs", "div", "realdiv", "divs", "rsqrt", "sqrt", "square",
-    "pow", "pows", "neg", "exp", "log", "sigmoid", "tanh", "erf", "gelu", "swish", "silu", "relu", "reducemean",
-    "reducesum", "maximum", "minimum", "reciprocal", "addcmul", "addcdiv", "maskedfill", "select", "softmax",
+    "pow", "pows", "neg", "exp", "log", "sigmoid", "tanh", "erf", "gelu", "swish", "silu", "relu",
+    "reducemean", "reducesum", "maximum", "minimum",
+    "reciprocal", "addcmul", "addcdiv", "maskedfill", "select", "softmax",
     "biasadd", "abs", "cast",
 })  # fmt: skip
 BREAKERS = {
@@ -34,7 +36,7 @@ LONGEST = 10
 
 
 def of_kind(kernels: Kernels, kinds: tuple[str, ...]) -> Mask:
-    """Kernels whose type begins with, or whose name ends like, one of ``kinds``; version digits are ignored."""
+    """Kernels whose type begins with, or whose name ends like, one of ``kinds``; versions are ignored."""
     label = kernels.label
 
     def fits(text: str) -> bool:
@@ -90,11 +92,11 @@ def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], d
 
 
 def repeats(found: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:
-    """How often the pair of kinds that a kernel stands in comes in all chains, shape (n,); 0 outside of chains."""
-    counts = Counter(pair for _, kinds in found for pair in zip(kinds, kinds[1:], strict=False))
+    """How often the pair of kinds that a kernel stands in comes in all chains, shape (n,); 0 outside."""
+    counts = Counter(pair for _, kinds in found for pair in pairwise(kinds))
     often = np.zeros(n)
     for rows, kinds in found:
-        for place, pair in enumerate(zip(kinds, kinds[1:], strict=False)):
+        for place, pair in enumerate(pairwise(kinds)):
             for row in rows[place : place + 2]:
                 often[row] = max(often[row], counts[pair])
     return often

@@ -32,8 +32,8 @@ KIND_STRENGTH = 0.95
 """A narrower pattern is a case of the broader one, if big enough to show there."""
 
 WHOLES = frozenset({"exposed-communication", "data-parallel-communication", "host-bound"})
-"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such whole: what
-converts or copies need not show in it."""
+"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such whole:
+what converts or copies need not show in it."""
 
 OF_KERNELS = frozenset({"compute", "memory"})
 SLOW_RANK = "slow-rank"
@@ -134,9 +134,11 @@ class CauseNetwork:
         for narrow, wide in sorted(broader.items()):
             if wide in WHOLES and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
                 edges.append(Edge(narrow, wide, KIND_STRENGTH, is_kind=True))
-        for node in sorted(broader):
-            if _root(broader, node) in OF_KERNELS and (node, SLOW_RANK) not in stated:
-                edges.append(Edge(node, SLOW_RANK, STRENGTHS[Confidence.MEDIUM]))
+        edges.extend(
+            Edge(name, SLOW_RANK, STRENGTHS[Confidence.MEDIUM])
+            for name in sorted(broader)
+            if _root(broader, name) in OF_KERNELS and (name, SLOW_RANK) not in stated
+        )
         return cls(edges, labels, broader)
 
     def causes(self, effect: str) -> Sequence[Edge]:
@@ -195,7 +197,7 @@ class CauseNetwork:
     def _activations(
         self, chosen: tuple[str, ...], order: Sequence[str], wanted: set[str]
     ) -> list[tuple[frozenset[str], float]]:
-        """Every pattern of what is on, with its chance; nodes nobody asks about and that lead nowhere are left out."""
+        """Every pattern of what is on, with its chance; what leads to nothing asked about is left out."""
         patterns: list[tuple[frozenset[str], float]] = [(frozenset(chosen), 1.0)]
         for node in order:
             if node in chosen:
@@ -214,16 +216,17 @@ class CauseNetwork:
         return patterns
 
     def _common(self, candidates: Sequence[str], ratios: Mapping[str, float]) -> list[str]:
-        """Unseen nodes that may be behind two or more of what was seen; an unseen cause of one is in its rate."""
+        """Unseen nodes that may be behind two or more seen ones; an unseen cause of one is in its rate."""
         counts: dict[str, float] = {}
         for node in candidates:
             for edge in self.causes(node):
                 if edge.cause not in ratios and not edge.is_kind:
                     counts[edge.cause] = counts.get(edge.cause, 0.0) + edge.strength
         several = [
-            cause for cause in counts
+            cause
+            for cause in counts
             if sum(any(edge.cause == cause for edge in self.causes(node)) for node in candidates) >= 2
-        ]  # fmt: skip
+        ]
         return sorted(several, key=lambda cause: (-counts[cause], cause))
 
     def _order(self, nodes: set[str]) -> list[str]:

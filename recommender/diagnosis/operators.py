@@ -23,7 +23,7 @@ _NO_AICORE_TYPES = ("INT64", "DOUBLE", "FLOAT64", "UINT64", "COMPLEX64", "COMPLE
 """Types for which many operators have no AI Core kernel: msprof-analyze, tables of types by CANN version."""
 _WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32")
 _INNER, _ATTENTION = 256, 128
-"""Elements of which the inner axis of a matrix, and head size and length of attention, should be multiples."""
+"""Elements of which a matrix's inner axis, and head size and length of attention, should be multiples."""
 HALF = 0.5
 """What a format of half the width leaves of bytes and of cube cycles at least."""
 
@@ -51,23 +51,31 @@ def _aicpu(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
     total = float(np.nansum(kernels.duration_us[there]))
     hidden = 1 - float(lost.sum()) / total if total > 0 else math.nan
     yield costly(
-        view, "aicpu-operator", lost, f"operators on the AI CPU: {view.named(lost)}",
+        view,
+        "aicpu-operator",
+        lost,
+        f"operators on the AI CPU: {view.named(lost)}",
         Reading(metric="aicpu_masked_share", value=hidden, unit="1"),
-    )  # fmt: skip
+    )
     types = kernels.texts["input_types"]
     odd = types.where(any(t in label.upper().split(";") for t in _odd()) for label in types.labels)
     if there.any():
         by_type = np.where(odd, lost, 0.0)
         yield costly(
-            view, "unsupported-dtype", by_type,
+            view,
+            "unsupported-dtype",
+            by_type,
             f"types without an AI Core kernel (64 bit) in {view.named(by_type)}",
             Reading(metric="share of AI CPU time", value=_part(by_type, lost), unit="1"),
-        )  # fmt: skip
+        )
         by_kind = np.where(of_kind(kernels, INDEXING), lost, 0.0)
         yield costly(
-            view, "index-operators", by_kind, f"indexing on the AI CPU: {view.named(by_kind)}",
+            view,
+            "index-operators",
+            by_kind,
+            f"indexing on the AI CPU: {view.named(by_kind)}",
             Reading(metric="share of AI CPU time", value=_part(by_kind, lost), unit="1"),
-        )  # fmt: skip
+        )
 
 
 def _odd() -> tuple[str, ...]:
@@ -86,9 +94,12 @@ def _unwanted(view: View, own: Floats) -> Iterator[Evidence]:
         lost = np.where(of_kind(kernels, kinds) & ~kernels.is_aicpu, own, 0.0)
         count = int((lost > 0).sum())
         yield costly(
-            view, node, lost, f"{says}: {count} kernels, {view.named(lost)}",
+            view,
+            node,
+            lost,
+            f"{says}: {count} kernels, {view.named(lost)}",
             Reading(metric="kernels", value=count, unit="1"),
-        )  # fmt: skip
+        )
 
 
 def _shapes(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence]:
@@ -106,10 +117,13 @@ def _shapes(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidenc
     lost = np.where(product, shown * own * waste, 0.0)
     part = float((waste[product] > 0).mean()) if product.any() else 0.0
     yield costly(
-        view, "inner-axis-misalignment", lost,
+        view,
+        "inner-axis-misalignment",
+        lost,
         f"inner axes that are no multiple of {_INNER}: {view.named(lost)} is padding",
-        Reading(metric="inner_axis_remainder_256", value=part, unit="1"), level=part,
-    )  # fmt: skip
+        Reading(metric="inner_axis_remainder_256", value=part, unit="1"),
+        level=part,
+    )
     flashes = set(np.unique(shapes.codes[flash]))
     wasted = np.array([_attention_waste(t) if i in flashes else 0.0 for i, t in enumerate(shapes.labels)])
     waste = wasted[shapes.codes]
@@ -119,10 +133,13 @@ def _shapes(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidenc
     lost = np.where(flash, shown * own * waste, 0.0)
     part = float((waste[flash] > 0).mean()) if flash.any() else 0.0
     yield costly(
-        view, "attention-dimension-misalignment", lost,
+        view,
+        "attention-dimension-misalignment",
+        lost,
         f"attention whose head size or length is no multiple of {_ATTENTION}: {view.named(lost)} is padding",
-        Reading(metric="attention_dimension_remainder_128", value=part, unit="1"), level=part,
-    )  # fmt: skip
+        Reading(metric="attention_dimension_remainder_128", value=part, unit="1"),
+        level=part,
+    )
     yield from _blocks(view, thresholds, own)
 
 
@@ -143,10 +160,13 @@ def _blocks(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidenc
     shown = thresholds.shows("block-dim-imbalance", "block_dim_remainder", partly.astype(float))
     lost = np.where(partly, shown * own * idle, 0.0)
     yield costly(
-        view, "block-dim-imbalance", lost,
+        view,
+        "block-dim-imbalance",
+        lost,
         f"blocks that do not divide over {view.cores:g} cube cores: {view.named(lost)} is idle cores",
-        Reading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"), level=float(partly.mean()),
-    )  # fmt: skip
+        Reading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"),
+        level=float(partly.mean()),
+    )
 
 
 def _precision(view: View) -> Iterator[Evidence]:
@@ -162,10 +182,13 @@ def _precision(view: View) -> Iterator[Evidence]:
     lost = np.where(there, kernels.duration_us * view.alone * HALF, 0.0)
     share = float(np.nansum(kernels.duration_us[there])) / view.total_us
     yield costly(
-        view, "precision-excess", lost,
+        view,
+        "precision-excess",
+        lost,
         f"matrix products in 32 bit, {share:.0%} of the step: {view.named(lost)} could go at half the width",
-        Reading(metric="high_precision_share", value=share, unit="1"), level=float(there.mean()),
-    )  # fmt: skip
+        Reading(metric="high_precision_share", value=share, unit="1"),
+        level=float(there.mean()),
+    )
 
 
 def clocks(view: View) -> Floats:
@@ -223,11 +246,13 @@ def _clock(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
     whole = float(np.nansum(own))
     mean = float(np.nansum(drop * own)) / whole if whole else 0.0
     yield costly(
-        view, "frequency-drop", lost,
+        view,
+        "frequency-drop",
+        lost,
         f"the clock of the cores is {mean:.0%} below its highest ({top:.0f} MHz) on average",
         Reading(metric="aicore_frequency_drop_share", value=mean, unit="1"),
         fixed=lambda rank: _steady(rank, lost),
-    )  # fmt: skip
+    )
 
 
 def _steady(rank: Rank, lost: Floats) -> Rank:
@@ -264,16 +289,24 @@ def _recompute(view: View, own: Floats) -> Iterator[Evidence]:
         runs = 1 / (1 - most) if most < 1 else 1.0
         lost[product] = own[product] * (runs - 1) / (runs + 2)
     yield costly(
-        view, "recompute-overhead", lost,
+        view,
+        "recompute-overhead",
+        lost,
         f"forward operators run again in the backward pass: {view.named(lost)}",
         Reading(metric="share of forward runs that are repeats", value=max(again, default=0.0), unit="1"),
-    )  # fmt: skip
+    )
 
 
 def costly(
-    view: View, node: str, lost: Floats, says: str, reading: Reading,
-    *, fixed: Callable[[Rank], Rank] | None = None, level: float | None = None,
-) -> Evidence:  # fmt: skip
+    view: View,
+    node: str,
+    lost: Floats,
+    says: str,
+    reading: Reading,
+    *,
+    fixed: Callable[[Rank], Rank] | None = None,
+    level: float | None = None,
+) -> Evidence:
     """Evidence of what compute kernels lose, in microseconds, shape (n,)."""
     total = float(np.nan_to_num(lost).sum())
     return Evidence(

@@ -67,20 +67,28 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[Evidence
     lost = max(0.0, float(computing[worst]) - mean)
     number = slow.rank.rank if slow.rank.rank is not None else slow.rank.folder
     yield Evidence(
-        node="slow-rank", shown=shown, lost_us=lost, share=lost / slow.total_us, rank=slow.rank.rank,
+        node="slow-rank",
+        shown=shown,
+        lost_us=lost,
+        share=lost / slow.total_us,
+        rank=slow.rank.rank,
         says=f"rank {number} computes {float(computing[worst]) / 1e3:.1f} ms, the others {mean / 1e3:.1f} ms",
         readings=(Reading(metric="rank_compute_ratio_to_mean", value=ratio, unit="1"),),
         places=tuple(step.place for step in slow.rank.steps[:2]),
-    )  # fmt: skip
+    )
     work = [_elements(view) for view in views]
     if all(work):
         more = work[worst] / float(np.mean(np.delete(np.array(work), worst)))
         shown = float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", more))
         yield Evidence(
-            node="dp-load-imbalance", shown=shown, lost_us=lost * shown, share=lost * shown / slow.total_us,
-            says=f"rank {number} has {more:.2f} times the elements of the others", rank=slow.rank.rank,
+            node="dp-load-imbalance",
+            shown=shown,
+            lost_us=lost * shown,
+            share=lost * shown / slow.total_us,
+            says=f"rank {number} has {more:.2f} times the elements of the others",
+            rank=slow.rank.rank,
             readings=(Reading(metric="elements ratio to mean", value=more, unit="1"),),
-        )  # fmt: skip
+        )
 
 
 def _elements(view: View) -> float:

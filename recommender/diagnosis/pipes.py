@@ -95,10 +95,13 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     for pattern, lost in cost.items():
         which = lost > 0
         yield _evidence(
-            view, pattern, lost,
+            view,
+            pattern,
+            lost,
             f"kernels that {_SAYS[pattern]}: {view.named(lost)} of it could go",
-            "busiest pipe", float(np.average(first[which], weights=lost[which])) if which.any() else 0.0,
-        )  # fmt: skip
+            "busiest pipe",
+            float(np.average(first[which], weights=lost[which])) if which.any() else 0.0,
+        )
     yield from _unbound(view, thresholds, first, known, own)
     yield from _cache(view, thresholds, own)
 
@@ -131,10 +134,13 @@ def _unbound(
     shown = shown * thresholds.shows(pattern, "operator_time", kernels.duration_us * 1e-6)
     lost = shown * own * np.clip(1 - first / BUSY, 0, 1)
     yield _evidence(
-        view, pattern, lost,
+        view,
+        pattern,
+        lost,
         f"no pipe of long kernels is busy: {view.named(lost)} of it could go",
-        "operator_max_pipe_ratio", float(np.average(first, weights=lost)) if lost.any() else 0.0,
-    )  # fmt: skip
+        "operator_max_pipe_ratio",
+        float(np.average(first, weights=lost)) if lost.any() else 0.0,
+    )
 
 
 def _cache(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence]:
@@ -146,10 +152,13 @@ def _cache(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
     shown = thresholds.shows("instruction-cache-miss", "aic_icache_miss_rate", missed)
     lost = shown * own * np.clip(np.nan_to_num(missed), 0, 1)
     yield _evidence(
-        view, "instruction-cache-miss", lost,
+        view,
+        "instruction-cache-miss",
+        lost,
         f"instructions miss their cache in {view.named(lost)}",
-        "icache_miss_rate", float(np.average(np.nan_to_num(missed), weights=lost)) if lost.any() else 0.0,
-    )  # fmt: skip
+        "icache_miss_rate",
+        float(np.average(np.nan_to_num(missed), weights=lost)) if lost.any() else 0.0,
+    )
 
 
 def _evidence(view: View, node: str, lost: Floats, says: str, metric: str, value: float) -> Evidence:

@@ -39,7 +39,7 @@ class Thresholds:
         return cls((pattern.id, symptom) for pattern in patterns for symptom in pattern.symptoms)
 
     def shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
-        """How far each value of a metric shows a pattern, 0 to 1: the mean over all that published a threshold.
+        """How far each value of a metric shows a pattern, 0 to 1: the mean over all published thresholds.
 
         A claim (a source that nobody can open) counts only where there is nothing else. A value that was not
         collected (nan) shows nothing.

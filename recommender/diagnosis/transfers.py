@@ -32,11 +32,14 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     share = exposed / view.total_us
     bad = float(thresholds.shows("exposed-communication", "communication_not_overlapped_share", share))
     yield _evidence(
-        view, "exposed-communication", exposed, f"communication that nothing hides is {share:.0%} of the step",
+        view,
+        "exposed-communication",
+        exposed,
+        f"communication that nothing hides is {share:.0%} of the step",
         Reading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
         shown=bad,
-    )  # fmt: skip
+    )
     together = exposed + view.step_sum("overlapped_us")
     bare = exposed / together if together > 0 else 1.0
     yield from _waits(view, thresholds, bare)
@@ -55,22 +58,30 @@ def _waits(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence
     share = stood / view.total_us
     if shared:
         yield _evidence(
-            view, "collective-wait", stood,
+            view,
+            "collective-wait",
+            stood,
             f"collectives move data for {sum(c.transit_ms for c in shared):.1f} of their "
             f"{sum(c.elapse_ms for c in shared):.1f} ms; the rest is waiting",
-            Reading(metric="collective_wait_share", value=share, unit="1"), _places(shared),
-            shown=float(thresholds.shows("collective-wait", "collective_wait_share", share)), gone=shared,
-        )  # fmt: skip
+            Reading(metric="collective_wait_share", value=share, unit="1"),
+            _places(shared),
+            shown=float(thresholds.shows("collective-wait", "collective_wait_share", share)),
+            gone=shared,
+        )
     told = view.step_sum("bubble_us")
     stood = max(sum(_standing(c) for c in pairs) * bare, told)
     if pairs or told:
         share = stood / view.total_us
         yield _evidence(
-            view, "pipeline-bubble", stood,
+            view,
+            "pipeline-bubble",
+            stood,
             f"sends and receives between stages stand still for {stood / 1e3:.1f} ms",
-            Reading(metric="bubble_share", value=share, unit="1"), _places(pairs),
-            shown=float(thresholds.shows("pipeline-bubble", "bubble_share", share)), gone=pairs,
-        )  # fmt: skip
+            Reading(metric="bubble_share", value=share, unit="1"),
+            _places(pairs),
+            shown=float(thresholds.shows("pipeline-bubble", "bubble_share", share)),
+            gone=pairs,
+        )
 
 
 def _standing(item: Collective) -> float:
@@ -96,11 +107,14 @@ def _gradients(view: View, bare: float, bad: float) -> Iterator[Evidence]:
     moving = sum(_moving(c) for c in mine) * bare
     if mine:
         yield _evidence(
-            view, "data-parallel-communication", moving,
+            view,
+            "data-parallel-communication",
+            moving,
             f"reductions move data for {moving / 1e3:.1f} ms beside no computation",
-            Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"), _places(mine),
+            Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
+            _places(mine),
             shown=bad,
-        )  # fmt: skip
+        )
 
 
 def _exchange(view: View, bare: float, bad: float) -> Iterator[Evidence]:
@@ -109,16 +123,24 @@ def _exchange(view: View, bare: float, bad: float) -> Iterator[Evidence]:
         return
     moving = sum(_moving(c) for c in mine) * bare
     yield _evidence(
-        view, "all-to-all-communication", moving,
+        view,
+        "all-to-all-communication",
+        moving,
         f"all-to-all moves data for {moving / 1e3:.1f} ms beside no computation",
-        Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"), _places(mine),
+        Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
+        _places(mine),
         shown=bad,
-    )  # fmt: skip
+    )
     stood = sum(_standing(c) for c in mine) * bare
     yield _evidence(
-        view, "ep-load-imbalance", stood, f"ranks wait {stood / 1e3:.1f} ms for each other in all-to-all",
-        Reading(metric="all-to-all wait share", value=stood / view.total_us, unit="1"), _places(mine), gone=mine,
-    )  # fmt: skip
+        view,
+        "ep-load-imbalance",
+        stood,
+        f"ranks wait {stood / 1e3:.1f} ms for each other in all-to-all",
+        Reading(metric="all-to-all wait share", value=stood / view.total_us, unit="1"),
+        _places(mine),
+        gone=mine,
+    )
 
 
 def _is(item: Collective, parts: tuple[str, ...]) -> bool:
@@ -156,22 +178,31 @@ def _packets(view: View, thresholds: Thresholds, bare: float) -> Iterator[Eviden
         return
     part = sum(mine for mine, _ in shares) / max(sum(whole for _, whole in shares), 1e-12)
     yield _evidence(
-        view, "small-packets", small_us * bare,
-        f"{part:.0%} of the bytes go in small packets, which takes {small_us / 1e3:.2f} ms more than at the best rate",
-        Reading(metric="small_packet_share", value=part, unit="1"), _places(small),
-        shown=float(thresholds.shows("small-packets", "small_packet_share", part)), gone_transfers=True,
-    )  # fmt: skip
-    yield _evidence(
-        view, "byte-misalignment", odd_us * bare,
-        f"packets whose size is no multiple of 512 bytes take {odd_us / 1e3:.2f} ms more than at the best rate",
-        Reading(metric="transfer_bytes_remainder_512", value=1.0 if odd else 0.0, unit="1"), _places(odd),
+        view,
+        "small-packets",
+        small_us * bare,
+        f"{part:.0%} of the bytes go in small packets, "
+        f"which takes {small_us / 1e3:.2f} ms more than at the best rate",
+        Reading(metric="small_packet_share", value=part, unit="1"),
+        _places(small),
+        shown=float(thresholds.shows("small-packets", "small_packet_share", part)),
         gone_transfers=True,
-    )  # fmt: skip
+    )
+    yield _evidence(
+        view,
+        "byte-misalignment",
+        odd_us * bare,
+        f"packets whose size is no multiple of 512 bytes "
+        f"take {odd_us / 1e3:.2f} ms more than at the best rate",
+        Reading(metric="transfer_bytes_remainder_512", value=1.0 if odd else 0.0, unit="1"),
+        _places(odd),
+        gone_transfers=True,
+    )
 
 
 NOMINAL_MB_MS = {"SDMA": 18.0, "HCCS": 18.0}
-"""Rate of one link of an A2 server as msprof-analyze has it (18 GB/s); taken only where no packet is large enough
-to show what the link can do. Wrong, too low, for an A3."""
+"""Rate of one link of an A2 server as msprof-analyze has it (18 GB/s); taken only where no packet is large
+enough to show what the link can do. Wrong, too low, for an A3."""
 
 
 def _best_rates(items: Iterable[Collective]) -> dict[str, float]:
@@ -196,12 +227,16 @@ def _links(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence
     if moved_ms + local_ms > 0 and local_ms > 0:
         share = local_ms / (moved_ms + local_ms)
         found = _evidence(
-            view, "communication-address-misalignment", local_ms * 1e3 * bare,
+            view,
+            "communication-address-misalignment",
+            local_ms * 1e3 * bare,
             f"copies within the device are {share:.0%} of the time of transfers",
             Reading(metric="hccl_inner_copy_share", value=share, unit="1"),
             tuple({link.place for link in links if link.transport == _LOCAL}),
-            shown=float(thresholds.shows("communication-address-misalignment", "hccl_inner_copy_share", share)),
-        )  # fmt: skip
+            shown=float(
+                thresholds.shows("communication-address-misalignment", "hccl_inner_copy_share", share)
+            ),
+        )
         yield replace(found, fixed=lambda rank: _without_copies(rank, local_ms * 1e3 * bare))
 
 
@@ -223,11 +258,16 @@ def slow_links(
         lost = slowest.time_ms * 1e3 * max(0.0, 1 - ratio)
         shown = float(thresholds.shows("slow-link", "link_bandwidth_ratio_to_mean", ratio))
         found = _evidence(
-            view, "slow-link", lost * bare,
-            f"{kind} from rank {slowest.source} to {slowest.target} carries {slowest.bandwidth_gb_s:.1f} GB/s, "
+            view,
+            "slow-link",
+            lost * bare,
+            f"{kind} from rank {slowest.source} to {slowest.target} "
+            f"carries {slowest.bandwidth_gb_s:.1f} GB/s, "
             f"its peers {mean:.1f}",
-            Reading(metric="link_bandwidth_ratio_to_mean", value=ratio, unit="1"), (slowest.place,), shown=shown,
-        )  # fmt: skip
+            Reading(metric="link_bandwidth_ratio_to_mean", value=ratio, unit="1"),
+            (slowest.place,),
+            shown=shown,
+        )
         yield replace(found, fixed=lambda rank, lost=lost: _even_links(rank, lost * bare))  # type: ignore[misc]
 
 
@@ -240,11 +280,14 @@ def _retransmission(view: View, thresholds: Thresholds, bare: float) -> Iterator
     )
     lost = float(sum(s * _moving(c) for s, (c, _) in zip(shown, mine, strict=True)))
     yield _evidence(
-        view, "rdma-retransmission", lost * bare,
+        view,
+        "rdma-retransmission",
+        lost * bare,
         f"a transfer over RDMA takes {max(t.time_ms for _, t in mine) / 1e3:.1f} s, as after a lost packet",
         Reading(metric="rdma_transmission_time", value=max(t.time_ms for _, t in mine) * 1e-3, unit="s"),
-        _places([c for c, _ in mine]), gone_transfers=True,
-    )  # fmt: skip
+        _places([c for c, _ in mine]),
+        gone_transfers=True,
+    )
 
 
 def _places(items: Iterable[Collective]) -> tuple[Place, ...]:
@@ -257,9 +300,17 @@ def _places(items: Iterable[Collective]) -> tuple[Place, ...]:
 
 
 def _evidence(
-    view: View, node: str, lost: float, says: str, reading: Reading, places: tuple[Place, ...], *,
-    shown: float = 1.0, gone: list[Collective] | None = None, gone_transfers: bool = False,
-) -> Evidence:  # fmt: skip
+    view: View,
+    node: str,
+    lost: float,
+    says: str,
+    reading: Reading,
+    places: tuple[Place, ...],
+    *,
+    shown: float = 1.0,
+    gone: list[Collective] | None = None,
+    gone_transfers: bool = False,
+) -> Evidence:
     return Evidence(
         node=node,
         shown=shown,
@@ -278,17 +329,23 @@ def hidden(rank: Rank, saved_us: float, waits: list[Collective], *, transfers: b
     exposed = sum(step.exposed_us for step in rank.steps)
     part = min(1.0, saved_us / exposed) if exposed > 0 else 0.0
     steps = tuple(
-        replace(step, step_us=step.step_us - part * step.exposed_us, exposed_us=(1 - part) * step.exposed_us,
-                bubble_us=0.0 if waits and any(c.is_p2p for c in waits) else step.bubble_us)
+        replace(
+            step,
+            step_us=step.step_us - part * step.exposed_us,
+            exposed_us=(1 - part) * step.exposed_us,
+            bubble_us=0.0 if waits and any(c.is_p2p for c in waits) else step.bubble_us,
+        )
         for step in rank.steps
-    )  # fmt: skip
+    )
     names = {item.name for item in waits}
     collectives = tuple(
         replace(item, elapse_ms=_moving(item) / 1e3, wait_ms=0.0, synchronisation_ms=0.0, idle_ms=0.0)
         if item.name in names
-        else replace(item, transfers=tuple(replace(t, packets=()) for t in item.transfers)) if transfers else item
+        else replace(item, transfers=tuple(replace(t, packets=()) for t in item.transfers))
+        if transfers
+        else item
         for item in rank.collectives
-    )  # fmt: skip
+    )
     return replace(rank, steps=steps, collectives=collectives)
 
 
@@ -302,6 +359,9 @@ def _even_links(rank: Rank, saved_us: float) -> Rank:
     by_kind: dict[str, list[float]] = {}
     for link in rank.links:
         by_kind.setdefault(link.transport, []).append(link.bandwidth_gb_s)
-    return replace(fixed, links=tuple(
-        replace(link, bandwidth_gb_s=float(np.median(by_kind[link.transport]))) for link in rank.links
-    ))  # fmt: skip
+    return replace(
+        fixed,
+        links=tuple(
+            replace(link, bandwidth_gb_s=float(np.median(by_kind[link.transport]))) for link in rank.links
+        ),
+    )

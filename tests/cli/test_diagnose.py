@@ -1,0 +1,118 @@
+"""``tunegraph diagnose``: profiles and logs in, causes out."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEADER = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim"
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    """A rank that spends a third of its step on casts."""
+    inside = tmp_path / "run" / "host_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    inside.mkdir(parents=True)
+    lines, at = [HEADER], 0.0
+    for place in range(300):
+        kind = "Cast" if place % 3 == 2 else "MatMulV3"
+        core = "AI_VECTOR_CORE" if kind == "Cast" else "AI_CORE"
+        lines.append(f"7,{kind}_{place},{kind},{core},1700000000{at:06.1f},100,0.5,24")
+        at += 100.5
+    (inside / "kernel_details.csv").write_text("\n".join(lines) + "\n")
+    (inside / "step_trace_time.csv").write_text(
+        "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage\n"
+        "7,30000,0,0,0,149.5,30149.5\n"
+    )
+    return tmp_path / "run"
+
+
+def test_the_cause_is_told_with_its_rows_and_what_was_not_collected(run: Any, profile: Path) -> None:
+    ran = run("diagnose", profile)
+    assert ran.code == 0
+    assert "[cast-traffic]" in ran.out
+    assert re.search(r"kernel_details\.csv:\d+", ran.out)
+    assert "Remove" in ran.out or "try" in ran.out
+    assert "profile_memory=True" in ran.out
+
+
+def test_json_is_stable_and_has_the_same(run: Any, profile: Path) -> None:
+    [cause] = run("diagnose", profile, "--json").json["causes"]
+    assert cause["cause"] == "cast-traffic"
+    assert cause["share"] == pytest.approx(0.33, abs=0.02)
+    assert cause["fix_test"]["symptom_eased"]
+    assert {"remedies", "chain", "confidence", "gain", "ceiling", "perhaps", "evidence"} <= cause.keys()
+
+
+def test_a_run_beside_itself_has_nothing_that_grew(run: Any, profile: Path) -> None:
+    ran = run("diagnose", profile, "--compare", profile, "--json")
+    assert ran.code == 0
+    assert ran.json["causes"] == []
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.data = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [value for name, value in attrs if name in {"src", "href"} and value]
+        self.open.append("data" if ("id", "data") in attrs else tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "data":
+            self.data += data
+            self.open.append("read")
+
+
+def test_the_page_is_whole_and_needs_no_network(run: Any, profile: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert run("diagnose", profile, "--html", page).code == 0
+    parsed = Page()
+    parsed.feed(page.read_text())
+    assert parsed.links == []
+    content = json.loads(parsed.data)
+    [rank] = content["heat"]
+    assert {item["name"] for item in rank["operators"]} == {"MatMulV3", "Cast"}
+    assert rank["operators"][0]["rows"][0]["row"] >= 2
+    assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".page")] == []
+
+
+def test_a_log_is_read_for_known_faults(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 3\nRuntimeError: error code is 507014\n")
+    ran = run("diagnose", log, "--json")
+    [fault] = ran.json["faults"]
+    assert "507014" in fault["codes"]
+    assert fault["lines"] == [2]
+    assert "remedy" in run("diagnose", log).out
+
+
+@pytest.mark.parametrize("made", ["missing", "folder", "table"])
+def test_what_is_no_profile_is_refused_with_what_was_looked_for(run: Any, tmp_path: Path, made: str) -> None:
+    path = tmp_path / "thing.csv"
+    if made == "folder":
+        path.mkdir()
+    elif made == "table":
+        path.write_text("a,b\n1,2\n")
+    ran = run("diagnose", path)
+    assert ran.code == 2
+    assert "thing.csv" in ran.fault
+    assert made == "missing" or "kernel_details.csv" in ran.err
+
+
+def test_the_bottlenecks_of_a_profile_make_the_question(run: Any, profile: Path) -> None:
+    ran = run(
+        *("recommend", "--model", "llama-2-7b", "--phase", "training", "--hardware", "ascend-910b3"),
+        *("--objective", "throughput", "--from-profile", profile, "--json"),
+    )
+    assert ran.code == 0
+    assert "cast-traffic 33%" in ran.err
+    assert any(item.get("bottleneck") == "cast-traffic" for item in ran.json["recommendations"])

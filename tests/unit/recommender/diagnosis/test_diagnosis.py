@@ -1,0 +1,130 @@
+"""What a diagnosis finds in runs with known losses, and that it is silent where there is none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ingest.profiles.facts import Call, Place, Profile
+from recommender.diagnosis.diagnosis import Gain, diagnose, repaired
+from recommender.diagnosis.thresholds import significance
+
+
+def call(level: str, name: str, total_us: float, count: int = 10) -> Call:
+    return Call(
+        level=level,
+        name=name,
+        total_us=total_us,
+        count=count,
+        max_us=total_us / count,
+        place=Place("api.csv", (3,)),
+    )
+
+
+def test_a_healthy_run_is_silent(make: Any, network: Any, thresholds: Any) -> None:
+    found = diagnose(make(), network, thresholds)
+    assert found.findings == ()
+
+
+FAULTS: list[tuple[str, dict[str, Any]]] = [
+    ("layout-transform", {"extra": [("TransData", "AI_VECTOR_CORE", 60.0)] * 30}),
+    ("cast-traffic", {"extra": [("Cast", "AI_VECTOR_CORE", 60.0)] * 30}),
+    ("aicpu-operator", {"extra": [("Erfinv", "AI_CPU", 2000.0)]}),
+    ("unfused-operators", {"extra": [(k, "AI_VECTOR_CORE", 20.0) for k in ("Mul", "Rsqrt", "Add", "Square")] * 40}),
+    ("memory-bandwidth", {"pipes": {"aic_mac_ratio": 0.2, "aic_mte2_ratio": 0.97}}),
+    ("precision-excess", {"types": "FLOAT;FLOAT"}),
+    ("host-bound", {"gap_us": 140.0}),
+    ("kernel-launch-overhead", {"extra": [("Tiny", "AI_VECTOR_CORE", 2.0)] * 400, "gap_us": 20.0}),
+    ("python-gc-high-latency", {"gap_us": 40.0, "calls": [call("gc", "GC", 4000.0, 2)]}),
+    ("slow-dataloader", {"gap_us": 150.0, "calls": [call("loader", "DataLoader", 15_000.0, 1)]}),
+    ("memory-allocation-stall", {"gap_us": 150.0, "calls": [call("acl", "aclrtFreePhysical", 15_000.0)]}),
+    ("host-device-synchronisation",
+     {"gap_us": 150.0, "calls": [call("acl", "aclrtSynchronizeStream", 15_000.0, 200)]}),
+    ("collective-wait", {"wait_ms": 4.0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "given"), FAULTS)
+def test_a_known_loss_is_named_first_with_where_it_stands(
+    cause: str, given: dict[str, Any], make: Any, network: Any, thresholds: Any
+) -> None:
+    profile = make(**given)
+    found = diagnose(profile, network, thresholds)
+    first = found.findings[0]
+    assert first.accused.cause == cause
+    assert first.accused.evidence[-1].places or first.accused.evidence[-1].rank == 0
+    assert 0.05 < first.accused.share < 1
+    assert first.accused.ceiling == pytest.approx(1 / (1 - first.accused.share))
+    assert 1 <= first.gain.low <= first.gain.expected <= first.gain.high <= first.accused.ceiling + 1e-9
+
+
+@pytest.mark.parametrize(("cause", "given"), FAULTS)
+def test_a_repaired_cause_is_gone(
+    cause: str, given: dict[str, Any], make: Any, network: Any, thresholds: Any
+) -> None:
+    profile = make(**given)
+    first = diagnose(profile, network, thresholds).findings[0]
+    assert first.fix is not None
+    assert first.fix.factor > 1.04
+    assert first.fix.holds
+    evidence = next(e for e in first.accused.evidence if e.node == cause)
+    again = diagnose(repaired(profile, evidence), network, thresholds)
+    assert all(item.accused.cause != cause for item in again.findings)
+
+
+def test_a_chain_goes_from_the_symptom_to_the_cause(make: Any, network: Any, thresholds: Any) -> None:
+    slow, other = make(slower=1.5, rank=0), make(wait_ms=4.0, rank=1)
+    found = diagnose(Profile(path="run", ranks=(*slow.ranks, *other.ranks)), network, thresholds)
+    assert found.findings[0].accused.chain == ("exposed-communication", "collective-wait", "slow-rank")
+
+
+def test_what_was_there_before_is_not_what_became_worse(make: Any, network: Any, thresholds: Any) -> None:
+    casts = [("Cast", "AI_VECTOR_CORE", 60.0)] * 40
+    before = make(extra=casts)
+    after = make(extra=[*casts, *[("TransData", "AI_VECTOR_CORE", 60.0)] * 40])
+    found = diagnose(after, network, thresholds, before=before)
+    assert [item.accused.cause for item in found.findings] == ["layout-transform"]
+    assert diagnose(before, network, thresholds, before=before).findings == ()
+
+
+def test_ranks_in_another_order_say_the_same(make: Any, network: Any, thresholds: Any) -> None:
+    one, two = make(slower=1.4, rank=0).ranks, make(wait_ms=3.0, rank=1).ranks
+    found = [
+        [
+            (f.accused.cause, f.accused.chance)
+            for f in diagnose(Profile(path="", ranks=r), network, thresholds).findings
+        ]
+        for r in ((*one, *two), (*two, *one))
+    ]
+    assert found[0] == found[1]
+
+
+def test_free_time_of_a_bare_table_accuses_nobody(make: Any, network: Any, thresholds: Any) -> None:
+    profile = make(gap_us=200.0)
+    [rank] = profile.ranks
+    counted = replace(rank.steps[0], is_counted=True)
+    bare = replace(profile, ranks=(replace(rank, steps=(counted,)),))
+    assert diagnose(bare, network, thresholds).findings == ()
+
+
+def test_significance_is_a_half_between_the_marks_and_asked_for_less() -> None:
+    assert significance(0.04) == pytest.approx(0.5)
+    assert significance(0.02) < 0.1 < significance(0.02, 0.01)
+
+
+def test_the_gain_of_a_sure_cause_spans_its_ceiling() -> None:
+    sure = Gain.of(1.0, 0.5)
+    assert sure.low == pytest.approx(1 / (1 - 0.5 * 0.05))
+    assert sure.high == pytest.approx(1 / (1 - 0.5 * 0.95))
+    assert Gain.of(0.5, 0.5).low == 1.0
+
+
+def test_the_content_is_plain_json(make: Any, network: Any, thresholds: Any) -> None:
+    found = diagnose(make(extra=[("Cast", "AI_VECTOR_CORE", 60.0)] * 30), network, thresholds)
+    content = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert content["causes"][0]["cause"] == "cast-traffic"
+    assert content["causes"][0]["evidence"][-1]["places"][0]["rows"]
+    assert found.bottlenecks() == {"cast-traffic": content["causes"][0]["share"]}
