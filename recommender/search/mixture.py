@@ -1,10 +1,11 @@
 """Several beliefs about one objective, each weighted by how well it foretold the target's own results.
 
 Every expert is a Gaussian process of ``recommender.search.surrogate``. Those that trust the sources have
-the sources' predictions in their basis, with coefficients that start at the similarities and are learned;
-one knows no source. Weights are the experts' evidence, so wrong sources lose their say after a few results:
-that is the guard against negative transfer, and no result is needed beyond those of the search itself.
-Expected improvement is averaged over the experts.
+the sources' predictions in their basis, with coefficients that are learned: one believes them as far as
+they are similar, one takes them to matter without knowing the sign. Another knows no source. Weights are
+the experts' evidence, so wrong sources lose their say after a few results; results where the sources alone
+chose say little about them, so the one that knows none is asked now and then (``alone_improvement``).
+That is the guard against negative transfer. Expected improvement is averaged over the experts.
 
 Source: Feurer et al., Scalable Meta-Learning for Bayesian Optimization (ranking-weighted ensembles), 2018,
 for weighting by the target's own results; Bayesian model averaging instead of rankings is ours.
@@ -12,16 +13,21 @@ for weighting by the target's own results; Bayesian model averaging instead of r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from recommender.search.acquisition import log_expected_improvement
-from recommender.search.surrogate import KernelPrior, PoolProcess
+from recommender.search.kernel import KernelPrior
+from recommender.search.surrogate import PoolProcess
+from recommender.search.warping import unwarped, warped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from recommender.search.doubt import Doubt
 
 GROWTH = 1.2
 """Kernels are fitted anew each time there are this many times as many results; a choice of cost."""
@@ -38,34 +44,39 @@ _FAILED_ABOVE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expert:
-    """A belief before results; chosen by leaving one kernel out (``benchmarks/warm_start.py``).
+    """A belief before results; tried on the spaces of ``benchmarks/warm_start.py``, none left out.
 
     Attributes:
         amplitude: Expected standard deviation of what the basis does not explain, log cost.
         shorten: Added to the logarithm of the usual length scales.
-        trusting: Whether it believes the sources.
+        trust: Expected coefficient of a source, in units of its share.
+        open: Standard deviation of that coefficient, same unit; with no trust either, no source is asked.
         noise: Standard deviation of a measurement, log cost.
         head_start: Logarithm of its weight before results.
     """
 
     amplitude: float
     shorten: float
-    trusting: bool
-    noise: float = 0.03
+    trust: float = 0.0
+    open: float = 0.0
+    noise: float = 0.05
     head_start: float = 0.0
+
+    @property
+    def asks(self) -> bool:
+        """Whether sources matter to it."""
+        return self.trust != 0 or self.open != 0
 
 
 TRUSTING = (
-    Expert(amplitude=0.3, shorten=-1.0, trusting=True, head_start=3.0),
-    Expert(amplitude=1.0, shorten=0.0, trusting=False, noise=0.05),
+    Expert(amplitude=0.3, shorten=-1.0, trust=1.0, open=0.5, noise=0.03, head_start=3.0),
+    Expert(amplitude=0.5, shorten=0.0),
+    Expert(amplitude=0.5, shorten=0.0, open=1.0),
 )
 """Experts of a search with sources."""
 
-ALONE = (Expert(amplitude=1.0, shorten=0.0, trusting=False, noise=0.05),)
+ALONE = (Expert(amplitude=1.0, shorten=0.0),)
 """Experts of a search without: amplitude and noise are then in units of the spread of its results."""
-
-_COEFFICIENT_SPREAD = 0.5
-"""Relative standard deviation of a source's coefficient; a choice."""
 
 _OFFSET = 0.5
 """Standard deviation of the constant, log cost, once results are centred; a choice."""
@@ -83,6 +94,8 @@ class Mixture:
         groups: Parameter of each column, shape (k,).
         predictions: Of the sources, relative log cost, shape (N, s); s may be 0.
         shares: What each source's prediction counts at first, shape (s,), summing to at most 1.
+        doubt: How unsure the sources are; the mixture tells it of a larger pool.
+        soft: Whether costs are warped (``recommender.search.warping``) before they are believed.
         experts: What to believe; None for the usual ones.
     """
 
@@ -93,11 +106,13 @@ class Mixture:
         groups: NDArray[np.int64],
         predictions: NDArray[np.float64],
         shares: NDArray[np.float64],
+        doubt: Doubt | None = None,
+        soft: bool = False,
         experts: tuple[Expert, ...] | None = None,
     ) -> None:
         self._experts = experts or (TRUSTING if len(shares) else ALONE)
         self._count = int(groups.max()) + 1
-        self._shares = shares
+        self._shares, self._doubt, self._soft = shares, doubt, soft
         self._foretold = predictions @ shares
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         self._processes = [
@@ -108,6 +123,7 @@ class Mixture:
                 weights=self._weights(expert, 0.0),
                 covariance=self._covariance(expert, 1.0),
                 prior=self._prior(expert, 1.0),
+                doubt=doubt if expert.trust else None,
             )
             for expert in self._experts
         ]
@@ -121,6 +137,8 @@ class Mixture:
         """Make the pool larger."""
         self._foretold = np.concatenate([self._foretold, predictions @ self._shares])
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
+        if self._doubt is not None:
+            self._doubt.append(features)
         for process in self._processes:
             process.append(features, basis)
 
@@ -130,6 +148,7 @@ class Mixture:
         """``log_improvement`` of points outside the pool, shape (e,)."""
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         found = []
+        best = self._felt(best)
         for weight, process in self._said():
             mean, variance = process.look(features, basis)
             found.append(np.log(weight) + log_expected_improvement(mean, np.sqrt(variance), best))
@@ -163,7 +182,7 @@ class Mixture:
         Source:
             Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010.
         """
-        for process in self._processes:
+        for _, process in self._said():
             for row in rows:
                 process.add(row, float(process.mean[row]))
 
@@ -177,14 +196,18 @@ class Mixture:
             process.go_back(state)
 
     def at(self, row: int) -> tuple[float, float]:
-        """Mean and variance of one row."""
+        """Mean and standard deviation of the log cost of one row; where costs are warped, to first order."""
         said = self._said()
         mean = sum(w * float(p.mean[row]) for w, p in said)
-        return mean, sum(w * (float(p.variance[row]) + (float(p.mean[row]) - mean) ** 2) for w, p in said)
+        variance = sum(w * (float(p.variance[row]) + (float(p.mean[row]) - mean) ** 2) for w, p in said)
+        best = self._best()
+        if not self._soft or best is None:
+            return mean, math.sqrt(variance)
+        return unwarped(mean, math.sqrt(variance), best)
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """Posterior mean of the log cost, shape (N,)."""
+        """Posterior mean of the log cost, warped where costs are, shape (N,)."""
         return np.asarray(sum(w * p.mean for w, p in self._said()))
 
     @property
@@ -195,12 +218,32 @@ class Mixture:
 
     def log_improvement(self, best: float) -> NDArray[np.float64]:
         """Logarithm of the expected improvement on ``best``, averaged over experts, shape (N,)."""
+        best = self._felt(best)
         found = [
             np.log(w) + log_expected_improvement(p.mean, np.sqrt(p.variance), best) for w, p in self._said()
         ]
         return np.asarray(np.logaddexp.reduce(found))
 
+    def alone_improvement(self, best: float) -> NDArray[np.float64] | None:
+        """``log_improvement`` by the expert that asks no source; None before results or without one."""
+        for expert, process in zip(self._experts, self._processes, strict=True):
+            if not expert.asks and np.isfinite(self._costs).any():
+                costs = self._filled()
+                if len(process.rows) < len(costs):  # it had no say and was left behind
+                    process.condition(np.array(self._rows), costs, np.array(self._noise))
+                return log_expected_improvement(process.mean, np.sqrt(process.variance), self._felt(best))
+        return None
+
     # --- below
+
+    def _best(self) -> float | None:
+        """The lowest log cost so far; None before one."""
+        return min(filter(math.isfinite, self._costs), default=None)
+
+    def _felt(self, cost: float) -> float:
+        """A log cost as the processes have it."""
+        best = self._best()
+        return float(warped(np.array(cost), best)) if self._soft and best is not None else cost
 
     def _said(self) -> list[tuple[float, PoolProcess]]:
         kept = np.where(self.weights >= _LEAST_SHARE, self.weights, 0.0)
@@ -208,34 +251,42 @@ class Mixture:
         return [(float(w), p) for w, p in zip(kept, self._processes, strict=True) if w > 0]
 
     def _filled(self) -> NDArray[np.float64]:
-        """Costs with failures as the worst that ran, or worse."""
+        """Costs as the processes have them, failures as the worst that ran, or worse."""
         costs = np.array(self._costs)
         ran = np.isfinite(costs)
-        return np.where(ran, costs, max(costs[ran].max(), costs[ran].min() + _FAILED_ABOVE))
+        best = float(costs[ran].min())
+        costs = np.where(ran, costs, max(costs[ran].max(), best + _FAILED_ABOVE))
+        return warped(costs, best) if self._soft else costs
 
     def _fit(self) -> None:
-        costs, rows = self._filled(), np.array(self._rows)
+        rows, costs, noise = np.array(self._rows), self._filled(), np.array(self._noise)
         self._believe_anew()
-        losses = []
-        for expert, process in zip(self._experts, self._processes, strict=True):
-            process.fit(rows, costs, np.array(self._noise))
-            losses.append(process.loss(rows, costs) - expert.head_start)
+        losses = [
+            process.choose(rows, costs, noise) - expert.head_start
+            for expert, process in zip(self._experts, self._processes, strict=True)
+        ]
         self.weights = self._normalised(-np.array(losses))
+        for process, weight in zip(self._processes, self.weights, strict=True):
+            if weight >= _LEAST_SHARE:
+                process.condition(rows, costs, noise)
+            else:
+                process.forget()
         self._next_fit = max(len(rows) + 1, int(len(rows) * GROWTH))
 
     def _believe_anew(self) -> None:
         """Centre the experts on the results: what is believed of the constant does not depend on units."""
         costs = self._filled()
         unit = 1.0 if len(self._shares) else max(float(costs.std()), 0.05)
-        offset = float(np.median(costs - self._foretold[self._rows]))
         for expert, process in zip(self._experts, self._processes, strict=True):
-            centre = offset if expert.trusting else float(costs.mean())
+            centre = float(costs.mean())
+            if expert.asks:
+                centre = float(np.median(costs - expert.trust * self._foretold[self._rows]))
             process.expect(
                 self._prior(expert, unit), self._weights(expert, centre), self._covariance(expert, unit)
             )
 
     def _condition(self, rows: list[int], costs: NDArray[np.float64], noise: list[float]) -> None:
-        for process in self._processes:
+        for _, process in self._said():
             same = len(process.rows) == len(rows) - 1 and np.array_equal(process.y, costs[:-1])
             if same:
                 process.add(rows[-1], float(costs[-1]), noise[-1])
@@ -244,13 +295,11 @@ class Mixture:
 
     def _weights(self, expert: Expert, centre: float) -> NDArray[np.float64]:
         """Prior mean of the coefficients: the constant, then the sources."""
-        if not expert.trusting:
-            return np.array([centre, *np.zeros(len(self._shares))])
-        return np.array([centre, *self._shares])
+        return np.array([centre, *(expert.trust * self._shares)])
 
     def _covariance(self, expert: Expert, unit: float) -> NDArray[np.float64]:
-        spread = np.maximum(self._shares, 0.1) * _COEFFICIENT_SPREAD * expert.trusting
-        offset = _OFFSET if expert.trusting else unit
+        spread = np.maximum(self._shares, 0.1) * expert.open
+        offset = _OFFSET if expert.asks else unit
         return np.diag([offset**2, *(spread**2)])
 
     def _prior(self, expert: Expert, unit: float) -> KernelPrior:

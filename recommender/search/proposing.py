@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _WORTHWHILE, _PATIENT = 0.05, 10.0
 """Log gain that an evaluation looks for at first, and evaluations after which half of it will do; choices."""
 
+_FIRST_CHECK = 4
+"""Evaluations before the first that leaves the sources out, a power of two; a choice."""
+
 _HOPELESS = 0.02
 """A candidate less likely than this to run within limits waits until nothing likelier is left; a choice."""
 
@@ -71,7 +74,7 @@ class Beliefs:
     def expected(self, row: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Means and standard deviations of the log costs of a row."""
         found = [mixture.at(row) for mixture in self.objectives]
-        return tuple(mean for mean, _ in found), tuple(math.sqrt(variance) for _, variance in found)
+        return tuple(mean for mean, _ in found), tuple(stdev for _, stdev in found)
 
     def promise(
         self, features: NDArray[np.float32], predictions: NDArray[np.float64], best: list[float]
@@ -99,7 +102,9 @@ class Beliefs:
         return math.exp(float(gain[open_].max()))
 
 
-def propose(beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.random.Generator) -> int:
+def propose(
+    beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.random.Generator, step: int = 0
+) -> int:
     """The row to evaluate next.
 
     Args:
@@ -107,6 +112,7 @@ def propose(beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.ra
         open_: Which rows may be proposed; at least one.
         tally: What came out so far.
         rng: For the weights where there are more than two objectives.
+        step: How many were proposed before; at some steps the sources are not asked.
     """
     allowed = beliefs.log_allowed()
     likely = open_ & (allowed >= math.log(_HOPELESS))
@@ -118,12 +124,19 @@ def propose(beliefs: Beliefs, open_: NDArray[np.bool_], tally: Tally, rng: np.ra
         score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.ran else allowed
     elif len(beliefs.objectives) == 1:
         worthwhile = _WORTHWHILE / (1.0 + len(tally.evaluations) / _PATIENT)
-        score = beliefs.objectives[0].log_improvement(float(costs.min()) - worthwhile) + allowed
+        best = float(costs.min()) - worthwhile
+        alone = beliefs.objectives[0].alone_improvement(best) if _checks(step) else None
+        score = (beliefs.objectives[0].log_improvement(best) if alone is None else alone) + allowed
     else:
         means = np.stack([mixture.mean for mixture in beliefs.objectives], axis=1)
         stds = np.sqrt(np.stack([mixture.variance for mixture in beliefs.objectives], axis=1))
         score = allowed + _several(means, stds, costs, rng)
     return int(np.argmax(np.where(open_, score, -np.inf)))
+
+
+def _checks(step: int) -> bool:
+    """Whether the sources are left out: at 4, 8, 16 ..., so that wrong ones cost few evaluations."""
+    return step >= _FIRST_CHECK and step & (step - 1) == 0
 
 
 def _several(

@@ -12,6 +12,7 @@ import numpy as np
 
 from kg.errors import InputError
 from recommender.search.candidates import PROMOTED, SCREENED, Candidates
+from recommender.search.doubt import Doubt
 from recommender.search.evaluations import Suggestion, cost_of, value_of
 from recommender.search.feasibility import Feasibility
 from recommender.search.mixture import Mixture
@@ -92,8 +93,8 @@ class Search:
         if default is not None:
             self._start_with([space.encode([default])[0]], "default")
         self._beliefs = Beliefs(
-            objectives=tuple(self._mixture(k == 0) for k in range(len(objectives))),
-            limits=tuple(self._mixture(trusting=False) for _ in limits),
+            objectives=tuple(self._mixture(k == 0, soft=self._soft) for k in range(len(objectives))),
+            limits=tuple(self._mixture(trusting=False, soft=False) for _ in limits),
             feasibility=Feasibility(self._pool.features),
         )
         for source in self._sources:
@@ -222,7 +223,7 @@ class Search:
         enough = self._sources or (step >= DESIGN and self._tally.ran)
         if not enough:
             return int(rng.choice(np.flatnonzero(self._pool.open))), "random"
-        row = propose(self._beliefs, self._pool.open, self._tally, rng)
+        row = propose(self._beliefs, self._pool.open, self._tally, rng, step)
         return row, "model"
 
     def _row_of(self, configuration: Settings) -> int:
@@ -283,7 +284,7 @@ class Search:
 
     def _learned(self, sources: Sequence[SourceTable]) -> list[SourceModel]:
         nearest = sorted(sources, key=lambda table: -table.similarity)[:MOST_SOURCES]
-        return [model for table in nearest if (model := learn(self.space, table)) is not None]
+        return [model for table in nearest if (model := learn(self.space, table, soft=self._soft))]
 
     def _shares(self) -> NDArray[np.float64]:
         """First coefficients of the sources: their squared similarities, which sum to the largest of them."""
@@ -291,13 +292,20 @@ class Search:
         squared = similarity**2
         return squared / squared.sum() if squared.sum() else squared
 
-    def _mixture(self, trusting: bool) -> Mixture:
+    @property
+    def _soft(self) -> bool:
+        """Whether costs are warped; not where the trade between objectives counts."""
+        return len(self.objectives) == 1
+
+    def _mixture(self, trusting: bool, *, soft: bool) -> Mixture:
         used = self._sources if trusting else []
         return Mixture(
             features=self._pool.features,
             groups=self.space.groups,
             predictions=self._predictions(self._pool.features, used),
             shares=self._shares() if used else np.zeros(0),
+            doubt=Doubt(used, self._shares(), self._pool.features) if used else None,
+            soft=soft,
         )
 
     @staticmethod

@@ -4,9 +4,10 @@
 ``groups[j]`` of g. ``B``: basis, shape (N, m), with the prior N(w, W) of its coefficients: the constant,
 and what sources predict. ``rows``: pool rows observed, shape (n,), repeats allowed; ``y``: their log costs.
 
-The prior is ``y(x) = B(x) c + r(x) + noise`` with ``c ~ N(w, W)`` and ``r`` a Matern-5/2 process with one
-length scale a parameter. Coefficients are integrated out, so nothing but the kernel is fitted. For the
-pool, ``V = L^-1 k(rows, pool)`` is kept: one more result costs O(n N), not a new factorisation.
+The prior is ``y(x) = B(x) c + d(x) + r(x) + noise`` with ``c ~ N(w, W)``, ``d`` what the basis leaves unsure
+(``recommender.search.doubt``) and ``r`` a Matern-5/2 process with one length scale a parameter. Coefficients
+are integrated out, so nothing but the kernel is fitted. For the pool, ``V = L^-1 k(rows, pool)`` is kept: one
+more result costs O(n N), not a new factorisation.
 
 Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, ch. 2 and 5.
 """
@@ -14,106 +15,32 @@ Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from recommender.search.kernel import Hyperparameters, KernelPrior, matern
+from recommender.search.minimisation import minimise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-Real = TypeVar("Real", np.float32, np.float64)
+    from recommender.search.doubt import Doubt
+    from recommender.search.kernel import Real
 
-_ROOT5 = math.sqrt(5.0)
 _SINGLE = 1e-6
 """Share of the variance that the basis adds which is lost to rounding in single precision: where a process
 hardly varies beside its basis, results taken in one by one would else blow its rounding errors up."""
+
 _JITTER = 1e-5
 """Added to the diagonal, in units of the amplitude's square; single precision needs it."""
-
 
 _CHUNK = 4096
 """Points looked at at once; a choice that keeps the covariances in the cache."""
 
 _STATE = ("rows", "y", "mean", "variance", "_noise", "_factor", "_whitened", "_residual")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hyperparameters:
-    """The kernel.
-
-    Attributes:
-        scales: Length scales, shape (g,), in units of the unit cube.
-        amplitude: Standard deviation of the process, log cost.
-        noise: Standard deviation of one measurement, log cost.
-    """
-
-    scales: NDArray[np.float64]
-    amplitude: float
-    noise: float
-
-    def packed(self) -> NDArray[np.float64]:
-        """Logarithms in one vector, shape (g + 2,)."""
-        return np.asarray(np.log(np.concatenate([self.scales, [self.amplitude, self.noise]])))
-
-    @classmethod
-    def unpacked(cls, theta: NDArray[np.float64]) -> Hyperparameters:
-        """From ``packed``."""
-        values = np.exp(theta)
-        return cls(scales=values[:-2], amplitude=float(values[-2]), noise=float(values[-1]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelPrior:
-    """What is believed of the kernel before results; independent normals of the logarithms.
-
-    Attributes:
-        mean: Shape (g + 2,), order of ``Hyperparameters.packed``.
-        stdev: Shape (g + 2,).
-    """
-
-    mean: NDArray[np.float64]
-    stdev: NDArray[np.float64]
-
-    @classmethod
-    def usual(cls, groups: int, spread: float) -> KernelPrior:
-        """A prior for g parameters and log costs of a given spread.
-
-        Length scales grow with the square root of the dimension, so that the prior's complexity does not
-        (Hvarfner et al., Vanilla Bayesian Optimization Performs Great in High Dimensions, ICML 2024; their
-        location and spread). Amplitude about the spread, noise about 2 % of it; both choices.
-        """
-        scale = math.sqrt(2.0) + 0.5 * math.log(groups)
-        location = [*[scale - 1.0] * groups, math.log(spread), math.log(0.02 * spread)]
-        width = [*[math.sqrt(3.0) / 2] * groups, 0.7, 1.0]
-        return cls(mean=np.array(location), stdev=np.array(width))
-
-
-def matern(a: NDArray[Real], b: NDArray[Real], amplitude: float) -> NDArray[Real]:
-    """Matern-5/2 covariances of points already divided by their length scales.
-
-    Args:
-        a: Shape (n, k).
-        b: Shape (m, k).
-        amplitude: Standard deviation of the process.
-
-    Returns:
-        Shape (n, m).
-    """
-    squared = np.asarray((a * a).sum(1)[:, None] + (b * b).sum(1)[None, :] - 2 * (a @ b.T), a.dtype)
-    np.maximum(squared, 0, out=squared)
-    r = np.sqrt(squared)
-    r *= _ROOT5
-    squared *= 5.0 / 3.0
-    squared += r
-    squared += 1.0
-    np.negative(r, out=r)
-    np.exp(r, out=r)
-    squared *= r
-    squared *= amplitude * amplitude
-    return squared
 
 
 class PoolProcess:
@@ -126,6 +53,7 @@ class PoolProcess:
         weights: ``w``, shape (m,).
         covariance: ``W``, shape (m, m).
         prior: Of the kernel.
+        doubt: What the basis leaves unsure, for all rows of the pool; None where nothing.
 
     Attributes:
         kernel: The kernel in use.
@@ -142,50 +70,55 @@ class PoolProcess:
         weights: NDArray[np.float64],
         covariance: NDArray[np.float64],
         prior: KernelPrior,
+        doubt: Doubt | None = None,
     ) -> None:
+        self._doubt = doubt
         self._features, self._groups, self._prior = features, groups, prior
         self._basis, self._weights, self._covariance = basis, weights, covariance
         self.kernel = Hyperparameters.unpacked(prior.mean)
-        self.rows = np.zeros(0, np.int64)
-        self.y = np.zeros(0)
-        self._noise = np.zeros(0)
+        self._kept: NDArray[np.float32] = np.zeros((0, len(features)), np.float32)
+        self._whitened: NDArray[np.float32] = self._kept
+        self._scaled_by: Hyperparameters | None = None
         self._shared = self._basis_variance()
-        self._start()
+        self.forget()
 
-    def fit(
+    def choose(
         self,
         rows: NDArray[np.int64],
         y: NDArray[np.float64],
         noise: NDArray[np.float64] | None = None,
         steps: int = 15,
-    ) -> None:
-        """Choose the kernel by MAP on results and condition on them.
+    ) -> float:
+        """Choose the kernel by MAP on results, which are not taken in: ``condition`` or ``forget`` is next.
 
         Args:
-            rows: Shape (n,).
+            rows: Shape (n,), n at least 1.
             y: Log costs, shape (n,).
             noise: Factor on the noise variance of each, shape (n,); 1 where nothing is known.
             steps: Iterations of the optimiser; it starts from the kernel in use.
-        """
-        noise = np.ones(len(rows)) if noise is None else noise
-        if len(rows):
-            evidence = self._evidence(rows, y, noise)
-            self.kernel = Hyperparameters.unpacked(minimise(evidence, self.kernel.packed(), steps))
-        self.condition(rows, y, noise)
 
-    def loss(self, rows: NDArray[np.int64], y: NDArray[np.float64]) -> float:
-        """Negative log evidence and prior of results under the kernel in use; nothing is changed."""
-        return self._evidence(rows, y, np.ones(len(rows)))(self.kernel.packed())[0]
+        Returns:
+            Negative log evidence and prior of the results under the kernel chosen.
+        """
+        evidence = self._evidence(rows, y, np.ones(len(rows)) if noise is None else noise)
+        theta = minimise(evidence, self.kernel.packed(), steps)
+        self.kernel = Hyperparameters.unpacked(theta)
+        return evidence(theta)[0]
+
+    def forget(self) -> None:
+        """Drop all results; the kernel stays."""
+        self.rows, self.y, self._noise = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+        self._start()
 
     def condition(
         self, rows: NDArray[np.int64], y: NDArray[np.float64], noise: NDArray[np.float64] | None = None
     ) -> None:
         """Forget everything but the kernel, then take in results."""
         noise = np.ones(len(rows)) if noise is None else noise
-        self.rows, self.y, self._noise = rows.copy(), y.astype(float), noise
         if not len(rows):
-            self._start()
+            self.forget()
             return
+        self.rows, self.y, self._noise = rows.copy(), y.astype(float), noise
         scaled = self._scaled()
         observed = scaled[rows]
         exact = observed.astype(np.float64)
@@ -194,7 +127,8 @@ class PoolProcess:
         self._factor = np.linalg.cholesky(inner)
         cross = self._covariances(observed, scaled, rows, None)
         inverse = np.linalg.inv(self._factor)
-        self._whitened = inverse.astype(np.float32) @ cross
+        self._keep(len(rows))
+        np.matmul(inverse.astype(np.float32), cross, out=self._whitened)
         prior_mean = self._basis @ self._weights
         self._residual = inverse @ (self.y - prior_mean[rows])
         self.mean = prior_mean + self._residual.astype(np.float32) @ self._whitened
@@ -208,39 +142,43 @@ class PoolProcess:
         at = np.array([row])
         n = len(self.rows)
         cross = self._covariances(scaled[at], scaled, at, None)[0]
-        before = self._whitened[:, row].astype(float)
+        single = self._whitened[:, row].copy()
+        before = single.astype(float)
         left = cross[row] + noise * self.kernel.noise**2 + self._jitter - before @ before
         pivot = math.sqrt(max(float(left), self._jitter))
-        new = (cross - before.astype(np.float32) @ self._whitened) / np.float32(pivot)
+        new = (cross - single @ self._whitened) / np.float32(pivot)
         factor = np.zeros((n + 1, n + 1))
         factor[:n, :n], factor[n, :n], factor[n, n] = self._factor, before, pivot
         residual = (y - self._basis[row] @ self._weights - before @ self._residual) / pivot
         self._factor = factor
-        self._whitened = np.concatenate([self._whitened, new[None]])
+        self._keep(n + 1)
+        self._whitened[n] = new
         self._residual = np.append(self._residual, residual)
         self.rows, self.y = np.append(self.rows, row), np.append(self.y, y)
         self._noise = np.append(self._noise, noise)
         self.mean = self.mean + residual * new
-        self.variance = np.maximum(self.variance - new.astype(float) ** 2, self._jitter)
+        self.variance = np.maximum(self.variance - new * new, self._jitter)
 
     def append(self, features: NDArray[np.float32], basis: NDArray[np.float64]) -> None:
-        """Make the pool larger; results stay.
+        """Make the pool larger; results stay. ``doubt`` already knows the new rows.
 
         Args:
             features: Shape (e, k).
             basis: Shape (e, m).
         """
-        mean, variance, whitened = self._look(features, basis)
+        first = len(self._features)
+        mean, variance, whitened = self._look(features, basis, slice(first, first + len(features)))
         self._features = np.concatenate([self._features, features])
         self._basis = np.concatenate([self._basis, basis])
-        self._whitened = np.concatenate([self._whitened, whitened], axis=1)
+        self._scaled_by = None
+        self._kept = self._whitened = np.concatenate([self._whitened, whitened], axis=1)
         self.mean = np.concatenate([self.mean, mean])
         self.variance = np.concatenate([self.variance, variance])
 
     def look(
         self, features: NDArray[np.float32], basis: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Posterior mean and variance of points outside the pool, shape (e,) each."""
+        """Posterior mean and variance of points outside the pool, shape (e,) each; doubt is left out."""
         parts = [
             self._look(features[start : start + _CHUNK], basis[start : start + _CHUNK])[:2]
             for start in range(0, len(features), _CHUNK)
@@ -248,20 +186,23 @@ class PoolProcess:
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def _look(
-        self, features: NDArray[np.float32], basis: NDArray[np.float64]
+        self, features: NDArray[np.float32], basis: NDArray[np.float64], new: slice | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
+        """Mean, variance and ``V`` of points; ``new``: which rows of the doubt they are."""
         scales = self.kernel.scales[self._groups].astype(np.float32)
         cross = matern(self._features[self.rows] / scales, features / scales, self.kernel.amplitude)
         shared = (self._basis[self.rows] @ self._covariance) @ basis.T
-        half = np.linalg.inv(self._factor).astype(np.float32)
-        whitened = half @ (cross + shared.astype(np.float32))
-        mean = basis @ self._weights + self._residual.astype(np.float32) @ whitened
         prior = np.einsum("ij,jk,ik->i", basis, self._covariance, basis) + self.kernel.amplitude**2
+        if self._doubt is not None and new is not None:
+            shared = shared + self._doubt.between(self.rows, new)
+            prior = prior + self._doubt.variance[new]
+        whitened = self.half().astype(np.float32) @ (cross + shared.astype(np.float32))
+        mean = basis @ self._weights + self._residual.astype(np.float32) @ whitened
         variance = np.maximum(prior - np.einsum("ij,ij->j", whitened, whitened), self._jitter)
         return mean, np.asarray(variance), whitened
 
     def state(self) -> tuple[object, ...]:
-        """What ``add`` changes; nothing is copied, since nothing is changed in place."""
+        """What ``add`` changes; nothing is copied, since nothing that a state shows is changed in place."""
         return tuple(getattr(self, name) for name in _STATE)
 
     def go_back(self, state: tuple[object, ...]) -> None:
@@ -272,7 +213,7 @@ class PoolProcess:
     def expect(
         self, prior: KernelPrior, weights: NDArray[np.float64], covariance: NDArray[np.float64]
     ) -> None:
-        """Change what is believed before results; takes effect at the next ``fit`` or ``condition``."""
+        """Change what is believed before results; takes effect at the next ``choose`` or ``condition``."""
         self._prior, self._weights, self._covariance = prior, weights, covariance
         self._shared = self._basis_variance()
 
@@ -286,6 +227,10 @@ class PoolProcess:
     def dual(self) -> NDArray[np.float64]:
         """Weights of the kernel at the results in the posterior mean, shape (n,)."""
         return np.asarray(np.linalg.solve(self._factor.T, self._residual))
+
+    def half(self) -> NDArray[np.float64]:
+        """Inverse of the Cholesky factor of the results' covariance, shape (n, n)."""
+        return np.asarray(np.linalg.inv(self._factor))
 
     def coefficients(self) -> NDArray[np.float64]:
         """Posterior mean of the coefficients of the basis, shape (m,)."""
@@ -308,16 +253,31 @@ class PoolProcess:
     def _start(self) -> None:
         self._factor = np.zeros((0, 0))
         self._residual = np.zeros(0)
-        self._whitened = np.zeros((0, len(self._features)), np.float32)
+        self._whitened = self._kept[:0]
         self.mean = self._basis @ self._weights
         self.variance = self._prior_variance()
 
     def _scaled(self) -> NDArray[np.float32]:
-        scales = self.kernel.scales[self._groups].astype(np.float32)
-        return np.asarray(self._features / scales)
+        """Features divided by their length scales, shape (N, k)."""
+        if self._scaled_by is not self.kernel:
+            self._points: NDArray[np.float32] = np.asarray(
+                self._features / self.kernel.scales[self._groups], np.float32
+            )
+            self._scaled_by = self.kernel
+        return self._points
+
+    def _keep(self, n: int) -> None:
+        """Make ``_whitened`` n rows of a larger array: the rows before stay, a row more copies nothing."""
+        if len(self._kept) < n:
+            larger = np.empty((max(2 * n, 16), len(self._features)), np.float32)
+            larger[: len(self._whitened)] = self._whitened
+            self._kept = larger
+        self._whitened = self._kept[:n]
 
     def _prior_variance(self) -> NDArray[np.float64]:
         spread = np.einsum("ij,jk,ik->i", self._basis, self._covariance, self._basis)
+        if self._doubt is not None:
+            spread = spread + self._doubt.variance[: len(spread)]
         return np.asarray(spread + self.kernel.amplitude**2)
 
     def _covariances(
@@ -330,6 +290,8 @@ class PoolProcess:
         found = matern(a, b, self.kernel.amplitude)
         right = self._basis if others is None else self._basis[others]
         shared = np.asarray((self._basis[rows] @ self._covariance) @ right.T)
+        if self._doubt is not None:
+            shared = shared + self._doubt.between(rows, slice(None) if others is None else others)
         return np.asarray(found + shared.astype(found.dtype))
 
     def _evidence(
@@ -343,6 +305,8 @@ class PoolProcess:
             apart[group] += (points[:, None, column] - points[None, :, column]) ** 2
         basis = self._basis[rows]
         fixed = basis @ self._covariance @ basis.T
+        if self._doubt is not None:
+            fixed = fixed + self._doubt.between(rows, rows)
         centred = y - basis @ self._weights
         flat = apart.reshape(count, -1)
 
@@ -373,68 +337,3 @@ class PoolProcess:
             return float(value), gradient + away / self._prior.stdev
 
         return evidence
-
-
-def minimise(
-    function: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
-    start: NDArray[np.float64],
-    steps: int,
-    memory: int = 6,
-) -> NDArray[np.float64]:
-    """A minimum near ``start`` by limited-memory BFGS with backtracking.
-
-    Args:
-        function: Value and gradient.
-        start: Shape (p,).
-        steps: Iterations at most.
-        memory: Pairs remembered.
-
-    Source:
-        Nocedal and Wright, Numerical Optimization, 2006, algorithm 7.4.
-    """
-    x = start.astype(float).copy()
-    value, gradient = function(x)
-    pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-    for _ in range(steps):
-        direction = -_two_loops(gradient, pairs)
-        longest = np.abs(direction).max()
-        if not np.isfinite(longest) or longest < 1e-4:
-            break
-        if not pairs or longest > 1.0:
-            direction /= max(longest, 1e-12)  # at most a factor e a step
-        slope = gradient @ direction
-        if slope >= 0:
-            direction, slope, pairs = -gradient / np.abs(gradient).max(), -np.abs(gradient).sum(), []
-        length = 1.0
-        for _ in range(8):
-            after, steeper = function(x + length * direction)
-            if after <= value + 1e-4 * length * slope:
-                break
-            length *= 0.4
-        else:
-            break
-        moved, turned = length * direction, steeper - gradient
-        if moved @ turned > 1e-10:
-            pairs = [*pairs[-memory + 1 :], (moved, turned)]
-        done = value - after < 1e-3
-        x, value, gradient = x + moved, after, steeper
-        if done:
-            break
-    return x
-
-
-def _two_loops(
-    gradient: NDArray[np.float64], pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
-) -> NDArray[np.float64]:
-    q = gradient.copy()
-    shares = []
-    for moved, turned in reversed(pairs):
-        share = (moved @ q) / (moved @ turned)
-        q -= share * turned
-        shares.append(share)
-    if pairs:
-        moved, turned = pairs[-1]
-        q *= (moved @ turned) / (turned @ turned)
-    for (moved, turned), share in zip(pairs, reversed(shares), strict=True):
-        q += (share - (turned @ q) / (moved @ turned)) * moved
-    return q

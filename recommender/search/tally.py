@@ -38,6 +38,7 @@ class Tally:
         self.idle = 0
         self._merged: dict[int, Evaluation] = {}
         self._failed: set[int] = set()
+        self._compared: tuple[list[Evaluation], NDArray[np.float64]] | None = None
 
     def add(self, evaluation: Evaluation, row: int) -> bool:
         """Take in an evaluation of a pool row; whether it is a gain."""
@@ -45,6 +46,7 @@ class Tally:
         before = self._merged.get(row)
         new = before is None and row not in self._failed
         gain = new and self._is_gain(evaluation)
+        self._compared = None
         if evaluation.ok:
             self._merged[row] = evaluation if before is None else self._averaged(before, evaluation)
         else:
@@ -72,6 +74,11 @@ class Tally:
 
     def comparable(self) -> tuple[list[Evaluation], NDArray[np.float64]]:
         """Configurations that keep the limits and have all objectives, with log costs, shape (n, m)."""
+        if self._compared is None:
+            self._compared = self._comparable()
+        return self._compared
+
+    def _comparable(self) -> tuple[list[Evaluation], NDArray[np.float64]]:
         kept = [
             e
             for row, e in self._merged.items()

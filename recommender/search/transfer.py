@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
-from recommender.search.surrogate import KernelPrior, PoolProcess, matern
+from recommender.search.kernel import KernelPrior, matern
+from recommender.search.surrogate import PoolProcess
+from recommender.search.warping import warped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +61,9 @@ class SourceModel:
     _seen: NDArray[np.float32]
     _scales: NDArray[np.float32]
     _amplitude: float
+    _offset: float
     _alpha: NDArray[np.float32]
+    _half: NDArray[np.float32]
     _centre: float
 
     def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -70,7 +74,7 @@ class SourceModel:
         """
         if not len(self._alpha) or not len(features):
             return np.zeros(len(features))
-        scaled = features[:, self.shared] / self._scales
+        scaled = self.scaled(features)
         found = np.concatenate(
             [
                 matern(scaled[start : start + 4096], self._seen, self._amplitude) @ self._alpha
@@ -79,14 +83,36 @@ class SourceModel:
         )
         return found.astype(float) + self._centre
 
+    def scaled(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Features it can speak of, divided by its length scales, shape (N, shared)."""
+        return np.asarray(features[:, self.shared] / self._scales)
+
+    def covariance(self, a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Of scaled points before its results, shape (len(a), len(b))."""
+        return matern(a, b, self._amplitude) + np.float32(self._offset**2)
+
+    @property
+    def variance(self) -> float:
+        """Of its log costs before its results."""
+        return self._amplitude**2 + self._offset**2
+
+    def whitened(self, scaled: NDArray[np.float32]) -> NDArray[np.float32]:
+        """``V`` with ``V.T @ V`` what its results took off ``covariance``, shape (results, N)."""
+        return np.asarray(self._half @ self.covariance(self._seen, scaled))
+
     def best(self) -> list[int]:
         """Its rows that are points of the space and ran, best first."""
         order = np.argsort(self.costs, kind="stable")
         return [int(i) for i in order if self.exact[i] and math.isfinite(self.costs[i])]
 
 
-def learn(space: SearchSpace, table: SourceTable) -> SourceModel | None:
+def learn(space: SearchSpace, table: SourceTable, *, soft: bool = True) -> SourceModel | None:
     """Model one source; None if it shares no parameter or nothing in it ran.
+
+    Args:
+        space: The target's.
+        table: What is known of the source.
+        soft: Whether costs are warped (``recommender.search.warping``), as the target's then are.
 
     Raises:
         InputError: A cost is not positive.
@@ -108,6 +134,12 @@ def learn(space: SearchSpace, table: SourceTable) -> SourceModel | None:
     y = log[chosen].copy()
     worst = float(log[ran].max())
     y[~np.isfinite(y)] = max(worst, float(log[ran].min()) + _FAILED_ABOVE)
+    middle = float(np.median(log[ran]))
+    if soft:
+        y, middle = (
+            warped(y, float(log[ran].min())),
+            float(np.median(warped(log[ran], float(log[ran].min())))),
+        )
     spread = max(float(y.std()), 0.05)
     features = space.features(points)[chosen][:, shared]
     _, groups = np.unique(space.groups[shared], return_inverse=True)
@@ -119,7 +151,8 @@ def learn(space: SearchSpace, table: SourceTable) -> SourceModel | None:
         covariance=np.array([[spread**2]]),
         prior=KernelPrior.usual(int(groups.max()) + 1, spread),
     )
-    process.fit(np.arange(len(y)), y, steps=20)
+    process.choose(np.arange(len(y)), y, steps=20)
+    process.condition(np.arange(len(y)), y)
     kernel = process.kernel
     scales = kernel.scales[groups].astype(np.float32)
     centre = float(process.coefficients()[0])
@@ -133,8 +166,10 @@ def learn(space: SearchSpace, table: SourceTable) -> SourceModel | None:
         _seen=features / scales,
         _scales=scales,
         _amplitude=kernel.amplitude,
+        _offset=spread,
         _alpha=process.dual().astype(np.float32),
-        _centre=centre - float(np.median(log[ran])),
+        _half=process.half().astype(np.float32),
+        _centre=centre - middle,
     )
 
 

@@ -55,9 +55,9 @@ def test_believing_is_undone() -> None:
 
 def test_one_row_is_as_all_rows() -> None:
     beliefs = told(mixture(TRUTH), 9)
-    mean, variance = beliefs.at(50)
+    mean, stdev = beliefs.at(50)
     assert mean == pytest.approx(beliefs.mean[50])
-    assert variance == pytest.approx(beliefs.variance[50])
+    assert stdev**2 == pytest.approx(beliefs.variance[50])
     assert beliefs.look(F[40:60], TRUTH[40:60, None], 0.5) == pytest.approx(
         beliefs.log_improvement(0.5)[40:60], abs=0.05
     )

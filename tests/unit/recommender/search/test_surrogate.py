@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recommender.search.surrogate import Hyperparameters, KernelPrior, PoolProcess, matern, minimise
+from recommender.search.kernel import Hyperparameters, KernelPrior, matern
+from recommender.search.minimisation import minimise
+from recommender.search.surrogate import PoolProcess
 
 RNG = np.random.default_rng(0)
 F = RNG.random((60, 3)).astype(np.float32)
@@ -98,7 +100,7 @@ def test_the_gradient_is_the_slope() -> None:
 def test_fitting_finds_the_parameter_that_matters() -> None:
     rows = np.arange(60)
     p = process()
-    p.fit(rows, np.sin(9 * F[:, 1].astype(float)), steps=40)
+    p.choose(rows, np.sin(9 * F[:, 1].astype(float)), steps=40)
     assert p.kernel.scales.argmin() == 1
     assert p.kernel.scales[1] < 0.5 * p.kernel.scales[[0, 2]].min()
 
