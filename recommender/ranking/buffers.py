@@ -7,6 +7,7 @@ keeps its base blocks in L0A, L0B and (32 bit) L0C. Lower bounds: what they refu
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from recommender.ranking.rules import Broken, whole
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 THREADS_PER_BLOCK = 1024
 """Of every device with a compute capability (CUDA C++ Programming Guide, technical specifications)."""
+
+STATIC_SHARED_BYTES = 48 * 1024
+"""Shared memory that a block of any CUDA device may declare; more must be asked for when it is launched."""
 
 _THREADS = (("block_size_x", "block_size_y", "block_size_z"), ("MDIMC", "NDIMC"))
 """Parameters whose product is the threads of a block: Kernel Tuner's names, and CLBlast's for GEMM."""
@@ -36,7 +40,11 @@ _BYTES = (
 
 
 def buffers(
-    configuration: Mapping[str, Value], precision: str | None, device: str, facts: Mapping[str, float | str]
+    configuration: Mapping[str, Value],
+    precision: str | None,
+    device: str,
+    facts: Mapping[str, float | str],
+    shape: Mapping[str, Value] = MappingProxyType({}),
 ) -> Iterator[Broken]:
     """The buffers that a configuration would overfill.
 
@@ -45,6 +53,7 @@ def buffers(
         precision: Number format of the operands; None if unknown.
         device: Id of the hardware.
         facts: Its facts.
+        shape: Sizes of the workload, for the halo of a stencil.
     """
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     most = _number(facts, "max_threads_per_block")
@@ -65,6 +74,7 @@ def buffers(
         return
     yield from _triton(configuration, element, facts, source)
     yield from _ascendc(configuration, element, facts, source)
+    yield from _stencil(configuration, element, facts, shape)
 
 
 def _triton(
@@ -82,6 +92,32 @@ def _triton(
             rule="the tiles fit the shared memory",
             reason=f"{kept} x ({m} + {n}) x {k} x {element} B is {needed} B, above {shared:.0f} B",
             source=source,
+        )
+
+
+def _stencil(
+    configuration: Mapping[str, Value],
+    element: int,
+    facts: Mapping[str, float | str],
+    shape: Mapping[str, Value],
+) -> Iterator[Broken]:
+    """A block of a convolution stages its tile with the filter's halo, unless it says that it does not."""
+    stages = configuration.get("use_shmem", "use_padding" in configuration)
+    if "compute_capability" not in facts or not stages:
+        return
+    sides = []
+    for axis, size in (("x", "filter_width"), ("y", "filter_height")):
+        halo = next((whole(value) for name, value in shape.items() if name.rpartition(".")[2] == size), None)
+        block, tile = (whole(configuration.get(f"{name}_size_{axis}")) for name in ("block", "tile"))
+        if halo is None or block is None or tile is None:
+            return
+        sides.append(block * tile + halo - 1)
+    needed = math.prod(sides) * element
+    if needed > STATIC_SHARED_BYTES:
+        yield Broken(
+            rule="the tile with its halo fits the shared memory of a block",
+            reason=f"{sides[0]} x {sides[1]} x {element} B is {needed} B, above {STATIC_SHARED_BYTES} B",
+            source="CUDA C++ Programming Guide, shared memory: 48 KB of it are static",
         )
 
 

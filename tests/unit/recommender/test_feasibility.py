@@ -171,6 +171,30 @@ def test_tiles_that_overfill_a_buffer(
     assert not Feasibility(question, {}, {}).check(Settings(configuration))
 
 
+def test_a_stencil_stages_its_tile_with_the_halo_of_the_filter() -> None:
+    configuration = {
+        "block_size_x": 32,
+        "block_size_y": 16,
+        "tile_size_x": 4,
+        "tile_size_y": 4,
+        "use_padding": 1,
+    }
+    question = asked(
+        WorkloadKind.KERNEL, shape={"fixed.filter_width": 15, "fixed.filter_height": 15}, precision="float32"
+    )
+
+    def found(facts: dict[str, Any], **changes: int) -> list[str]:
+        told = Settings({**configuration, **changes})
+        return [item.reason for item in Feasibility(question, {}, facts).check(told)]
+
+    cuda = {"compute_capability": "7.5"}
+    # (32 x 4 + 14) x (16 x 4 + 14) floats
+    assert found(cuda, tile_size_y=8) == ["142 x 142 x 4 B is 80656 B, above 49152 B"]
+    assert found(cuda) == []
+    assert found(cuda, tile_size_y=8, use_shmem=0) == []
+    assert found({}, tile_size_y=8) == []
+
+
 def test_strategies_that_exclude_each_other_are_not_set_together(shipped: Workspace) -> None:
     exclusions = Exclusions(shipped.graph)
     names = frozenset({"recompute_granularity", "recompute_method", "smart_swap", "recompute_activations",
