@@ -128,6 +128,11 @@ def _cause(place: int, item: Finding, remedies: tuple[Remedy, ...], labels: obje
             f"   fix test    replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
             f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
         )
+    if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
+        print(
+            f"   cost model  these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
+            f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled"
+        )
     print(f"   chain       {' <- '.join(accused.chain)}")
     for evidence in reversed(accused.evidence):
         where = "; ".join(map(str, evidence.places[:2]))

@@ -119,6 +119,8 @@ def diagnose_profile(
     patterns = list(all_of(graph, Bottleneck))
     strategies = list(all_of(graph, Strategy))
     network = CauseNetwork.of([*patterns, *all_of(graph, Cause)], _outcomes(graph, strategies))
+    if is_training(profile):
+        strategies = [s for s in strategies if not s.phases or {"training", "kernel"} & set(s.phases)]
     found = diagnose(profile, network, Thresholds.of(patterns), least=least, before=before)
     effects = list(all_of(graph, Effect))
     return Answer(
@@ -127,6 +129,14 @@ def diagnose_profile(
             _remedies(item, strategies, effects, keep_accuracy=keep_accuracy) for item in found.findings
         ),
     )
+
+
+def is_training(profile: Profile) -> bool:
+    """Whether a backward pass or an optimiser ran; a run without either may be anything."""
+    labels = {
+        label.lower() for r in profile.ranks if r.kernels is not None for label in r.kernels.label.labels
+    }
+    return any("grad" in label or "backprop" in label or "adam" in label for label in labels)
 
 
 def _remedies(

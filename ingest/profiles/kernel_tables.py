@@ -50,7 +50,7 @@ def is_kernel_table(header: frozenset[str]) -> bool:
 
 def is_statistic(header: frozenset[str]) -> bool:
     """Whether a CSV file sums kernels by type."""
-    return {"OP Type", "Count"} <= header and bool(header & {"Total Time(us)"})
+    return {"OP Type", "Core Type", "Count", "Total Time(us)"} <= header
 
 
 def read_kernels(path: Path, file: str, on_fault: Callable[[str], None]) -> Kernels:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from recommender.diagnosis import modelled
 from recommender.diagnosis.analysis import analyse, grown, ratios
 from recommender.diagnosis.evidence import View
 from recommender.diagnosis.findings import accuse
@@ -32,12 +33,16 @@ class FixTest:
         symptom: Id of the symptom at the head of the chain.
         share_before: Its share of the step.
         share_after: Its share once the cause is repaired.
+        measured_us: What the kernels that the cause holds up took; None if it holds up none.
+        modelled_us: What the cost model says they need for their shapes; None where it cannot say.
     """
 
     factor: float
     symptom: str
     share_before: float
     share_after: float
+    measured_us: float | None = None
+    modelled_us: float | None = None
 
     @property
     def holds(self) -> bool:
@@ -53,6 +58,8 @@ class FixTest:
             "symptom_share_after": round(self.share_after, 4),
             "symptom_eased": self.holds,
             "kind": "modelled",
+            "kernels_measured_us": self.measured_us,
+            "kernels_modelled_us": self.modelled_us,
         }
 
 
@@ -245,7 +252,12 @@ def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixT
     symptom = accused.chain[0]
     alone = analyse(replace(profile, ranks=(rank,)), thresholds).get(symptom)
     later = analyse(replace(profile, ranks=(fixed.ranks[place],)), thresholds).get(symptom)
+    times = None
+    if cause.node in modelled.KINDS and cause.lost_by_kernel_us is not None:
+        times = modelled.kernel_times_us(View(rank), cause.lost_by_kernel_us)
     return FixTest(
+        measured_us=None if times is None else times[0],
+        modelled_us=None if times is None else times[1],
         factor=before / after,
         symptom=symptom,
         share_before=0.0 if alone is None else alone.lost_us / before,

@@ -48,6 +48,7 @@ class Evidence:
         rank: On which rank; None if the profile tells none, or it is about all.
         fixed: The rank's facts with the pattern repaired; None where a repair has no meaning of its own.
         is_setting: A fact about settings, which costs nothing by itself but explains what does.
+        lost_by_kernel_us: What each compute kernel of the rank loses, shape (n,); None if it is of none.
         level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is
             what it was in an earlier run, more cost has another cause.
     """
@@ -62,6 +63,7 @@ class Evidence:
     rank: int | None = None
     fixed: Callable[[Rank], Rank] | None = None
     is_setting: bool = False
+    lost_by_kernel_us: Floats | None = None
     level: float | None = None
 
 

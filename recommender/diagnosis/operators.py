@@ -319,6 +319,7 @@ def costly(
         places=view.places(lost),
         rank=view.rank.rank,
         fixed=fixed or (lambda rank: without(rank, lost)),
+        lost_by_kernel_us=lost,
         level=level,
     )
 

@@ -173,6 +173,7 @@ def _evidence(view: View, node: str, lost: Floats, says: str, metric: str, value
         places=view.places(lost),
         rank=view.rank.rank,
         fixed=lambda rank: shortened(rank, lost, relieved=True),
+        lost_by_kernel_us=lost,
     )
 
 

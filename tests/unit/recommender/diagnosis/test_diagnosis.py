@@ -75,6 +75,18 @@ def test_a_repaired_cause_is_gone(
     assert all(item.accused.cause != cause for item in again.findings)
 
 
+def test_kernels_are_measured_against_what_their_shapes_need(
+    make: Any, network: Any, thresholds: Any
+) -> None:
+    profile = make(pipes={"aic_mac_ratio": 0.2, "aic_mte2_ratio": 0.97}, slower=40.0)
+    fix = diagnose(profile, network, thresholds).findings[0].fix
+    assert fix is not None
+    assert fix.measured_us == pytest.approx(50 * 100 * 40)
+    assert fix.modelled_us is not None
+    assert fix.measured_us is not None
+    assert 0 < fix.modelled_us < fix.measured_us
+
+
 def test_a_chain_goes_from_the_symptom_to_the_cause(make: Any, network: Any, thresholds: Any) -> None:
     slow, other = make(slower=1.5, rank=0), make(wait_ms=4.0, rank=1)
     found = diagnose(Profile(path="run", ranks=(*slow.ranks, *other.ranks)), network, thresholds)
