@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.launches.told import Told
+from kg.model_sizes import DECISIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +77,11 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
     if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
         sizes.pop("kv_heads", None)
     question: dict[str, object] = {"phase": "training"}
-    if sizes:
+    notes = [*launcher.unread(NOT_TUNED), *given.unread(NOT_TUNED)]
+    missing = [name for name in DECISIVE if name not in sizes]
+    if sizes and missing:
+        notes.append(f"could not be read: which model it is, {', '.join(missing)} not told")
+    elif sizes:
         sizes["architecture"] = "moe-decoder" if sizes.get("experts") else "decoder"
         question["sizes"] = sizes
         if hint := model_hint(place, given):
@@ -86,13 +91,12 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
             question["precision"] = name
     if (length := given.whole("seq_length")) is not None:
         question["shape"] = {"seq_len": length}
-    each, nodes = launcher.whole("nproc_per_node"), launcher.whole("nnodes")
+    each, nodes = launcher.whole("nproc_per_node", "num_gpus"), launcher.whole("nnodes", "num_nodes")
     if each is not None:
         question["count"] = each * (nodes or 1)
     skipped = NOT_TUNED | set(SIZES) | {"seq_length"}
     settings = {name: value for name, value in given.values.items() if name not in skipped}
     question["current"] = {**environment, **settings}
-    notes = [*launcher.unread(NOT_TUNED), *given.unread(NOT_TUNED)]
     return Told(question=question, notes=tuple(notes))
 
 

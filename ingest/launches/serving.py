@@ -6,6 +6,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ingest.launches.shell import UNKNOWN, shown
 from ingest.launches.told import Told
 
 if TYPE_CHECKING:
@@ -76,12 +77,15 @@ def sglang(given: Given, environment: Mapping[str, object]) -> Told:
 
 def _told(given: Given, environment: Mapping[str, object], model: str | None, count: int) -> Told:
     question: dict[str, object] = {"phase": "serving"}
+    notes = given.unread(NOT_TUNED - {"model", "model_path"})
     unknown = {
         name for name in given.unknown if "parallel" in name or name in {"tp_size", "dp_size", "pp_size"}
     }
     if not unknown:
         question["count"] = count
-    if model:
+    if model and UNKNOWN in model:
+        notes.append(f"could not be read: the model is {shown(model)}")
+    elif model:
         name, precision = name_and_format(model)
         question["model"] = name
         if precision:
@@ -91,7 +95,6 @@ def _told(given: Given, environment: Mapping[str, object], model: str | None, co
         question["precision"] = dtype
     settings = {name: value for name, value in given.values.items() if name not in NOT_TUNED}
     question["current"] = {**environment, **settings}
-    notes = given.unread(NOT_TUNED - {"model", "model_path"})
     if "config" in given.values:
         notes.append(f"not read: the settings in {given.values['config']}")
     return Told(question=question, notes=tuple(notes))

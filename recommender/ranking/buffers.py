@@ -7,6 +7,7 @@ keeps its base blocks in L0A, L0B and (32 bit) L0C. Lower bounds: what they refu
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,7 @@ def _ascendc(
             )
 
 
+@lru_cache(maxsize=64)
 def _element_bytes(precision: str | None) -> int | None:
     text = (precision or "").lower()
     return next((size for word, size in _BYTES if word in text), None)

@@ -166,8 +166,8 @@ class Feasibility:
         if own & rules.FORMATS or rules.asks_fp8(str(problem.workload.precision or "")):
             yield lambda told: rules.number_format(problem, told, hardware, self.facts)
         if self.facts and own & BUFFER_NAMES:
-            work = problem.workload
-            yield lambda told: buffers(told, work.precision, hardware, self.facts, work.shape)
+            precision, shape = problem.workload.precision, dict(problem.workload.shape)
+            yield lambda told: buffers(told, precision, hardware, self.facts, shape)
         if self.memory.decides(own):
             yield self._memory
         if self.exclusions is not None and (pairs := self.exclusions.among(own | current)):

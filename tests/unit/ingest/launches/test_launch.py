@@ -94,6 +94,24 @@ def test_a_quantised_weight_names_the_format() -> None:
     assert read_launch("vllm serve org/X-7B --dtype bfloat16", "c").question["precision"] == "bfloat16"
 
 
+def test_what_decides_and_is_not_known_is_said() -> None:
+    told = read_launch("vllm serve $MODEL", "c")
+    assert "model" not in told.question
+    assert told.notes == ("c: could not be read: the model is $MODEL",)
+    told = read_launch("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2", "pretrain_llama.sh")
+    assert not {"model", "sizes"} & set(told.question)
+    assert told.notes == (
+        "pretrain_llama.sh: could not be read: which model it is, hidden_size, attention_heads not told",
+    )
+
+
+def test_deepspeed_counts_its_devices() -> None:
+    assert (
+        read_launch("deepspeed --num_gpus 8 --num_nodes 2 train.py --deepspeed d.json", "c").question["count"]
+        == 16
+    )
+
+
 def test_an_unknown_split_gives_no_count() -> None:
     told = read_launch("vllm serve a/B --tensor-parallel-size $TP", "c")
     assert "count" not in told.question
@@ -125,7 +143,8 @@ def test_visible_devices_are_counted_where_the_command_does_not_say() -> None:
 def test_a_name_that_may_be_the_models_chooses_among_sizes(
     place: str, options: str, hint: str | None
 ) -> None:
-    command = f"torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 {options}"
+    sizes = "--num-layers 2 --hidden-size 64 --num-attention-heads 2"
+    command = f"torchrun --nproc_per_node 8 pretrain_gpt.py {sizes} {options}"
     assert read_launch(command, place).question.get("model") == hint
     without = read_launch("python pretrain_gpt.py --micro-batch-size 2", "pretrain_llama2_7b.sh").question
     assert "model" not in without
