@@ -368,7 +368,7 @@ class Workspace:
 
         model = self.model_facts(problem)
         pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
-        return explored(pool, k, rng)
+        return explored(pool, k, self._recommender.strategies.outcomes(problem), rng)
 
     def predict(
         self,

@@ -1,8 +1,9 @@
 """Thompson sampling over the recommendations of an answer: each stands as high as a draw of its gain says.
 
 What is likely best mostly comes first; what is hardly known comes first as often as it may be best, so the
-graph learns what it does not know. The price is told: how much less is expected of the first than of the one
-that expectation alone would put first.
+graph learns what it does not know. It explores only where the outcome is worth its price to the problems to
+come, and the price is told: how much less is expected of the first than of the one that expectation alone
+would put first.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from recommender.evolution.hypotheses import value_of_information
 from recommender.ranking.posterior import NORMAL_90, Gain
 from recommender.ranking.strategy_choice import NOISE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
 
     from recommender.ranking.recommendation import Answer, Recommendation
@@ -36,30 +40,56 @@ class Explored:
     price: float
 
 
-def explored(answer: Answer, k: int, rng: np.random.Generator) -> Explored:
-    """The k recommendations that a draw of all gains puts first.
+def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Explored:
+    """The k recommendations that a draw of all gains puts first, where exploring is worth its price.
 
     Args:
         answer: More candidates than k, best expected first.
         k: How many.
+        seen: Outcomes that are known where the question is about: as many are expected to come.
         rng: Draws the gains.
     """
     answer = replace(answer, together=None, regret={})  # both are of the whole list in its own order
-    known = [item for item in answer.recommendations if item.gain is not None]
+    known = {item.id: item for item in answer.recommendations if item.gain is not None}
     if not known:
         return Explored(answer=replace(answer, recommendations=answer.recommendations[:k]), price=0.0)
-    draws = {item.id: _draw(item, rng) for item in known}
-    chosen = sorted(known, key=lambda item: -draws[item.id])[:k]
-    best = max(known, key=_expected)
+    gains = {name: item.gain for name, item in known.items() if item.gain is not None}
+    noise = max(item.parts.get(NOISE, 0.0) for item in known.values())
+    values = explored_values(gains, noise, seen, rng)
+    chosen = [known[name] for name in sorted(values, key=lambda name: -values[name])[:k]]
+    best = max(known.values(), key=_expected)
     price = max(0.0, _expected(best) - _expected(chosen[0]))
     note = (
-        f"explored: the first is expected to gain {100 * math.expm1(price):.1f} % less than {best.title}"
+        f"explored: the first is expected to gain {-100 * math.expm1(-price):.1f} % less than {best.title}"
         if price > 0
         else "explored: the first is also the one that is expected to gain most"
     )
     return Explored(
         answer=replace(answer, recommendations=tuple(chosen), notes=(*answer.notes, note)), price=price
     )
+
+
+def explored_values(
+    gains: Mapping[str, Gain], noise: float, seen: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """What candidates are ordered by: draws of their gains, or expectations where exploring does not pay.
+
+    It pays if the one that is drawn first costs no more than its outcome is worth to the problems that are
+    expected to come: as many as there have been, and at least one.
+
+    Args:
+        gains: What to expect of each candidate.
+        noise: Standard deviation of one problem around its context, in nats.
+        seen: Outcomes so far.
+        rng: Draws.
+    """
+    draws = {name: draw(gains[name], noise, rng) for name in sorted(gains)}
+    first = max(draws, key=lambda name: draws[name])
+    best = max(gain.expected for gain in gains.values())
+    worth = max(1, seen) * value_of_information(without_noise(gains[first], noise), best)
+    if best - gains[first].expected <= worth:
+        return draws
+    return {name: gain.expected for name, gain in gains.items()}
 
 
 def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
@@ -81,13 +111,6 @@ def without_noise(gain: Gain, noise: float) -> Gain:
     deviation = (gain.high - gain.low) / (2 * NORMAL_90)
     reach = NORMAL_90 * math.sqrt(max(0.0, deviation**2 - noise**2))
     return Gain(expected=gain.expected, low=gain.expected - reach, high=gain.expected + reach)
-
-
-def _draw(item: Recommendation, rng: np.random.Generator) -> float:
-    if item.gain is None:
-        raise ValueError(f"{item.id} has no gain to draw")
-    drawn = draw(item.gain, item.parts.get(NOISE, 0.0), rng)
-    return drawn if item.ceiling is None else min(drawn, item.ceiling)
 
 
 def _expected(item: Recommendation) -> float:

@@ -242,7 +242,7 @@ def _chosen(hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
     used: Counter[object] = Counter()
     kept: list[Hypothesis] = []
     for item in sorted(hypotheses, key=lambda one: (-one.value * one.problems, one.strategy.id)):
-        parents = [(item.context, parent) for parent in item.strategy.parents]
+        parents = [(item.context, item.origin, parent) for parent in item.strategy.parents]
         alike = (item.context, item.origin)
         is_crowded = used[alike] >= OF_AN_ORIGIN or any(used[one] >= OF_A_PARENT for one in parents)
         if len(kept) < most and item.value > 0 and not is_crowded:

@@ -189,6 +189,15 @@ class StrategyRanker:
         }
         return self._ranked(problem, others, with_hypotheses=False)[0]
 
+    def outcomes(self, problem: Problem) -> int:
+        """How many dated gains are known on the hardware and model family of a problem."""
+        where = (problem.hardware.name, self._family(problem.workload.model))
+        return sum(
+            len(effect.recent)
+            for effect in self._effects
+            if (effect.context.hardware, effect.context.family) == where
+        )
+
     def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
         model = None if problem.workload.model is None else self._model(problem.workload.model)
         family, architecture = (model.family, model.architecture) if model else ("", "")

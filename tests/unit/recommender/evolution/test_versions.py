@@ -44,6 +44,7 @@ from recommender.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ingest.knowledge import Noun
     from recommender.evolving import Step
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -62,7 +63,7 @@ def strategy(identifier: str, **sets: object) -> Strategy:
     )
 
 
-NOUNS = (
+NOUNS: tuple[Noun, ...] = (
     HardwareProfile(id="acme", labels={"en": "Acme"}, level=Level.VENDOR),
     CHIP,
     HardwareProfile(id="sister", labels={"en": "Sister"}, level=Level.DEVICE, broader="acme"),
