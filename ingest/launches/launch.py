@@ -79,7 +79,7 @@ def _launch(command: Command, place: str, depth: int) -> Told | None:
             return read_launch(inner[0], place, depth=depth + 1) if inner and _may_launch(inner[0]) else None
         if name == "vllm" and rest[:1] == ("serve",):
             return _counted(serving.vllm(given(rest[1:], dict(serving.VLLM_SHORT)), environment), None)
-        if word.startswith("vllm.entrypoints"):
+        if word.startswith("vllm.entrypoints") or name.startswith("vllm-openai"):  # an image's entry point
             return _counted(serving.vllm(given(rest, dict(serving.VLLM_SHORT)), environment), None)
         if word == "sglang.launch_server" or (name == "sglang" and rest[:1] == ("serve",)):
             return _counted(serving.sglang(given(rest, dict(serving.SGLANG_SHORT)), environment), None)

@@ -25,6 +25,8 @@ SIZES: Mapping[str, str] = MappingProxyType(
         "num_experts": "experts",
         "moe_router_topk": "experts_per_token",
         "moe_ffn_hidden_size": "moe_intermediate_size",
+        "moe_intermediate_size": "moe_intermediate_size",
+        "n_shared_experts": "shared_experts",
         "padded_vocab_size": "vocabulary_size",
         "vocab_size": "vocabulary_size",
         "kv_lora_rank": "kv_lora_rank",
@@ -52,6 +54,14 @@ handler_name input job_name log_dir tee
 NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
 """Options of data, optimisation and bookkeeping: no choice of speed."""
 
+_STRUCTURE = re.compile(
+    r"rope_scaling|qk_|q_lora|v_head_dim|mla_fa|multi_head_latent|n_group|topk_group|routed_scaling|seq_aux|"
+    r"norm_topk|first_k_dense|moe_layer_freq|moe_router_(?!topk)|mtp_(num|loss)|rotary_|position_|attention_softmax|"
+    r"distributed_timeout|save_|load_|reset_position|is_instruction|gradient_accumulation_fusion|masked_softmax|"
+    r"shared_storage|pad_to_seq|training\.|data\.|model\."
+)
+"""Beginnings of options that describe the model or the run, and are no choice of speed either."""
+
 _NO_NAME = re.compile(
     r"pretrain|posttrain|finetune|tune|train|training|full|lora|sft|ptd|fsdp2?|mcore|mc2|a[23]|pack|run|gpt|"
     r"\d+k|tp\d+|pp\d+|cp\d+|ep\d+|\d+p|launch|script|start|standard|input"
@@ -74,6 +84,9 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
         place: Name of the script, which often names the model.
     """
     sizes = {fact: given.values[name] for name, fact in SIZES.items() if given.whole(name)}
+    idle = given.text("noop_layers")
+    if idle and isinstance(layers := sizes.get("layers"), int):
+        sizes["layers"] = layers - len(idle.split(","))  # they fill a stage and compute nothing
     if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
         sizes.pop("kv_heads", None)
     question: dict[str, object] = {"phase": "training"}
@@ -86,6 +99,11 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
         question["sizes"] = sizes
         if hint := model_hint(place, given):
             question["model"] = hint
+    if named := given.text("model.model_name_or_path", "model_name_or_path"):
+        question["model"] = named.rstrip("/").rpartition("/")[2]
+    notes += [
+        f"not read: the settings in {word}" for word in given.others if word.endswith((".yaml", ".yml"))
+    ]
     for name in PRECISIONS:
         if given.values.get(name) is True:
             question["precision"] = name
@@ -95,7 +113,11 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
     if each is not None:
         question["count"] = each * (nodes or 1)
     skipped = NOT_TUNED | set(SIZES) | {"seq_length"}
-    settings = {name: value for name, value in given.values.items() if name not in skipped}
+    settings = {
+        name: value
+        for name, value in given.values.items()
+        if name not in skipped and not _STRUCTURE.match(name)
+    }
     question["current"] = {**environment, **settings}
     return Told(question=question, notes=tuple(notes))
 

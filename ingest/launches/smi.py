@@ -11,7 +11,7 @@ from ingest.launches.told import Told
 from kg.errors import InputError
 
 _NPU_DEVICE = re.compile(r"^\|\s*(\d+)\s+([A-Za-z]*\d{3}[\w-]*)\s*\|\s*(\w+)\s*\|")
-_NPU_CHIP = re.compile(r"^\|\s*(\d+)(?:\s+(\d+))?\s*\|\s*[0-9A-Fa-f]{4}:[0-9A-Fa-f:.]+\s*\|(.*)\|\s*$")
+_NPU_CHIP = re.compile(r"^\|\s*(\d+)(?:\s+(\d+))?\s*\|\s*(?:NA|[0-9A-Fa-f]{4}:[0-9A-Fa-f:.]+)\s*\|(.*)\|\s*$")
 _USED_OF = re.compile(r"(\d+)\s*/\s*(\d+)")
 _NPU_VERSION = re.compile(r"npu-smi\s+([\w.]+)\s+Version:\s*([\w.]+)", re.IGNORECASE)
 _GPU_DEVICE = re.compile(r"^\|\s*(\d+)\s+(\S.*?)\s{2,}(?:On|Off|N/A)?\s*\|\s*[0-9A-Fa-f]{8}:", re.IGNORECASE)

@@ -80,6 +80,7 @@ def test_what_of_it_could_not_be_read_is_listed_and_no_key_is_kept() -> None:
             "B",
             {"tp_size": 16, "dp_size": 16, "enable_dp_attention": True},
         ),
+        ("docker run --gpus all vllm/vllm-openai:v1 a/B -tp 2", 2, "B", {"tensor_parallel_size": 2}),
         ('docker run img bash -c "vllm serve a/B -tp 2"', 2, "B", {"tensor_parallel_size": 2}),
     ],
 )
@@ -103,6 +104,32 @@ def test_what_decides_and_is_not_known_is_said() -> None:
     assert told.notes == (
         "pretrain_llama.sh: could not be read: which model it is, hidden_size, attention_heads not told",
     )
+
+
+def test_layers_that_only_fill_a_stage_are_no_layers_of_the_model() -> None:
+    told = read_launch(
+        "python -m torch.distributed.launch --nproc_per_node 16 --nnodes 32 pretrain_gpt.py --num-layers 64 "
+        "--noop-layers 61,62,63 --hidden-size 7168 --num-attention-heads 128 --num-experts 256 --kv-lora-rank 512 "
+        "--moe-router-topk 8 --n-shared-experts 1 --moe-ffn-hidden-size 2048 --rope-scaling-factor 40 --swap-optimizer",
+        "pretrain_deepseek3_671b_4k_A3_ptd.sh",
+    ).question
+    assert told["count"] == 512
+    assert told["sizes"] == {
+        "layers": 61, "hidden_size": 7168, "attention_heads": 128, "experts": 256, "kv_lora_rank": 512,
+        "experts_per_token": 8, "shared_experts": 1, "moe_intermediate_size": 2048, "architecture": "moe-decoder",
+    }  # fmt: skip
+    assert told["current"] == {"noop_layers": "61,62,63", "swap_optimizer": True}
+
+
+def test_a_trainer_that_is_told_its_model_by_name_and_its_settings_by_a_file() -> None:
+    told = read_launch(
+        "torchrun --nproc_per_node 8 train_fsdp2.py a/b.yaml --model.model_name_or_path /w/Qwen3-8B/ "
+        "--parallel.fsdp_size 8 --training.output_dir ./o",
+        "c",
+    )
+    assert (told.question["model"], told.question["count"]) == ("Qwen3-8B", 8)
+    assert told.question["current"] == {"parallel.fsdp_size": 8}
+    assert told.notes == ("c: not read: the settings in a/b.yaml",)
 
 
 def test_deepspeed_counts_its_devices() -> None:

@@ -63,6 +63,16 @@ def test_npu_smi() -> None:
     assert told == {"count": 8, "hardware": "Ascend 910B3", "software": {"npu-driver": "24.1.rc2"}}
 
 
+def test_an_inference_card_has_no_high_bandwidth_memory_to_show() -> None:
+    table = (
+        "| npu-smi 23.0.0                                   Version: 23.0.0                       |\n"
+        "| 24      310P3                 | OK              | NA           29                0     / 0             |\n"
+        "| 0       0                     | NA              | 0            1832 / 21527                            |\n"
+    )
+    told = read_smi(table, "npu.txt").question
+    assert (told["hardware"], told["count"]) == ("Ascend 310P3", 1)
+
+
 def test_dies_are_counted_and_a_910_with_too_much_memory_is_no_910a() -> None:
     told = read_smi(npu("Ascend910", devices=8, chips=2), "npu.txt")
     assert told.question["count"] == 16
