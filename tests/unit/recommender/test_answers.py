@@ -1,0 +1,67 @@
+"""An answer says what its strategies gain together, and what it left out by which rule."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from recommender.ranking.recommendation import Answer
+    from recommender.workspace import Workspace
+
+BASE: dict[str, Any] = {
+    "model": "llama-2-7b",
+    "phase": "training",
+    "hardware": "910b3",
+    "shape": {"seq_len": 4096},
+}
+
+
+def ask(shipped: Workspace, k: int = 5, **more: Any) -> Answer:
+    problem, notes = shipped.problem({**BASE, **more})
+    return shipped.recommend(problem, k, notes=notes)
+
+
+def test_strategies_together_stay_below_the_ceiling_and_exclude_nothing(shipped: Workspace) -> None:
+    shares = {"allreduce-wait": 0.28, "normalisation-traffic": 0.31}
+    answer = ask(shipped, 8, model="bert-large", shape={"seq_len": 128}, bottlenecks=shares)
+    both = answer.together
+    assert both is not None
+    assert both.ceiling == pytest.approx(-math.log1p(-0.59))
+    assert both.gain.high <= both.ceiling + 1e-9
+    chosen = [item for item in answer if item.id in both.ids]
+    assert len(chosen) == len(both.ids) >= 2
+    assert not any(item.strategy in other.conflicts for item in chosen for other in chosen)
+    saved = [1 - math.exp(-item.gain.expected) for item in chosen if item.gain is not None]
+    assert 1 - math.exp(-both.gain.expected) <= sum(max(0.0, value) for value in saved) + 1e-9
+    assert answer.to_json()["together"]["together"] == list(both.ids)
+
+
+def test_one_recommendation_has_nothing_to_be_together_with(shipped: Workspace) -> None:
+    answer = ask(shipped, 1)
+    assert answer.together is None
+    assert answer.to_json()["together"] is None
+
+
+def test_what_cannot_run_is_left_out_with_rule_source_and_certainty(shipped: Workspace) -> None:
+    answer = ask(shipped, 50, count=8, current={"tensor_model_parallel_size": 2})
+    found = {item["rule"]: item for item in answer.to_json()["refused"]}
+    assert found["the layout fits the devices"]["certainty"] == "high"
+    memory = found["weights, states, cache and activations fit the memory"]
+    assert memory["certainty"] == "lower"
+    assert memory["source"].startswith("modelled")
+    assert "GB needed of" in memory["reason"]
+    proposed = {str(item.configuration) for item in answer}
+    assert not proposed & {str(item.configuration) for item in answer.refused}
+
+
+def test_a_limit_on_memory_is_checked_where_everything_is_told(shipped: Workspace) -> None:
+    told = ask(
+        shipped, 2, count=8, limits=["peak_memory<=60GB", "accuracy_loss<=1%"],
+        current={"tensor_model_parallel_size": 8, "use_distributed_optimizer": True},
+    )  # fmt: skip
+    assert [limit.metric for limit in told.unchecked] == ["accuracy_loss"]
+    untold = ask(shipped, 2, count=8, limits=["peak_memory<=60GB"])
+    assert [limit.metric for limit in untold.unchecked] == ["peak_memory"]
