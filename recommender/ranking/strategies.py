@@ -150,6 +150,7 @@ class StrategyRanker:
         self._tree = tree
         self._components = components
         self._read: dict[str, Strategy] = {}
+        self._models: dict[str, Model | None] = {}
         self._cited: dict[str, tuple[Source, ...]] = {}
 
     @cached_property
@@ -210,6 +211,9 @@ class StrategyRanker:
         observed = Observed(self._graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
         prior = Prior.of(effect for effect in comparable if effect.metric != OPERATOR_TIME)
+        effects: dict[str, list[Effect]] = {}
+        for effect in comparable:
+            effects.setdefault(effect.strategy, []).append(effect)
         in_use = [item for item in map(self._strategy, scopes) if already_set(item, problem.current)]
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
@@ -226,7 +230,9 @@ class StrategyRanker:
             match = observed.match(scope.mitigates)
             if observed and not match.bottleneck:
                 continue
-            ranked.append(self._weigh(strategy, scope, problem, family, match, comparable, prior))
+            ranked.append(
+                self._weigh(strategy, scope, problem, family, match, effects.get(identifier, ()), prior)
+            )
         ranked.sort(
             key=lambda item: (-item.score, not item.effects, -(item.match.share or 0), item.strategy.id)
         )
@@ -257,14 +263,12 @@ class StrategyRanker:
         problem: Problem,
         family: str,
         match: Match,
-        comparable: Iterable[Effect],
+        effects: Iterable[Effect],
         prior: Prior,
     ) -> RankedStrategy:
         seen: list[SeenEffect] = []
         evidence: list[Seen] = []
-        for effect in comparable:
-            if effect.strategy != strategy.id:
-                continue
+        for effect in effects:
             known = standing(effect)
             if known is None or (mean := _of_the_whole(known.mean, effect, match)) is None:
                 continue
@@ -364,10 +368,12 @@ class StrategyRanker:
     def _model(self, name: str) -> Model | None:
         from kg.errors import UnknownEntityError
 
-        try:
-            return from_graph(self._graph, Model, name)
-        except UnknownEntityError:
-            return None
+        if name not in self._models:
+            try:
+                self._models[name] = from_graph(self._graph, Model, name)
+            except UnknownEntityError:
+                self._models[name] = None
+        return self._models[name]
 
 
 def _weighs(effect: Effect, problem: Problem) -> bool:
