@@ -301,10 +301,10 @@ class _Reader:
                 return resolved.id, nothing
         if not sizes:
             return model, nothing
-        if fitting:
+        for first in fitting[:1]:
             others = f", and those of {len(fitting) - 1} more; say --model" if len(fitting) > 1 else ""
-            self.notes.append(f"taken as {fitting[0]}: the sizes told are its own{others}")
-            return fitting[0], nothing
+            self.notes.append(f"taken as {first}: the sizes told are its own{others}")
+            return first, nothing
         self.notes.append("no known model has the sizes told: what is for one model or family is left out")
         return slug(model or "") or "own-model", Settings(dict(sizes.numbers()))
 

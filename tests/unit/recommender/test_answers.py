@@ -29,6 +29,7 @@ def test_strategies_together_stay_below_the_ceiling_and_exclude_nothing(shipped:
     answer = ask(shipped, 8, model="bert-large", shape={"seq_len": 128}, bottlenecks=shares)
     both = answer.together
     assert both is not None
+    assert both.ceiling is not None
     assert both.ceiling == pytest.approx(-math.log1p(-0.59))
     assert both.gain.high <= both.ceiling + 1e-9
     chosen = [item for item in answer if item.id in both.ids]
