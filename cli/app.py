@@ -21,6 +21,7 @@ from cli.explain import explain
 from cli.ingest import ingest
 from cli.predict import predict
 from cli.recommend import recommend, similar
+from cli.sensitivity import sensitivity
 
 app = typer.Typer(
     name="tunegraph",
@@ -38,6 +39,7 @@ app.command()(ingest)
 app.add_typer(kb.app, name="kb")
 app.command()(estimate)
 app.command()(predict)
+app.command()(sensitivity)
 app.add_typer(search.app, name="search")
 app.add_typer(ab.app, name="ab")
 app.command()(calibrate)
