@@ -166,6 +166,12 @@ _A = {
 """Distance classes in the middle of a sentence."""
 
 
+def _told(refused: Sequence[Refusal]) -> str:
+    """Of each rule the first reason and its source."""
+    first = {item.rule: item for item in reversed(refused)}
+    return "; ".join(f"{item.reason} <{item.source}>" for item in reversed(first.values()))
+
+
 def _nothing(
     problem: Problem, neighbours: Sequence[Neighbour], refused: Sequence[Refusal]
 ) -> InfeasibleError | NoEvidenceError:
@@ -174,7 +180,7 @@ def _nothing(
         rules = ", ".join(dict.fromkeys(item.rule for item in refused))
         return InfeasibleError(
             f"nothing that is known of {what} can run on {problem.hardware.name}: {rules}",
-            hint="see what was refused with --json, or loosen what is fixed",
+            hint=f"{_told(refused)}; loosen what is fixed",
         )
     if neighbours:
         return NoEvidenceError(

@@ -134,10 +134,9 @@ def test_explain_remembers_what_could_not_be_read(run: Any, texts: Path) -> None
     told = run("explain", asked.json["recommendations"][0]["id"])
     assert told.code == 0
     assert "$NNODES" in told.out
-    assert (
-        "note: pretrain_qwen3_8b_4K_ptd.sh"
-        in run("recommend", "--from-command", script, "--smi", texts / "smi.txt").err
-    )
+    people = run("recommend", "--from-command", script, "--smi", texts / "smi.txt")
+    assert "note: pretrain_qwen3_8b_4K_ptd.sh" in people.err
+    assert "Together: " in people.out
 
 
 def test_a_prediction_for_people(run: Any) -> None:
@@ -178,6 +177,14 @@ def test_bad_input_is_one_clear_line(ask: Any, run: Any, texts: Path, empty_path
     assert told.code == 3
     assert "tunegraph ingest" in told.err
     assert run("predict", "--model", "llama-2-7b", "--hardware", "910B3", "--intensity", "-1").code == 2
+
+
+def test_a_format_that_the_chip_lacks_is_infeasible_with_its_source(run: Any) -> None:
+    told = run("recommend", "--model", "llama-2-7b", "--precision", "fp8", "--hardware", "910B3")
+    assert told.code == 4
+    assert "the chip computes in the number format" in told.fault
+    assert "it computes fp16, bf16, int8" in told.err
+    assert "hardware-facts --with hardware=ascend-910b3" in told.err
 
 
 def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_what_is_missing_is_said(
