@@ -148,6 +148,10 @@ def _change(answer: Answer, item: Recommendation, other: Recommendation | None) 
         yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would say what can be won at most"
     if item.strategy and answer.problem.current is None:
         yield "what is set now (--current, --from-command) would leave out what is done already"
+    unread = [note for note in answer.notes if "could not be read" in note]
+    if unread:
+        more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
+        yield f"{unread[0]}{more}"
     if answer.refused:
         rules = ", ".join(dict.fromkeys(refusal.rule for refusal in answer.refused))
         yield f"{len(answer.refused)} were left out by rules: {rules}"
