@@ -83,6 +83,8 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
         contributions = result.contributions(_evaluator(result, measure=measure))
     except InputError as fault:
         why = str(fault)
+    if measure:
+        result = type(result).of(result.log, result.task)  # with what was measured just now
     importances = result.importances()
     if plot is not None:
         _plots(result, plot)
@@ -138,6 +140,7 @@ def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], Outcome
     from pathlib import Path
 
     from recommender.search.assembly import Place, evaluator_of
+    from recommender.search.manual import write_down
 
     if "command" in result.task.raw and not measure:
         return None
@@ -146,7 +149,15 @@ def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], Outcome
     if evaluator is None:
         return None
     cancel = threading.Event()
-    return lambda configuration: evaluator.evaluate(configuration, cancel)
+    if not measure:
+        return lambda configuration: evaluator.evaluate(configuration, cancel)
+
+    def logged(configuration: Settings) -> Outcome:
+        outcome = evaluator.evaluate(configuration, cancel)
+        write_down(result.log, result.task, configuration, outcome, "ablation")
+        return outcome
+
+    return logged
 
 
 def _plots(result: Result, plot: Path) -> None:

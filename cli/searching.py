@@ -241,22 +241,25 @@ def _until_told(runner: Runner) -> None:
 
 
 def _take_in(context: typer.Context, log: SearchLog) -> None:
-    """Take what was measured into the workspace; a database elsewhere is left to its user."""
+    """Take what was measured into the workspace; of a database elsewhere, a copy of the search is read."""
+    import tempfile
+
     from cli import output
     from kg.errors import WorkspaceError
     from recommender.workspace import Workspace
 
     path = Path(log.storage.removeprefix("sqlite:///"))
-    if not path.is_file():
-        output.note("the log is in a database: export it to ingest it")
-        return
     chosen = settings(context)
-    try:
-        with Workspace.editor(chosen.workspace, cache=chosen.cache, command="search") as editor:
-            summary = editor.ingest([path])
-    except WorkspaceError as fault:
-        output.note(f"not taken into the workspace: {fault}; tunegraph ingest {path}")
-        return
+    with tempfile.TemporaryDirectory() as folder:
+        if not path.is_file():
+            path = Path(folder) / f"{log.name}.journal"
+            log.copy_to(path)
+        try:
+            with Workspace.editor(chosen.workspace, cache=chosen.cache, command="search") as editor:
+                summary = editor.ingest([path])
+        except WorkspaceError as fault:
+            output.note(f"not taken into the workspace: {fault}; tunegraph ingest {log.storage}")
+            return
     output.note(f"{summary.added.rows} new rows in the workspace: the next search is warmer")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kg.entities import Objective
     from kg.values import Settings
 
-Origin: TypeAlias = Literal["source", "default", "random", "model", "repeat"]
+Origin: TypeAlias = Literal["source", "default", "random", "model", "repeat", "ablation"]
 """Why a configuration is proposed."""
 
 
@@ -29,7 +29,8 @@ class Suggestion:
     Attributes:
         number: Of the suggestion in its search, from 0; ``Search.tell`` takes it back.
         configuration: What to set.
-        origin: Why: a source's best, the default, chance, the model, or a finalist measured again.
+        origin: Why: a source's best, the default, chance, the model, a finalist measured again, or a step
+            between default and best.
         expected: Predicted value of each objective in its own metric; None where no model spoke.
         stdev: Standard deviation of the predicted logarithm, by objective; 0.05 is about 5 %.
     """

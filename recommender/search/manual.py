@@ -19,6 +19,7 @@ from recommender.search.workers import MANUAL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.search.evaluations import Evaluation, Origin
     from recommender.search.search import Search
     from recommender.search.study import LoggedTrial, SearchLog
     from recommender.search.task import Task
@@ -98,21 +99,43 @@ def tell_of(
         broken = task.space.violated(settings)
         if broken is not None:
             raise InputError(f"the configuration breaks a constraint: {broken}")
-        suggestion = Suggestion(number=-1, configuration=settings, origin="default")
-        trial = log.start(suggestion, task.space, owner=MANUAL, until=None)
-    else:
-        known = {item.number: item for item in trials}
-        if number not in known:
-            raise InputError(f"{log.storage} has no trial {number}", hint="see them: tunegraph search status")
-        trial = known[number]
-        if trial.evaluation is not None:
-            raise InputError(f"trial {number} was told already")
-    evaluation = evaluation_of(outcome, trial.configuration, task.objectives, task.limits)
-    if failed is None and not evaluation.ok:
-        raise InputError(evaluation.reason)
-    elapsed_s = max((item.elapsed_s for item in trials), default=0.0)
-    log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=elapsed_s)
+        return write_down(log, task, settings, outcome, "default").number
+    known = {item.number: item for item in trials}
+    if number not in known:
+        raise InputError(f"{log.storage} has no trial {number}", hint="see them: tunegraph search status")
+    trial = known[number]
+    if trial.evaluation is not None:
+        raise InputError(f"trial {number} was told already")
+    _finish(log, task, trial, outcome)
     return trial.number
+
+
+def write_down(
+    log: SearchLog, task: Task, configuration: Settings, outcome: Outcome, origin: Origin
+) -> LoggedTrial:
+    """Write what came out of a configuration that the search did not propose.
+
+    Raises:
+        InputError: A value is missing.
+    """
+    _checked(task, configuration, outcome)
+    suggestion = Suggestion(number=-1, configuration=configuration, origin=origin)
+    trial = log.start(suggestion, task.space, owner=MANUAL, until=None)
+    _finish(log, task, trial, outcome)
+    return trial
+
+
+def _checked(task: Task, configuration: Settings, outcome: Outcome) -> Evaluation:
+    evaluation = evaluation_of(outcome, configuration, task.objectives, task.limits)
+    if outcome.status is Status.OK and not evaluation.ok:
+        raise InputError(evaluation.reason)
+    return evaluation
+
+
+def _finish(log: SearchLog, task: Task, trial: LoggedTrial, outcome: Outcome) -> None:
+    evaluation = _checked(task, trial.configuration, outcome)
+    elapsed_s = max((item.elapsed_s for item in log.trials()), default=0.0)
+    log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=elapsed_s)
 
 
 def _numbers(task: Task, told: Mapping[str, str]) -> dict[str, float]:

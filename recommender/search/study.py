@@ -282,6 +282,16 @@ class SearchLog:
             state, values = optuna.trial.TrialState.FAIL, None
         self._do(lambda: self._backend.set_trial_state_values(trial.trial_id, state, values))
 
+    def copy_to(self, path: Path) -> None:
+        """Write the search into a new journal, which every reader of files understands."""
+        optuna = load_optuna()
+        target = open_backend(str(path), create=True, patience_s=self._patience_s)
+        self._do(
+            lambda: optuna.copy_study(
+                from_study_name=self.name, from_storage=self._backend, to_storage=target
+            )
+        )
+
     def note(self, key: str, content: object) -> None:
         """Keep something of the search as a whole, such as why it ended."""
         self.about = {**self.about, key: content}

@@ -242,6 +242,34 @@ def test_a_database_by_url_is_as_good_as_a_journal(run: Run, place: Path) -> Non
     assert (missing.code, (place / "gone.db").exists()) == (2, False)
 
 
+def test_what_a_database_elsewhere_holds_enters_the_workspace(run: Run, place: Path) -> None:
+    """An address that is no plain file's, as a database on another machine has."""
+    url = f"sqlite:///{place}/toy.db?timeout=5"
+    problem = {"op": "toy", "phase": "kernel", "shape": {"M": 7}, "hardware": "ascend-910b3"}
+    file = task(place, problem=problem, stop={"evaluations": 4})
+    ran = run("--workspace", "own", "search", "run", file, "--log", url, folder=place)
+    assert ran.code == 0, ran.err
+    assert "4 new rows in the workspace" in ran.err
+    assert not (place / "toy.journal").exists()
+
+
+def test_steps_that_a_report_measures_are_kept(run: Run, place: Path) -> None:
+    file = task(place, default={"x": 0, "y": 2})
+    search(run, place, "ask", file, "-n", "1")
+    for x, y in ((0, 2), (3, 0)):
+        value = f"kernel_time={1 + (x - 3) ** 2 + y}s"
+        assert search(run, place, "tell", "toy.journal", "--set", f"x={x},y={y}", "--value", value).code == 0
+    search(run, place, "report", "toy.journal")
+    before = len(trials(place))
+    measured = search(run, place, "report", "toy.journal", "--measure", "--json").json
+    assert all(item["evaluated"] for item in measured["contributions"])
+    assert [item["parameters"] for item in measured["contributions"]] == [["x"], ["y"]]
+    assert len(trials(place)) == before + 2  # x alone and y alone
+    assert measured["figures"]["evaluations"] == 4
+    search(run, place, "report", "toy.journal", "--measure")
+    assert len(trials(place)) == before + 2
+
+
 def test_ask_and_tell_by_hand(run: Run, place: Path) -> None:
     file = task(place, command=None, timeout_s=None)
     asked = search(run, place, "ask", file, "-n", "2", "--json").json["asked"]
