@@ -69,7 +69,7 @@ class Expert:
 
 
 TRUSTING = (
-    Expert(amplitude=0.3, shorten=-1.0, trust=1.0, open=0.5, noise=0.03, head_start=3.0),
+    Expert(amplitude=0.3, shorten=-0.5, trust=1.0, open=0.5, noise=0.03, head_start=3.0),
     Expert(amplitude=0.5, shorten=0.0),
     Expert(amplitude=0.5, shorten=0.0, open=1.0),
 )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _WORTHWHILE, _PATIENT = 0.05, 10.0
 """Log gain that an evaluation looks for at first, and evaluations after which half of it will do; choices."""
 
+EXACT = 2
+"""Objectives for which the expected gain in hypervolume is reckoned; others are weighed at random."""
+
 _FIRST_CHECK = 4
 """Evaluations before the first that leaves the sources out, a power of two; a choice."""
 
@@ -148,7 +151,7 @@ def _several(
     """Worth of each candidate for the front, on a log scale, shape (N,)."""
     front = costs[non_dominated(costs)]
     low, high = costs.min(axis=0), costs.max(axis=0)
-    if costs.shape[1] == 2:
+    if costs.shape[1] == EXACT:
         reference = high + 0.1 * np.maximum(high - low, 0.05)
         gain = expected_hypervolume_improvement(means, stds, front, reference)
         return np.log(np.maximum(gain, 1e-300))
