@@ -13,7 +13,7 @@ from kg.outcomes import Outcome
 from kg.serialisation import from_graph, to_triples
 from kg.tables.effects import EFFECT
 from kg.tables.fields import Node
-from kg.vocabulary import RDF_TYPE, TG, Shared, name_of, source_iri
+from kg.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared, name_of, source_iri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +77,8 @@ class Ledger:
             before: How far it was trusted.
             after: How far it is trusted now.
         """
+        if not self._has_effects(source_id):  # its rows need not be looked through
+            return
         outcomes = self._outcomes(source_id)
         for gain in gains(trials, source_id):
             old = Effect(
@@ -121,6 +123,11 @@ class Ledger:
             node = Node(self._graph, iri)
             self._effects[iri] = EFFECT.read(node) if node.said else empty
         return iri, self._effects[iri]
+
+    def _has_effects(self, source_id: str) -> bool:
+        derived = self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id))
+        start = f"{NAMESPACE}effect/"
+        return any(isinstance(t.subject, NamedNode) and t.subject.value.startswith(start) for t in derived)
 
     def _outcomes(self, source_id: str) -> dict[str, Outcome]:
         """The outcomes of a source by what they tried."""
