@@ -64,6 +64,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/scale.py --known $(CASES)
 	$(BIN)/python benchmarks/crash.py --known $(CASES)
 	$(BIN)/python benchmarks/ab_validity.py --quick
+	$(BIN)/python benchmarks/feasibility.py --known $(CASES) --quick
 	$(BIN)/python benchmarks/season.py --known $(CASES) --quick
 
 clean:
