@@ -121,7 +121,8 @@ def evaluators_of(
         raise InputError("what was recorded cannot be run")
     parameters = sorted({key for settings in design.arms.values() for key in settings})
     if isinstance(runs.command, str) and runs.options and OPTIONS in placeholders(runs.command):
-        parameters = [name for name in parameters if name in placeholders(runs.command)]
+        named = {*placeholders(runs.command), *runs.environment}
+        parameters = [name for name in parameters if name in named]
     found: dict[str, Sequence[Evaluator]] = {}
     for arm, settings in design.arms.items():
         commands = []
