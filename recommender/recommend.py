@@ -97,7 +97,7 @@ class Recommender:
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),
             together=together(recommendations, problem.bottlenecks, _kinds(ranked)),
-            regret=choice.regret if cases else {},
+            regret={} if any(item.strategy for item in recommendations) else choice.regret,
             abstention=None if chosen else _abstention(choice, recommendations),
         )
 
