@@ -138,7 +138,7 @@ class Feasibility:
     def checks(self, metric: str, configurations: Sequence[Configuration]) -> bool:
         """Whether a limit on a metric can be told for all of some configurations."""
         return metric == "peak_memory" and all(
-            self.memory.bytes_of({**self._current, **item}) is not None for item in configurations
+            self.memory.is_whole({**self._current, **item}) for item in configurations
         )
 
     @staticmethod

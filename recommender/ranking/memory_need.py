@@ -8,6 +8,7 @@ devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: wha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.entities import WorkloadKind
@@ -39,6 +40,13 @@ _DECIDING = frozenset(
     }
 )  # fmt: skip
 """Settings of the cost model that decide about memory."""
+
+_PAGED = ("max_num_seqs", "max_running_requests", "max-running-requests", "gpu_memory_utilization",
+          "mem_fraction_static")  # fmt: skip
+"""Parameters of servers whose cache is paged: sequences beyond the memory wait, and fail nothing."""
+
+_LEAST_SERVED: Mapping[str, object] = MappingProxyType({"batch": 1, "input_len": 1, "output_len": 1})
+_LEAST_KEPT: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 1})
 
 _BEYOND = frozenset({"smart_swap", "layerzero", "automated_pipeline", "compress_activation", "chunkmbs"})
 """Parameters that free memory, and that the cost model has no setting for."""
@@ -100,7 +108,11 @@ class MemoryNeed:
         return self.limit_bytes is not None or any(setting_of(name) in _DECIDING for name in names)
 
     def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
-        """Bytes on the fullest device; None where the layout or a size is not told, or it cannot be."""
+        """Least bytes on the fullest device; None where the layout or a size is not told, or it cannot be.
+
+        What is not told is taken as what needs least: a server with a paged cache needs room for one
+        sequence, and where nothing is told of the current settings, recomputation and a split optimizer.
+        """
         if self.skipped or self._sizes is None:
             return None
         from recommender.cost_model.dialects import translate
@@ -117,8 +129,12 @@ class MemoryNeed:
         settings = dict(translate(told, phase, count=count, layers=layers).settings)
         settings = {**_lengths(problem, phase), **settings}
         settings = {name: value for name, value in settings.items() if name in _DECIDING}
-        if phase == "serving" and not ("batch" in settings and "input_len" in settings):
-            return None
+        if phase == "serving":
+            settings = {**_LEAST_SERVED, **settings}
+            if any(name in told for name in _PAGED):
+                settings["batch"] = 1
+        elif problem.current is None:
+            settings = {**_LEAST_KEPT, **settings}
         if problem.workload.precision and "precision" not in settings:
             settings["precision"] = problem.workload.precision
         said = tuple(sorted((name, str(value)) for name, value in settings.items()))
@@ -128,6 +144,15 @@ class MemoryNeed:
                 self.known.clear()
             self.known[key] = self._asked(phase, settings, count)
         return self.known[key]
+
+    def is_whole(self, configuration: Mapping[str, Value]) -> bool:
+        """Whether :meth:`bytes_of` is all that will be used, so that a limit can be told to be kept."""
+        if self.bytes_of(configuration) is None:
+            return False
+        if self.problem.workload.kind is WorkloadKind.TRAINING:
+            return self.problem.current is not None
+        told = {*configuration, *self.problem.workload.shape}
+        return {"batch", "input_len", "output_len"} <= told and not any(name in told for name in _PAGED)
 
     def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
         from recommender.cost_model.fitting import memory_bytes

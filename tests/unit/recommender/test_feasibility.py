@@ -121,7 +121,7 @@ def test_a_limit_below_the_device_is_kept() -> None:
     configuration = {"tp": 8, "zero_stage": 1, "micro_batch_size": 1}
     assert broken(configuration) == {}
     limit = (Limit(metric="peak_memory", maximum=5e9, unit="B"),)
-    question = asked(limits=limit)
+    question = asked(limits=limit, current=Settings())
     assert list(broken(configuration, question)) == ["the limit on peak_memory is kept"]
     rules = Feasibility(question, LLAMA, ASCEND)
     assert rules.checks("peak_memory", [Settings(configuration)])
@@ -130,8 +130,23 @@ def test_a_limit_below_the_device_is_kept() -> None:
 
 def test_the_cache_of_a_server_counts() -> None:
     question = asked(WorkloadKind.SERVING, count=1, shape={"input_len": 8192, "output_len": 1024})
-    assert broken({"max_num_seqs": 1}, question) == {}
-    assert "fit the memory" in str(broken({"max_num_seqs": 256}, question))
+    assert broken({"batch": 1}, question) == {}
+    assert "fit the memory" in str(broken({"batch": 256}, question))
+
+
+def test_a_paged_cache_lets_sequences_wait_but_the_weights_must_fit() -> None:
+    question = asked(WorkloadKind.SERVING, count=1, shape={"input_len": 8192, "output_len": 1024})
+    assert broken({"max_num_seqs": 256}, question) == {}
+    assert "fit the memory" in str(broken({"max_num_seqs": 256}, question, memory_bytes=12e9))
+    rules = Feasibility(question, LLAMA, ASCEND)
+    assert not rules.checks("peak_memory", [Settings({"max_num_seqs": 8})])
+    assert rules.checks("peak_memory", [Settings({"batch": 8})])
+
+
+def test_what_is_not_told_of_training_is_taken_as_what_needs_least() -> None:
+    configuration = {"tp": 2, "micro_batch_size": 4}
+    assert broken(configuration) == {}
+    assert "fit the memory" in str(broken(configuration, asked(current=Settings({"use_flash_attn": True}))))
 
 
 def test_what_is_broken_already_is_not_held_against_a_change() -> None:
