@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg.effects import to_unats
 from kg.entities import Better, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kg.trials import TrialStore
 
@@ -27,6 +27,16 @@ _OF_SOURCE = """
         AND o.bottleneck = t.bottleneck AND o.kind = t.kind AND o.baseline = t.baseline
         AND (o.batch, o.source) < (t.batch, t.source)
     )
+"""
+
+
+_WITH_SOURCE = """
+    SELECT s.text, p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
+           t.strategy, t.bottleneck, t.kind, t.baseline
+    FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    JOIN words AS s ON s.key = t.source
+    WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
+    ORDER BY t.batch, t.source
 """
 
 
@@ -68,17 +78,30 @@ def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[Gain]:
         rows = trials.file.read(_FROM, trials.acknowledged)
     else:
         rows = trials.file.read(_FROM + _OF_SOURCE, trials.acknowledged, source_id)
-    for row in rows:
-        problem, hardware, model, metric, better, digest, _, value, strategy, bottleneck, kind, baseline = row
-        gain = math.log(value / baseline)
-        yield Gain(
-            problem=problem,
-            hardware=hardware,
-            model=model or "",
-            metric=metric,
-            configuration=digest,
-            strategy=strategy,
-            bottleneck=bottleneck,
-            kind=Kind(kind),
-            unats=to_unats(gain if better == Better.HIGHER else -gain),
-        )
+    yield from map(_gain, rows)
+
+
+def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, Gain]]:
+    """The same with the id of the source that was the first to say it; one pass over the rows."""
+    known: set[tuple[object, ...]] = set()
+    for source, *row in trials.file.read(_WITH_SOURCE, trials.acknowledged):
+        said = tuple(row)
+        if said not in known:
+            known.add(said)
+            yield str(source), _gain(said)
+
+
+def _gain(row: Sequence[Any]) -> Gain:
+    problem, hardware, model, metric, better, digest, _, value, strategy, bottleneck, kind, baseline = row
+    gain = math.log(value / baseline)
+    return Gain(
+        problem=problem,
+        hardware=hardware,
+        model=model or "",
+        metric=metric,
+        configuration=digest,
+        strategy=strategy,
+        bottleneck=bottleneck,
+        kind=Kind(kind),
+        unats=to_unats(gain if better == Better.HIGHER else -gain),
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kg.effects import UNATS_PER_NAT, Context, Effect
 from kg.entities import Kind, Source, Trust
-from kg.gains import gains
+from kg.gains import gains_with_sources
 from kg.knowledge import Model
 from kg.serialisation import all_of
 from recommender.ranking.posterior import (
@@ -82,27 +82,25 @@ class Distrusted:
 def told(graph: GraphStore, trials: TrialStore) -> list[Told]:
     """Every gain of every source that is in the rows."""
     families = {model.id: model.family for model in all_of(graph, Model)}
+    trusts = {source.id: source.trust for source in all_of(graph, Source)}
     found = []
-    for source in all_of(graph, Source):
-        for gain in gains(trials, source.id):
-            shrinkage = PUBLICATION_SHRINKAGE if gain.kind is Kind.PUBLISHED else 1.0
-            trust = min(source.trust.weight, 1.0) * KIND_TRUST.get(gain.kind, 0.0)
-            if trust <= 0:
-                continue
-            found.append(
-                Told(
-                    source=source.id,
-                    strategy=gain.strategy,
-                    metric=gain.metric,
-                    context=Context(
-                        bottleneck=gain.bottleneck,
-                        hardware=gain.hardware,
-                        family=families.get(gain.model, ""),
-                    ),
-                    gain=gain.unats / UNATS_PER_NAT * shrinkage,
-                    trust=trust,
-                )
+    for source, gain in gains_with_sources(trials):
+        shrinkage = PUBLICATION_SHRINKAGE if gain.kind is Kind.PUBLISHED else 1.0
+        trust = min(trusts.get(source, Trust.MEDIUM).weight, 1.0) * KIND_TRUST.get(gain.kind, 0.0)
+        if trust <= 0:
+            continue
+        found.append(
+            Told(
+                source=source,
+                strategy=gain.strategy,
+                metric=gain.metric,
+                context=Context(
+                    bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
+                ),
+                gain=gain.unats / UNATS_PER_NAT * shrinkage,
+                trust=trust,
             )
+        )
     return found
 
 
@@ -140,9 +138,12 @@ def _residuals(
             continue
         others = [item for item in good if item.source != source]
         prior = Prior.of(_effects(others))
+        kin: dict[tuple[str, str], list[Told]] = {}
+        for item in others:
+            kin.setdefault((item.strategy, item.metric), []).append(item)
         squares, judged = 0.0, 0
         for item in (one for one in found if one.source == source):
-            evidence = _evidence(others, item)
+            evidence = _evidence(kin.get((item.strategy, item.metric), ()))
             if not evidence:
                 continue
             gain, _ = posterior(prior, evidence, item.context, tree.distance, components)
@@ -154,11 +155,10 @@ def _residuals(
     return results
 
 
-def _evidence(others: Sequence[Told], asked: Told) -> list[Seen]:
+def _evidence(kin: Sequence[Told]) -> list[Seen]:
     grouped: dict[tuple[Context, float], list[float]] = {}
-    for item in others:
-        if (item.strategy, item.metric) == (asked.strategy, asked.metric):
-            grouped.setdefault((item.context, item.trust), []).append(item.gain)
+    for item in kin:
+        grouped.setdefault((item.context, item.trust), []).append(item.gain)
     return [
         Seen(context=context, mean=math.fsum(gains) / len(gains), n=len(gains), trust=trust)
         for (context, trust), gains in grouped.items()
