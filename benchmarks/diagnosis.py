@@ -127,6 +127,7 @@ def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
     return [(item.node, min(1.0, item.share), (item.node,)) for item in ranked[:3]]
 
 
+KERNEL_FAULTS = {fault.strike for fault in FAULTS if fault.node in profile_faults.OF_KERNELS}
 WAYS = {"ours": ours, "threshold_rules": rules, "largest_deviation": deviation}
 
 
@@ -169,8 +170,11 @@ class Score:
 
 
 def is_of_chain(name: str, fault) -> bool:
-    """Whether a name is an effect through which the fault works: true, if not the deepest."""
-    return any(name in edge for edge in fault.edges)
+    """Whether a name is an effect through which the fault works: true, if not the deepest.
+
+    A fault in the kernels of one rank of several makes that rank the slow one.
+    """
+    return any(name in edge for edge in fault.edges) or (name == "slow-rank" and fault.strike in KERNEL_FAULTS)
 
 
 def mean(values) -> float | None:

@@ -521,6 +521,10 @@ FAULTS = (
 )  # fmt: skip
 
 
+OF_KERNELS = frozenset(fault.node for fault in FAULTS[:17])
+"""Faults that make kernels longer or more, on one rank."""
+
+
 def quiet(ranks: list[RankFiles]) -> None:
     """A run that only computes: no gaps, no waiting in communication, no calls that stop the host.
 

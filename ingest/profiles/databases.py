@@ -49,7 +49,7 @@ class Database:
             for (name,) in names:
                 rows = self._connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
                 self.columns[name] = frozenset(row[1] for row in rows)
-        except sqlite3.Error as fault:
+        except (sqlite3.Error, UnicodeDecodeError) as fault:
             on_fault(f"{path.name}: no database that can be read ({fault})")
         self._texts: dict[int, str] | None = None
 
@@ -67,7 +67,7 @@ class Database:
         """Rows; those before a damaged page are given, the damage is told."""
         try:
             yield from self._connection.execute(sql)
-        except sqlite3.Error as fault:
+        except (sqlite3.Error, UnicodeDecodeError) as fault:
             self._on_fault(f"{self.path.name}: cannot be read further ({fault})")
 
     def rows(self, table: str) -> Iterator[tuple[int, dict[str, object]]]:

@@ -233,6 +233,8 @@ def _clock(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
     else:
         return
     top = max(top, view.peer_mhz)
+    if top <= 0:
+        return
     if np.isfinite(clock).any():
         top = max(top, float(np.nanpercentile(clock, 95)))
         drop = np.clip(1 - clock / top, 0, 1)
