@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -22,10 +23,26 @@ from world import knowledge
 
 from ingest.reading import read
 from kg.entities import Case, Kind
+from kg.errors import UnknownEntityError
+from kg.knowledge import Model
+from kg.serialisation import from_graph
 from recommender.ranking.feasibility import Feasibility
+
+if TYPE_CHECKING:
+    from kg.graph import GraphStore
+    from kg.values import Value
 
 QUICK = 3000
 """Cases of a file with ``--quick``."""
+
+
+def facts_of(graph: GraphStore, name: str | None) -> dict[str, Value]:
+    """Facts of a model with its architecture; empty if it is not known."""
+    try:
+        model = from_graph(graph, Model, name or "")
+    except UnknownEntityError:
+        return {}
+    return {**{fact.name: fact.value for fact in model.facts}, "architecture": model.architecture}
 
 
 def main() -> None:
@@ -55,7 +72,8 @@ def main() -> None:
             checked = known.get(case.problem.id)
             if checked is None:
                 facts = tree.facts(case.problem.hardware.name)
-                checked = known[case.problem.id] = Feasibility(case.problem, {}, facts)
+                model = facts_of(tree._store, case.problem.workload.model)
+                checked = known[case.problem.id] = Feasibility(case.problem, model, facts)
             broken = checked.check(case.configuration)
             cases[fate] += 1
             refused[fate] += bool(broken)

@@ -45,10 +45,24 @@ _PAGED = ("max_num_seqs", "max_running_requests", "max-running-requests", "gpu_m
           "mem_fraction_static")  # fmt: skip
 """Parameters of servers whose cache is paged: sequences beyond the memory wait, and fail nothing."""
 
+_PAGING = ("vllm", "sglang", "trt", "tensorrt", "mii", "lmdeploy", "lightllm", "mindie")
+"""Servers that do so, by words of the framework's name."""
+
 _LEAST_SERVED: Mapping[str, object] = MappingProxyType({"batch": 1, "input_len": 1, "output_len": 1})
 _LEAST_KEPT: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 1})
 
-_BEYOND = frozenset({"smart_swap", "layerzero", "automated_pipeline", "compress_activation", "chunkmbs"})
+_BEYOND = frozenset(
+    {
+        "fsdp",
+        "fsdp_size",
+        "parallel.fsdp_size",
+        "smart_swap",
+        "layerzero",
+        "automated_pipeline",
+        "compress_activation",
+        "chunkmbs",
+    }
+)
 """Parameters that free memory, and that the cost model has no setting for."""
 
 
@@ -122,8 +136,8 @@ class MemoryNeed:
         told = configuration
         if any(told.get(name) for name in _BEYOND):
             return None  # frees memory in a way that the cost model has no setting for
-        count = problem.hardware.count or 1
-        if count > 1 and first_whole(told, LAYOUT[0]) is None:
+        count = problem.hardware.count
+        if count is None or (count > 1 and first_whole(told, LAYOUT[0]) is None):
             return None  # how the model is split decides, and is not told
         layers = whole(self.model.get("layers"))
         settings = dict(translate(told, phase, count=count, layers=layers).settings)
@@ -131,7 +145,7 @@ class MemoryNeed:
         settings = {name: value for name, value in settings.items() if name in _DECIDING}
         if phase == "serving":
             settings = {**_LEAST_SERVED, **settings}
-            if any(name in told for name in _PAGED):
+            if _is_paged(told):
                 settings["batch"] = 1
         elif problem.current is None:
             settings = {**_LEAST_KEPT, **settings}
@@ -152,7 +166,7 @@ class MemoryNeed:
         if self.problem.workload.kind is WorkloadKind.TRAINING:
             return self.problem.current is not None
         told = {*configuration, *self.problem.workload.shape}
-        return {"batch", "input_len", "output_len"} <= told and not any(name in told for name in _PAGED)
+        return {"batch", "input_len", "output_len"} <= told and not _is_paged(configuration)
 
     def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
         from recommender.cost_model.fitting import memory_bytes
@@ -186,6 +200,12 @@ class MemoryNeed:
         if needed is None or not most < needed <= TOLERANCE * most:
             return ""
         return f"memory is tight: {needed / 1e9:.3g} of {most / 1e9:.3g} GB by the cost model"
+
+
+def _is_paged(told: Mapping[str, Value]) -> bool:
+    """Whether a server's cache is paged, so that a batch is what may run at once and not what is kept."""
+    framework = str(told.get("framework", "")).lower()
+    return any(name in told for name in _PAGED) or any(name in framework for name in _PAGING)
 
 
 def _lengths(problem: Problem, phase: str) -> dict[str, object]:

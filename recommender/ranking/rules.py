@@ -70,9 +70,11 @@ def divisibility(
     problem: Problem, configuration: Mapping[str, Value], sizes: Mapping[str, Value]
 ) -> Iterator[Broken]:
     """What a split must divide, as far as the sizes are known."""
+    # a server may hold experts twice, and then spreads more of them than the model has
+    experts = () if problem.workload.kind is WorkloadKind.SERVING else _SPLIT_BY_EXPERT
     for rule, parameters, dimensions in (
         ("tensor parallel size divides what it splits", TENSOR, _SPLIT_BY_TENSOR),
-        ("expert parallel size divides the experts", EXPERT, _SPLIT_BY_EXPERT),
+        ("expert parallel size divides the experts", EXPERT, experts),
     ):
         parts = first_whole(configuration, parameters)
         for name in dimensions:
@@ -84,11 +86,11 @@ def divisibility(
                     source=SPLIT,
                 )
     stages, layers = first_whole(configuration, PIPELINE), whole(sizes.get("layers"))
-    if problem.workload.kind is WorkloadKind.TRAINING and stages and layers and layers % stages:
+    if stages and layers and stages > layers:
         yield Broken(
-            rule="pipeline stages divide the layers",
-            reason=f"layers is {layers}, not divisible by {stages}",
-            source="Megatron-LM, arguments: num-layers is a multiple of the pipeline size",
+            rule="there are no more stages than layers",
+            reason=f"{stages} stages of {layers} layers",
+            source=SPLIT,
         )
 
 
