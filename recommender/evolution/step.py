@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from recommender.evolution.hypotheses import Hypothesis
 
 _TRIED = """
-    SELECT p.id FROM problems AS p WHERE p.batch <= ?1 AND EXISTS (
+    SELECT p.id, p.hardware, p.operator, p.model, p.metric FROM problems AS p
+    WHERE p.batch <= ?1 AND EXISTS (
         SELECT 1 FROM trials AS t WHERE t.problem = p.key AND t.strategy <> '' AND t.batch <= ?1
     ) ORDER BY p.id
 """
@@ -43,6 +44,10 @@ _PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "inference"}
 OF_AN_ORIGIN, OF_A_PARENT = 3, 2
 """New hypotheses of one context that were made alike, and that have a parent in common, at most, in one step:
 choices."""
+
+LOOKED_AT = 50
+"""Problems of one hardware, operator, model and metric that are looked at for their bottlenecks; of more,
+these stand for all."""
 
 SHOWN = 3
 """Strategies that are named for new hardware."""
@@ -150,26 +155,30 @@ def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_
 
     A test needs a device: what is only known of a family or a vendor is no place for one.
     """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for identifier, *shared in trials.file.read(_TRIED, trials.acknowledged):
+        alike.setdefault(tuple(map(str, shared)), []).append(str(identifier))
+    families = {model.id: model.family for model in all_of(graph, Model)}
     found: dict[tuple[object, ...], _Place] = {}
-    for (identifier,) in trials.file.read(_TRIED, trials.acknowledged):
-        try:
-            problem = from_graph(graph, Problem, str(identifier))
-        except UnknownEntityError:
+    for (hardware, *_), identifiers in alike.items():
+        node = tree.node(hardware)
+        if node is None or node.level not in {Level.DEVICE, Level.SERVER}:
             continue
-        node = tree.node(problem.hardware.name)
-        if problem.workload.kind not in _PHASES or node is None:
-            continue
-        if node.level not in {Level.DEVICE, Level.SERVER}:
-            continue
-        family = _family(graph, problem)
-        key = (
-            problem.workload.kind, problem.hardware.name, family, problem.objective.metric,
-            tuple(sorted(problem.bottlenecks)),
-        )  # fmt: skip
-        if key in found:
-            found[key].problems += 1
-        else:
-            found[key] = _Place(problem=problem, family=family)
+        looked_at = identifiers[:LOOKED_AT]
+        for identifier in looked_at:
+            try:
+                problem = from_graph(graph, Problem, identifier)
+            except UnknownEntityError:
+                continue
+            if problem.workload.kind not in _PHASES:
+                break
+            family = families.get(problem.workload.model or "", "")
+            key = (
+                problem.workload.kind, hardware, family, problem.objective.metric,
+                tuple(sorted(problem.bottlenecks)),
+            )  # fmt: skip
+            place = found.setdefault(key, _Place(problem=problem, family=family, problems=0))
+            place.problems += round(len(identifiers) / len(looked_at))
     return list(found.values())
 
 
@@ -271,10 +280,3 @@ def _targets(strategy: Strategy) -> str:
     return (
         ", ".join(sorted({item.target for item in strategy.conflicts_with if item.target})) or "nothing more"
     )
-
-
-def _family(graph: GraphStore, problem: Problem) -> str:
-    try:
-        return from_graph(graph, Model, problem.workload.model or "").family
-    except UnknownEntityError:
-        return ""
