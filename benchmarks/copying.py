@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 import numpy as np
 
 UNTRIED = math.log(10)
+LONGEST = 10
+"""Longest list that is judged."""
 
 
 def random_choice(truth: list[float], k: int, within: float) -> tuple[float, float]:
@@ -46,7 +48,7 @@ class Defaults:
                 sums[count][item] += min(ratio, UNTRIED)
                 here[count][item] += 1
         self._popular = {
-            count: [item for item, _ in sorted(counter.items(), key=lambda x: (-x[1], x[0].digest))[:5]]
+            count: [item for item, _ in sorted(counter.items(), key=lambda x: (-x[1], x[0].digest))[:LONGEST]]
             for count, counter in wins.items()
         }
         self._robust = {}
@@ -55,7 +57,7 @@ class Defaults:
                 item: (s + UNTRIED * (total[count] - here[count][item])) / total[count]
                 for item, s in of.items()
             }
-            self._robust[count] = sorted(mean, key=lambda item: (mean[item], item.digest))[:5]
+            self._robust[count] = sorted(mean, key=lambda item: (mean[item], item.digest))[:LONGEST]
 
     def popular(self, count):
         return self._popular.get(count, [])

@@ -32,7 +32,9 @@ ProblemFile = Annotated[
     Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and win over it.")
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Model, such as bert-large.")]
-OperatorOption = Annotated[str | None, typer.Option("--op", help="Operator or kernel, such as moe_layer.")]
+OperatorOption = Annotated[
+    str | None, typer.Option("--op", "--kernel", help="Operator or kernel, such as moe_layer.")
+]
 PhaseOption = Annotated[
     str | None, typer.Option("--phase", help="training, serving, prefill, decode, operator, kernel or hpc.")
 ]

@@ -52,7 +52,8 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner, optuna or json.",
+        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
+        "kernel-tuner-restriction, optuna or json.",
     ),
 ]
 _TOLD_SHARE = 0.15
@@ -161,10 +162,21 @@ def _write(form: str, answer: Answer) -> None:
     from ingest.answers import Choice, write_answer
 
     choices = [Choice(configuration=item.configuration, flags=item.flags) for item in answer]
-    written = write_answer(form, answer.problem, choices)
+    remarks = [] if answer.abstention is not None else _expected_loss(answer)
+    written = write_answer(form, answer.problem, choices, remarks=remarks)
     print(written.text, end="")
     for text in (*answer.notes, *written.notes):
         output.note(text)
+
+
+def _expected_loss(answer: Answer) -> list[str]:
+    """What it is expected to cost if only the first few are timed."""
+    return [
+        f"expected above the best time if {'the first' if k == 1 else f'the first {k}'} "
+        f"{'is' if k == 1 else 'are'} timed: {math.expm1(value):.0%}"
+        for k, value in answer.regret.items()
+        if k <= len(answer.recommendations)
+    ]
 
 
 def similar(

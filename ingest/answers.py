@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from ingest.kernel_tuner_restriction import restriction
 from ingest.optuna_writing import queue
 from ingest.t4_writing import t4_of_choices
 from ingest.triton_tables import file_name, size_of, table_text, triton_configs
@@ -46,19 +47,24 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-def write_answer(name: str, problem: Problem, choices: Sequence[Choice]) -> Written:
+def write_answer(
+    name: str, problem: Problem, choices: Sequence[Choice], *, remarks: Sequence[str] = ()
+) -> Written:
     """An answer in a form.
 
     Args:
         name: One of ``ANSWERS``.
         problem: The question.
         choices: The answer, best first.
+        remarks: What to know of it, each a line: comments where the form has such, else notes.
 
     Raises:
         InputError: The form is unknown, or cannot hold the answer.
     """
     if name == "flags":
-        return Written(text="".join(" ".join(choice.flags) + "\n" for choice in choices))
+        return Written(
+            text="".join(" ".join(choice.flags) + "\n" for choice in choices), notes=tuple(remarks)
+        )
     if name not in _FORMS:
         raise InputError(f"no format {name!r} for an answer", hint=f"one of: {', '.join(ANSWERS)}")
     set_ = [choice.configuration for choice in choices if choice.configuration]
@@ -69,7 +75,10 @@ def write_answer(name: str, problem: Problem, choices: Sequence[Choice]) -> Writ
     left = len(choices) - len(set_)
     notes = (f"{left} recommendations set no parameter and are left out",) if left else ()
     written = _FORMS[name](problem, set_)
-    return Written(text=written.text, notes=(*notes, *written.notes))
+    if name not in _COMMENTED:
+        return Written(text=written.text, notes=(*notes, *written.notes, *remarks))
+    comments = "".join(f"# {' '.join(line.split())}\n" for line in remarks)
+    return Written(text=comments + written.text, notes=(*notes, *written.notes))
 
 
 def _environment(_: Problem, configurations: Sequence[Configuration]) -> Written:
@@ -109,7 +118,10 @@ _FORMS: dict[str, Callable[[Problem, Sequence[Configuration]], Written]] = {
     "sglang": _table(sglang=True),
     "triton": lambda _, configurations: Written(text=triton_configs(configurations)),
     "kernel-tuner": lambda _, configurations: Written(text=t4_of_choices(configurations)),
+    "kernel-tuner-restriction": lambda _, configurations: Written(text=restriction(configurations)),
     "optuna": lambda _, configurations: Written(text=queue(configurations)),
 }
+_COMMENTED = frozenset({"yaml", "triton", "kernel-tuner-restriction"})
+"""Forms with comments; a line of flags or variables is one configuration."""
 ANSWERS = ("flags", *_FORMS, "json")
 """Names of all forms; ``json`` is the whole answer and written where that is made."""

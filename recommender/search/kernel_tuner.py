@@ -1,8 +1,8 @@
 """Our search as a strategy of Kernel Tuner: ``tune_kernel(..., strategy=SearchStrategy(...))``.
 
-Kernel Tuner takes any object with ``tune(searchspace, runner, tuning_options)`` for a strategy. It enumerates the
-space, compiles, times, checks and keeps its cache as ever; which configuration comes next is ours. Several
-objectives of Kernel Tuner are several here. Imports Kernel Tuner, so it is itself imported late.
+Kernel Tuner takes any object with ``tune(searchspace, runner, tuning_options)`` for a strategy. It enumerates
+the space, compiles, times, checks and keeps its cache as ever; which configuration comes next is ours.
+Several objectives of Kernel Tuner are several here. Imports Kernel Tuner, so it is itself imported late.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from kernel_tuner.strategies.common import CostFunc
 from kernel_tuner.util import StopCriterionReached
 
-from kg.entities import Better, Objective, Status
+from ingest.reading import read
+from kg.entities import Better, Case, Objective, Status
 from kg.errors import InputError
 from kg.values import Settings
-from recommender.search.evaluations import Evaluation
+from recommender.search.evaluations import Evaluation, SourceTable, cost_of
 from recommender.search.foreign_spaces import space_of_table
 from recommender.search.search import Search
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from recommender.search.evaluations import SourceTable
+    from kg.names import Names
 
 
 class SearchStrategy:
@@ -32,7 +35,7 @@ class SearchStrategy:
     Args:
         sources: What is known of the kernel on other devices or of similar kernels, for the first objective.
         default: Timed first after the best of the sources; None if there is none.
-        evaluations: Evaluations at most; None leaves the end to Kernel Tuner's ``max_fevals`` and ``time_limit``.
+        evaluations: Evaluations at most; None leaves that to Kernel Tuner (``max_fevals``, ``time_limit``).
         patience: Evaluations in a row without gain that end it; None for never.
         seed: Of the search.
     """
@@ -63,7 +66,7 @@ class SearchStrategy:
         """
         evaluate = CostFunc(searchspace, tuning_options, runner, scaling=False, snap=False)
         names = list(searchspace.tune_params)
-        native = {Settings(zip(names, point, strict=True)): point for point in searchspace.list}
+        native = {Settings(dict(zip(names, point, strict=True))): point for point in searchspace.list}
         if self._default is not None and self._default not in native:
             raise InputError(f"the default {self._default} is no configuration of the space")
         higher = tuning_options.objective_higher_is_better
@@ -92,15 +95,53 @@ class SearchStrategy:
         return list(evaluate.results)
 
 
+def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> list[SourceTable]:
+    """What files of other devices tell, a source a problem: caches, T4, or anything else that is read.
+
+    Args:
+        paths: The files; times of the same kernel.
+        names: Of a workspace: ``Workspace.names``.
+        similarity: How far they are trusted before anything is timed here, 0 to 1.
+
+    Raises:
+        InputError: There is no case in them.
+    """
+    groups: dict[str, list[Case]] = {}
+    for item in read(list(paths), names):
+        if isinstance(item, Case) and item.measurement.status is not Status.NOT_MEASURED:
+            groups.setdefault(item.problem.id, []).append(item)
+    if not groups:
+        raise InputError("no case in these files")
+    return [
+        SourceTable(
+            name=f"{cases[0].problem.workload.operator} on {cases[0].problem.hardware.name}",
+            similarity=similarity,
+            configurations=[case.configuration for case in cases],
+            costs=np.array([_cost(case) for case in cases]),
+            problem_id=cases[0].problem.id,
+        )
+        for cases in groups.values()
+    ]
+
+
+def _cost(case: Case) -> float:
+    value = case.measurement.value
+    if value is None or value <= 0:
+        return math.inf
+    return math.exp(cost_of(value, case.problem.objective))
+
+
 def _evaluation(
     configuration: Settings, result: Mapping[str, Any], objectives: Sequence[Objective]
 ) -> Evaluation:
     """What came out; a value that is no positive number failed, because it has no logarithm."""
-    failed = result.get("__error__")
-    values = tuple(None if failed else float(result[item.metric]) for item in objectives)
-    if failed or any(value is None or not (math.isfinite(value) and value > 0) for value in values):
-        reason = type(failed).__name__ if failed else "no positive number"
+    found = [result.get(item.metric) for item in objectives]
+    values = tuple(float(value) for value in found if isinstance(value, int | float | np.number))
+    good = len(values) == len(found) and all(math.isfinite(value) and value > 0 for value in values)
+    if "__error__" in result or not good:
+        failure = result.get("__error__", found[0])
+        reason = failure if isinstance(failure, str) else type(failure).__name__
         return Evaluation(
-            configuration=configuration, values=(None,) * len(values), status=Status.FAILED, reason=reason
+            configuration=configuration, values=(None,) * len(found), status=Status.FAILED, reason=str(reason)
         )
     return Evaluation(configuration=configuration, values=values)

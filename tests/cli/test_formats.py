@@ -26,7 +26,8 @@ def test_an_answer_in_the_form_of_another_program(run: Any, toy_path: Path, form
         "env": lambda: ran.out.splitlines()[0] == "block=8",
         "yaml": lambda: yaml.safe_load(ran.out)[0] == {"block": 8},
         "optuna": lambda: json.loads(ran.out)[0] == {"block": 8},
-        "triton": lambda: ran.out.startswith("[\n    triton.Config({'block': 8}),\n"),
+        "triton": lambda: "\n[\n    triton.Config({'block': 8}),\n" in "\n" + ran.out,
+        "kernel-tuner-restriction": lambda: "restrictions = ['(block == 8) or (block == 16)']\n" in ran.out,
         "kernel-tuner": lambda: json.loads(ran.out)["results"][0]["configuration"] == {"block": 8},
         "json": lambda: ran.json["recommendations"][0]["configuration"] == {"block": 8},
     }
