@@ -248,9 +248,9 @@ def similar(
     )
 
 
-def _cost(log: float | None) -> str:
+def _cost(log: object) -> str:
     """What copying from such a distance cost on average."""
-    return "" if log is None else f"+{math.expm1(log):.0%}"
+    return f"+{math.expm1(log):.0%}" if isinstance(log, float) else ""
 
 
 def _differs(item: Mapping[str, Any]) -> str:

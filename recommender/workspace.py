@@ -6,44 +6,17 @@ A reader sees the newest published snapshot; :meth:`Workspace.edit` takes the lo
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
-from embeddings.index import ProblemIndex
 from ingest.problems import problem_from
-from kg.cases import all_cases
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError, WorkspaceError
-from kg.hardware_tree import HardwareTree
-from kg.knowledge import Model
-from kg.names import Names
-from kg.queries import CATALOGUE
-from kg.serialisation import from_graph, newest_batch
-from kg.snapshots import newest, open_newest
-from kg.trials import TrialStore
-from kg.values import digest
-from recommender import asked, creation, holdings, shipped
-from recommender.calibration.outlook import Outlook
+from recommender import asked, creation
 from recommender.calibration.reliability import Reliability
-from recommender.calibration.response import ResponseModels
-from recommender.calibration.similarity import Similarity
-from recommender.encoding import problem_encoder
-from recommender.evolution import components
+from recommender.contents import Contents
 from recommender.explanation.explanation import explain
 from recommender.explanation.neighbours import describe
-from recommender.inspection import OLD_KNOWLEDGE, Finding, Severity, in_step
 from recommender.layout import Layout
-from recommender.lineage import Lineage
-from recommender.ranking.case_choice import CaseChooser
-from recommender.ranking.circumstances import CIRCUMSTANCES
-from recommender.ranking.exclusions import Exclusions
-from recommender.ranking.feasibility import FeasibilityRules
-from recommender.ranking.ranker import Ranker
-from recommender.ranking.strategies import StrategyRanker
-from recommender.ranking.tried import Failures
-from recommender.recommend import Recommender
-from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,19 +24,11 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from embeddings.encoder import ProblemEncoder
-    from ingest.exporting import Exported
-    from ingest.problems import KnownOperator
     from kg.entities import Problem
-    from kg.queries import NamedQuery
-    from kg.trial_rows import ProblemRow
-    from kg.validation import Violation
     from recommender.benefit import Prediction
-    from recommender.coverage import Coverage
     from recommender.editor import Editor
     from recommender.evolution.exploring import Explored
     from recommender.explanation.explanation import Explanation
-    from recommender.holdings import Rows
     from recommender.ingestion import Options, Summary
     from recommender.merging import Merged
     from recommender.ranking.recommendation import Answer, Recommendation
@@ -77,29 +42,8 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Workspace:
-    """A workspace, open for reading.
-
-    Args:
-        path: Its directory.
-        cache: The user's cache directory, where text models are.
-        clock: Tells the time, with its time zone.
-
-    Raises:
-        WorkspaceError: There is none, it is damaged, or it is of another version.
-    """
-
-    def __init__(self, path: Path, *, cache: Path, clock: Callable[[], datetime] = _now) -> None:
-        self.layout = Layout(path)
-        self._cache = cache
-        self._clock = clock
-        self._manifest = self.layout.read()
-        self._open()
-
-    @classmethod
-    def open(cls, path: Path, *, cache: Path) -> Self:
-        """Open a workspace for reading."""
-        return cls(path, cache=cache)
+class Workspace(Contents):
+    """A workspace, open for reading; see :class:`recommender.opened.Opened` for what it takes."""
 
     @staticmethod
     def exists(path: Path) -> bool:
@@ -131,38 +75,6 @@ class Workspace:
             MissingDependencyError: The text model cannot be had here.
         """
         creation.create(Layout(path), cache, text_model=text_model, with_shipped=with_shipped, clock=clock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the files."""
-        self.index.close()
-        self.trials.close()
-        self.graph.close()
-
-    def refresh(self) -> None:
-        """See what was acknowledged since the workspace was opened."""
-        self.close()
-        for name in ("knowledge_version", "_retriever", "_recommender"):
-            self.__dict__.pop(name, None)
-        self._open()
-
-    @property
-    def text_model(self) -> str | None:
-        """Name of the text model; None for structured features alone."""
-        return creation.text_model(self._manifest)
-
-    @cached_property
-    def knowledge_version(self) -> str:
-        """Identifier of what answers rest on: the newest acknowledged batch, the shipped knowledge, and what was
-        learned of the workspace's own cases."""
-        learned = [p.read_bytes() for p in (self.layout.similarity, self.layout.outlook) if p.is_file()]
-        own = f"-{digest(*(part.decode() for part in learned))[:6]}" if learned else ""
-        return f"{self.batch}-{self._manifest.get('shipped') or 'own'}{own}"
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
         """The writing side; enter it to take the lock."""
@@ -235,106 +147,6 @@ class Workspace:
             hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
             "a workspace made anew begins with the shipped knowledge",
         )
-
-    def operator(self, name: str) -> KnownOperator:
-        """What the cases know of an operator.
-
-        Raises:
-            UnknownEntityError: No case has it.
-        """
-        return holdings.known_operator(self.graph, self.trials, name)
-
-    def stats(self) -> dict[str, Any]:
-        """How much there is of everything."""
-        return {
-            **holdings.count(self.graph, self.trials),
-            "batches": self.batch,
-            "text_model": self.text_model,
-            "knowledge_version": self.knowledge_version,
-        }
-
-    def coverage(self, *, most: int = 10) -> Coverage:
-        """Where evidence is thin, what is there twice, and what to measure next."""
-        from recommender.coverage import coverage
-
-        return coverage(self.graph, self.trials, self.hardware, most=most)
-
-    def validate(self) -> list[Violation]:
-        """Faults of the knowledge against its shapes; a circle of causes counts as one."""
-        from kg.validation import knowledge_part, validate
-
-        return validate(knowledge_part(self.graph), known=self.graph)
-
-    def check(self) -> list[Finding]:
-        """Whether graph, trials, vectors and index are whole and in step; every byte of the index is read."""
-        findings = list(in_step(self.graph, self.trials, self.index))
-        faults = self.index.verify()
-        findings.append(
-            Finding(
-                about="index",
-                severity=Severity.FAULT if faults else Severity.OK,
-                says="; ".join(faults) or f"{len(self.index):,} vectors, whole",
-                remedy="tunegraph doctor --repair" if faults else "",
-            )
-        )
-        if self._manifest.get("shipped") not in {None, shipped.version()}:
-            findings.append(OLD_KNOWLEDGE)
-        return findings
-
-    @property
-    def lineage(self) -> Lineage:
-        """Effects, versions, and what the next step of evolution would change."""
-        return Lineage(layout=self.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
-
-    def catalogue(self) -> list[NamedQuery]:
-        """The named queries."""
-        return list(CATALOGUE.values())
-
-    def query(self, text: str, given: Mapping[str, str] | None = None, *, deadline_s: float = 30.0) -> Rows:
-        """Answer a query of the catalogue by name, or SPARQL in a process of its own with a deadline."""
-        return holdings.run_query(self.graph, self._snapshot, text, given or {}, seconds=deadline_s)
-
-    def export(self, path: Path, *, knowledge_only: bool = False, force: bool = False) -> tuple[int, str]:
-        """Write the graph as RDF or the cases as a table, by the ending of ``path``.
-
-        Returns:
-            How many, and what was written.
-
-        Raises:
-            InputError: The ending is unknown, or the file is there already.
-        """
-        from ingest.exporting import SUFFIXES
-
-        if path.suffix in SUFFIXES:
-            return self.export_cases(path, SUFFIXES[path.suffix], force=force).rows, "cases"
-        if knowledge_only:
-            from kg.validation import knowledge_part
-
-            return holdings.write_out(path, knowledge_part(self.graph), force=force), "triples"
-        return holdings.write_out(path, self.graph.triples(), force=force), "triples"
-
-    def export_cases(
-        self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False
-    ) -> Exported:
-        """Write cases in one of the forms of ``ingest.exporting``, for other programs.
-
-        Args:
-            path: A file, or a folder for the forms that are folders.
-            form: Name of the form.
-            operator: Only cases of this operator; all if empty.
-            hardware: Only cases on this device, by any of its names; all if empty.
-            force: Replace what is there.
-
-        Raises:
-            InputError: The form is unknown or cannot hold the cases, or something is there already.
-            MissingDependencyError: What the form needs is not installed.
-        """
-        device = self.names.hardware_or_slug(hardware)[0] if hardware else ""
-
-        def wanted(row: ProblemRow) -> bool:
-            return operator in ("", row.operator) and device in ("", row.hardware)
-
-        return holdings.write_cases(path, all_cases(self.graph, self.trials, wanted), form, force=force)
 
     def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
         """The k configurations to try, best first, with expected gain, interval and evidence.
@@ -542,56 +354,3 @@ class Workspace:
         for name in ("knowledge_version", "_retriever", "_recommender"):
             self.__dict__.pop(name, None)
         return done
-
-    @cached_property
-    def _retriever(self) -> Retriever:
-        return Retriever(
-            trials=self.trials,
-            index=self.index,
-            encoder=self.encoder,
-            tree=self.hardware,
-            similarity=Similarity.load(self.layout.similarity),
-        )
-
-    @cached_property
-    def _recommender(self) -> Recommender:
-        models = ResponseModels.load(self.layout.models)
-        ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.layout.calibration))
-        outlook = Outlook.load(self.layout.outlook, CIRCUMSTANCES)
-        return Recommender(
-            retriever=self._retriever,
-            cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
-            strategies=StrategyRanker(self.graph, self.hardware, components.load(self.layout.components)),
-            feasibility=FeasibilityRules(
-                self.hardware, self.trials, Failures(self.trials), Exclusions(self.graph)
-            ),
-            version=self.knowledge_version,
-        )
-
-    def model_facts(self, problem: Problem) -> dict[str, float | str]:
-        """Facts of the model of a question, with its architecture: the graph's, or the sizes it tells."""
-        try:
-            model = from_graph(self.graph, Model, problem.workload.model or "")
-        except UnknownEntityError:
-            own = {**problem.workload.shape, **problem.workload.traits}
-            return {name: value for name, value in own.items() if isinstance(value, int | float | str)}
-        facts = {fact.name: fact.value for fact in model.facts if isinstance(fact.value, int | float | str)}
-        return {**facts, "architecture": model.architecture}
-
-    def _open(self) -> None:
-        with ExitStack() as undo:
-            self.graph = undo.enter_context(open_newest(self.layout.graph))
-            self._snapshot = newest(self.layout.graph) or self.layout.live
-            self.batch = newest_batch(self.graph)
-            self.trials = undo.enter_context(
-                TrialStore(self.layout.trials, read_only=True, acknowledged=self.batch)
-            )
-            self.hardware = HardwareTree(self.graph)
-            self.names = Names(self.graph, self.hardware)
-            self.encoder: ProblemEncoder = problem_encoder(
-                self.hardware, self.layout, self._cache, self.text_model, read_only=False
-            )
-            self.index = ProblemIndex(
-                self.layout.root, self.encoder.dimension, self.encoder.hash, read_only=True
-            )
-            undo.pop_all()

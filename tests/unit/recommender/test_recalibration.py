@@ -9,6 +9,7 @@ from pathlib import Path
 
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.circumstances import CIRCUMSTANCES
+from recommender.ranking.recommendation import Answer, Gain
 from recommender.workspace import Workspace
 
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "AMD Instinct MI300X")
@@ -56,11 +57,15 @@ def _shipped(folder: Path, name: str) -> Path:
     return path
 
 
-def ask(opened: Workspace) -> object:
-    problem, _ = opened.problem(
-        {"op": "copy", "hardware": "NVIDIA L40S", "shape": {"size": 700}, "count": 1}
-    )
+def ask(opened: Workspace) -> Answer:
+    problem, _ = opened.problem({"op": "copy", "hardware": "NVIDIA L40S", "shape": {"size": 700}, "count": 1})
     return opened.recommend(problem, 3)
+
+
+def _width(answer: Answer) -> float:
+    gain = next(iter(answer)).gain
+    assert isinstance(gain, Gain)
+    return gain.high - gain.low
 
 
 def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: Path) -> None:
@@ -74,12 +79,11 @@ def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: 
         assert any("copy by latency" in line for line in told)
         assert opened.knowledge_version != before
         again = ask(opened)
-        assert [i.configuration for i in again] == [i.configuration for i in first]  # type: ignore[attr-defined]
+        assert [i.configuration for i in again] == [i.configuration for i in first]
     reopened = Outlook.load(opened.layout.outlook, CIRCUMSTANCES)
     assert reopened.origin.startswith("calibrate --retrieval")
     # Its own errors are small, so its intervals are narrower than what ships for all the world.
-    width = [g.high - g.low for g in (next(iter(a)).gain for a in (first, again))]  # type: ignore[attr-defined]
-    assert width[1] < width[0]
+    assert _width(again) < _width(first)
 
 
 def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
@@ -103,4 +107,4 @@ def test_a_damaged_outlook_falls_back(empty_path: Path, tmp_path: Path) -> None:
     for damage in ("", "{", '{"scale": 1}'):
         (empty_path / "outlook.json").write_text(damage)
         with Workspace.open(empty_path, cache=tmp_path) as opened:
-            assert next(iter(ask(opened))).gain is not None  # type: ignore[call-overload]
+            assert next(iter(ask(opened))).gain is not None
