@@ -122,7 +122,7 @@ def rules(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
 
 def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
     """Whatever grew most."""
-    more = grown(analyse(after, THRESHOLDS), analyse(before, THRESHOLDS))
+    more = grown(after, before, THRESHOLDS)
     ranked = sorted((e for e in more.values() if e.share > 0.01), key=lambda e: -e.share)
     return [(item.node, min(1.0, item.share), (item.node,)) for item in ranked[:3]]
 
@@ -337,13 +337,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--profiles", type=Path, required=True)
     options.add_argument("--quick", action="store_true", help="One repeat of each fault, few pairs, a small trace.")
+    options.add_argument("--trace-mb", type=int, help="Size of the generated trace; 1000 unless quick.")
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
     random = np.random.default_rng(given.seed)
     quick = given.quick
     with tempfile.TemporaryDirectory() as temporary:
         where = Path(temporary)
-        trace = large_trace(where, 20 if quick else 1000)  # first: the peak of memory is its own
+        trace = large_trace(where, given.trace_mb or (20 if quick else 1000))  # first: the peak of memory is its own
         scores, applied = altered(
             given.profiles, where, random, repeats=1 if quick else 3, pairs=6 if quick else 20, healthy=3 if quick else 8
         )

@@ -30,16 +30,30 @@ DOUBT = 0.01
 
 def analyse(profile: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
     """The strongest evidence for each node; a node that nothing could show is absent: not collected."""
-    views = [View(rank) for rank in profile.ranks]
-    found: dict[str, Evidence] = {}
-    for item in _all(views, thresholds):
-        before = found.get(item.node)
-        if before is None or (item.shown * item.share, item.shown) > (
-            before.shown * before.share,
-            before.shown,
-        ):
-            found[item.node] = item
+    return strongest(everywhere(profile, thresholds))
+
+
+def everywhere(profile: Profile, thresholds: Thresholds) -> dict[tuple[str, int | None], Evidence]:
+    """The strongest evidence for each node on each rank."""
+    found: dict[tuple[str, int | None], Evidence] = {}
+    for item in _all([View(rank) for rank in profile.ranks], thresholds):
+        before = found.get((item.node, item.rank))
+        if before is None or _strength(item) > _strength(before):
+            found[item.node, item.rank] = item
     return found
+
+
+def strongest(found: Mapping[tuple[str, int | None], Evidence]) -> dict[str, Evidence]:
+    """The strongest evidence for each node over all ranks."""
+    best: dict[str, Evidence] = {}
+    for item in found.values():
+        if item.node not in best or _strength(item) > _strength(best[item.node]):
+            best[item.node] = item
+    return best
+
+
+def _strength(item: Evidence) -> tuple[float, float]:
+    return item.shown * item.share, item.shown
 
 
 def _all(views: list[View], thresholds: Thresholds) -> Iterator[Evidence]:
@@ -68,27 +82,24 @@ def ratios(found: Mapping[str, Evidence], least: float = SIGNIFICANT_SHARE) -> d
     return {node: ratio(item, least) for node, item in found.items()}
 
 
-def grown(after: Mapping[str, Evidence], before: Mapping[str, Evidence]) -> dict[str, Evidence]:
-    """What a later profile shows beyond an earlier one: each cost less what it cost before.
+def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
+    """What a later profile shows beyond an earlier one, rank by rank: each cost less what it cost before.
 
     A setting that was there before explains nothing that is new.
     """
-    found = {}
-    for node, item in after.items():
-        old = before.get(node)
-        if old is None:
-            found[node] = item
-        elif item.is_setting:
-            if item.shown > old.shown + SAME_LEVEL:
-                found[node] = item
-        else:
-            more = max(0.0, item.lost_us - old.lost_us)
-            if (
-                item.level is not None
-                and old.level is not None
-                and item.level <= old.level * (1 + SAME_LEVEL)
-            ):
-                more = 0.0
-            part = more / item.lost_us if item.lost_us > 0 else 0.0
-            found[node] = replace(item, lost_us=more, share=item.share * part)
-    return found
+    earlier = everywhere(before, thresholds)
+    later = {key: _more(item, earlier.get(key)) for key, item in everywhere(after, thresholds).items()}
+    return strongest({key: item for key, item in later.items() if item is not None})
+
+
+def _more(item: Evidence, old: Evidence | None) -> Evidence | None:
+    """Evidence of what is new; None of a setting that was there before."""
+    if old is None:
+        return item
+    if item.is_setting:
+        return item if item.shown > old.shown + SAME_LEVEL else None
+    more = max(0.0, item.lost_us - old.lost_us)
+    if item.level is not None and old.level is not None and item.level <= old.level * (1 + SAME_LEVEL):
+        more = 0.0
+    part = more / item.lost_us if item.lost_us > 0 else 0.0
+    return replace(item, lost_us=more, share=item.share * part)

@@ -213,9 +213,7 @@ def diagnose(
         least: Share of the step from which a cause is significant.
         before: An earlier run of the same job.
     """
-    found = analyse(profile, thresholds)
-    if before is not None:
-        found = grown(found, analyse(before, thresholds))
+    found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
     posterior = network.posterior(ratios(found, least))
     accused = accuse(network, found, posterior, least)[:MOST_CAUSES]
     return Diagnosis(

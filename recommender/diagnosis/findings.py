@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.diagnosis.evidence import Evidence
-    from recommender.diagnosis.network import CauseNetwork, Posterior
+    from recommender.diagnosis.network import CauseNetwork, Edge, Posterior
 
 ACCUSED = 0.5
 """Chance from which a node is called a cause: more likely than not."""
@@ -65,7 +65,7 @@ def accuse(
     }
     accused = []
     for node in on:
-        deeper = [edge.cause for edge in network.causes(node) if edge.cause in on]
+        deeper = [edge.cause for edge in network.causes(node) if edge.cause in on and _bears(edge, found)]
         lost, share = _cost(network, node, found, on)
         if deeper:
             explained = sum(_cost(network, cause, found, on)[0] for cause in deeper)
@@ -89,6 +89,18 @@ def accuse(
     return sorted(accused, key=lambda item: (-item.chance * item.lost_us, item.cause))
 
 
+LATE = frozenset({"host-bound", "slow-rank", "dp-load-imbalance", "python-gc-high-latency"})
+"""What makes a rank come late to a collective: the others wait for it, it does not."""
+
+
+def _bears(edge: Edge, found: Mapping[str, Evidence]) -> bool:
+    """Whether the cause can be behind this effect: who waits in a collective waits for another rank."""
+    if edge.effect != "collective-wait" or edge.cause not in LATE:
+        return True
+    cause, effect = found.get(edge.cause), found.get(edge.effect)
+    return cause is None or effect is None or cause.rank != effect.rank
+
+
 def _cost(
     network: CauseNetwork, node: str, found: Mapping[str, Evidence], on: set[str]
 ) -> tuple[float, float]:
@@ -104,7 +116,7 @@ def _chain(network: CauseNetwork, node: str, on: set[str], found: Mapping[str, E
     """From the farthest effect that is on to the node, the longest way, the costlier of equals."""
     best: tuple[str, ...] = ()
     for edge in network.effects(node):
-        if edge.effect in on:
+        if edge.effect in on and _bears(edge, found):
             way = _chain(network, edge.effect, on, found)
             cost = found[way[0]].lost_us if way[0] in found else 0.0
             held = found[best[0]].lost_us if best and best[0] in found else -1.0
