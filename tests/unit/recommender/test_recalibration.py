@@ -9,7 +9,8 @@ from pathlib import Path
 
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.circumstances import CIRCUMSTANCES
-from recommender.ranking.recommendation import Answer, Gain
+from recommender.ranking.posterior import Gain
+from recommender.ranking.recommendation import Answer
 from recommender.workspace import Workspace
 
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "AMD Instinct MI300X")
