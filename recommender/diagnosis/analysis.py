@@ -85,21 +85,30 @@ def ratios(found: Mapping[str, Evidence], least: float = SIGNIFICANT_SHARE) -> d
 def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
     """What a later profile shows beyond an earlier one, rank by rank: each cost less what it cost before.
 
-    A setting that was there before explains nothing that is new.
+    A setting that was there before explains nothing that is new. What the earlier profile did not show or
+    collect can cost no more than the step grew.
     """
     earlier = everywhere(before, thresholds)
-    later = {key: _more(item, earlier.get(key)) for key, item in everywhere(after, thresholds).items()}
+    length = {rank.rank: View(rank).total_us for rank in before.ranks}
+    growth = {rank.rank: View(rank).total_us - length.get(rank.rank, 0.0) for rank in after.ranks}
+    later = {
+        key: _more(item, earlier.get(key), max(0.0, growth.get(key[1], max(growth.values(), default=0.0))))
+        for key, item in everywhere(after, thresholds).items()
+    }
     return strongest({key: item for key, item in later.items() if item is not None})
 
 
-def _more(item: Evidence, old: Evidence | None) -> Evidence | None:
+def _more(item: Evidence, old: Evidence | None, growth_us: float) -> Evidence | None:
     """Evidence of what is new; None of a setting that was there before."""
-    if old is None:
-        return item
     if item.is_setting:
-        return item if item.shown > old.shown + SAME_LEVEL else None
-    more = max(0.0, item.lost_us - old.lost_us)
-    if item.level is not None and old.level is not None and item.level <= old.level * (1 + SAME_LEVEL):
+        return item if old is None or item.shown > old.shown + SAME_LEVEL else None
+    more = min(item.lost_us, growth_us) if old is None else max(0.0, item.lost_us - old.lost_us)
+    if (
+        old is not None
+        and item.level is not None
+        and old.level is not None
+        and item.level <= old.level * (1 + SAME_LEVEL)
+    ):
         more = 0.0
     part = more / item.lost_us if item.lost_us > 0 else 0.0
     return replace(item, lost_us=more, share=item.share * part)
