@@ -41,7 +41,7 @@ def answers(fold: Fold, known: World, asked: World):
     from recommender.calibration.response import ResponseModels
     from recommender.ranking.circumstances import CIRCUMSTANCES, circumstances
     from recommender.ranking.evidence import ConfigurationReader
-    from recommender.ranking.feasibility import refusals
+    from recommender.ranking.feasibility import by_rules
     from recommender.ranking.ranker import Ranker
     from recommender.ranking.reference import reference_of
     from recommender.retrieval.neighbours import Retriever
@@ -68,9 +68,7 @@ def answers(fold: Fold, known: World, asked: World):
         ]
         default = Defaults(tables)
 
-        def feasible(problem, configuration) -> bool:
-            return next(refusals(problem, configuration, {}), None) is None
-
+        feasible = by_rules(known.tree.facts)
         for key in fold.asked:
             problem = asked.problems[key]
             for question, truth in questions(asked, asked_trials, asked_read, key, "kernels"):

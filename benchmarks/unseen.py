@@ -137,7 +137,7 @@ def run(
     from recommender.calibration.response import ResponseModels
     from recommender.ranking.checking import check
     from recommender.ranking.evidence import ConfigurationReader
-    from recommender.ranking.feasibility import refusals
+    from recommender.ranking.feasibility import by_rules
     from recommender.ranking.ranker import Ranker
     from recommender.retrieval.neighbours import Retriever
 
@@ -166,9 +166,7 @@ def run(
         results = []
         checked: list[outlook_figures.Row] = []
 
-        def feasible(problem, configuration) -> bool:
-            return next(refusals(problem, configuration, {}), None) is None
-
+        feasible = by_rules(known_world.tree.facts)
         for key in fold.asked:
             problem = asked_world.problems[key]
             asked = [
@@ -339,7 +337,9 @@ def report(results: list) -> dict[str, object]:
     tree: dict[str, object] = {
         name: {item: _plain(summary(grouped[name, item, "ours"])) for item in CLASSES} for name in names
     }
-    tree["kernels_infeasible"] = {item: infeasible(grouped["kernels", item, "infeasible"]) for item in CLASSES}
+    tree["kernels_infeasible"] = {
+        item: infeasible(grouped["kernels", item, "infeasible"]) for item in CLASSES
+    }
     tree["baselines"] = {
         method: {
             name: {item: _plain(summary(grouped[name, item, method])) for item in CLASSES} for name in names

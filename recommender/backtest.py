@@ -25,7 +25,7 @@ from kg.serialisation import from_graph
 from recommender.calibration.response import ResponseModels
 from recommender.ranking.checking import check
 from recommender.ranking.evidence import ConfigurationReader, Question
-from recommender.ranking.feasibility import refusals
+from recommender.ranking.feasibility import by_rules
 from recommender.ranking.ranker import COPIED_BELOW, Ranker
 from recommender.retrieval.neighbours import Retriever
 
@@ -121,13 +121,14 @@ class Backtest:
                 index.append(np.fromiter(known, np.int64), 1, self.encoder.encode(list(known.values())))
             retriever = Retriever(self.trials, index, self.encoder, self.tree, self.similarity)
             ranker = Ranker(self.trials, self.tree, models, self.reliability)
+            feasible = by_rules(self.tree.facts)
             for key in fold.asked:
                 truth = self._truth(key, read)
                 if len(truth) < 2:
                     continue
                 problem = problems[key]
                 neighbours = retriever.find(problem, exclude=lambda row: row.key not in known)
-                ranking = ranker.rank(problem, neighbours, Question(), 5, _feasible)
+                ranking = ranker.rank(problem, neighbours, Question(), 5, feasible)
                 item = check(problem, ranking, truth)
                 if item is not None:
                     yield item
@@ -179,7 +180,3 @@ def _some(keys: Sequence[int], problems: dict[int, Problem]) -> tuple[int, ...]:
 def _chance(name: str) -> str:
     """An order that is as good as random and the same each time."""
     return hashlib.sha256(name.encode()).hexdigest()
-
-
-def _feasible(problem: Problem, configuration: Configuration) -> bool:
-    return next(iter(refusals(problem, configuration, {})), None) is None

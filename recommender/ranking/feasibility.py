@@ -223,16 +223,19 @@ class FeasibilityRules:
         )
 
 
-def refusals(problem: Problem, configuration: Configuration, model: Mapping[str, Value]) -> Iterator[Refusal]:
-    """The arithmetic rules that a configuration breaks, whatever the hardware is.
+def by_rules(
+    facts: Callable[[str], Mapping[str, float | str]],
+) -> Callable[[Problem, Configuration], bool]:
+    """Whether a configuration can run by the rules for its problem, where no workspace is at hand.
 
     Args:
-        problem: Where it would run.
-        configuration: What would be set.
-        model: Facts of the model, where one is named.
+        facts: Facts by hardware id.
     """
-    sizes = {**model, **problem.workload.shape}
-    for broken in (*rules.divisibility(problem, configuration, sizes), *rules.layout(problem, configuration)):
-        yield Refusal(
-            configuration=configuration, rule=broken.rule, reason=broken.reason, source=broken.source
-        )
+    last: list[Feasibility] = []  # of one question at a time
+
+    def can_run(problem: Problem, configuration: Configuration) -> bool:
+        if not last or last[0].problem is not problem:
+            last[:] = [Feasibility(problem, {}, facts(problem.hardware.name))]
+        return not last[0].check(configuration)
+
+    return can_run

@@ -11,7 +11,7 @@ from kg.entities import Hardware, Limit, WorkloadKind
 from kg.hardware_tree import Distance
 from kg.values import Settings
 from recommender.ranking.exclusions import Exclusions
-from recommender.ranking.feasibility import Feasibility, refusals
+from recommender.ranking.feasibility import Feasibility, by_rules
 from recommender.ranking.tried import Failures, Tried
 from tests.unit.recommender.known_cases import problem
 
@@ -50,7 +50,7 @@ def plain(configuration: dict[str, Any], count: int | None = 8, **shape: int) ->
         workload=replace(question.workload, shape=Settings(shape)),
         hardware=Hardware(name="same", count=count),
     )
-    return [item.reason for item in refusals(question, Settings(configuration), {})]
+    return [item.reason for item in Feasibility(question, {}).check(Settings(configuration))]
 
 
 @pytest.mark.parametrize(
@@ -278,3 +278,10 @@ def test_what_ran_on_the_device_is_not_refused_for_its_modelled_memory() -> None
     store: Any = _Store({}, {1: {configuration.digest}})
     tried = Tried(Failures(store), [neighbour(1, Distance.SAME_DEVICE)])
     assert not Feasibility(asked(), LLAMA, ASCEND, tried).check(configuration)
+
+
+def test_rules_without_a_workspace_follow_the_question() -> None:
+    can_run = by_rules(lambda _: {})
+    wide, narrow = (asked(shape={"heads": 8, "experts": 8, "inter": inter}) for inter in (128, 6))
+    layout = Settings({"moe_tp_size": 4, "moe_ep_size": 2})
+    assert [can_run(wide, layout), can_run(narrow, layout), can_run(wide, layout)] == [True, False, True]
