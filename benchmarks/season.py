@@ -38,7 +38,7 @@ from kg.effects import Context, DatedGain, Effect, to_unats
 from kg.entities import Kind, Trust
 from recommender.evolution.components import fitted
 from recommender.evolution.reliabilities import Told, distrusted
-from recommender.ranking.posterior import standing
+from recommender.ranking.posterior import Prior, standing
 
 if TYPE_CHECKING:
     from kg.hardware_tree import HardwareTree
@@ -104,7 +104,10 @@ def _reductions(name: str, total: dict[str, list[float]]) -> dict[str, float | N
 
 
 def sign_flips(found: dict[str, list], tree: HardwareTree) -> dict[str, float | None]:
-    """Outcomes until a strategy that gains in one context and loses in another has both signs right for good."""
+    """Outcomes until a strategy that gains in one context and loses in another has both signs right for good.
+
+    Nothing is known of the strategy itself; the prior is what the tables say of the others.
+    """
     needed: list[int] = []
     for arrivals in found.values():
         gains: dict[tuple[str, Context], list[float]] = {}
@@ -113,11 +116,13 @@ def sign_flips(found: dict[str, list], tree: HardwareTree) -> dict[str, float | 
                 gains.setdefault((name, item.context), []).append(gain)
         means = {key: statistics.fmean(values) for key, values in gains.items() if len(values) >= 3}
         rng = random.Random(0)
+        known = static_knowledge(rng.sample(arrivals, min(len(arrivals), 400)), tree).effects
         for name in sorted({key[0] for key in means}):
             up = [key for key, mean in means.items() if key[0] == name and mean > 0.03]
             down = [key for key, mean in means.items() if key[0] == name and mean < -0.03]
             for one, other in list(zip(sorted(up, key=repr), sorted(down, key=repr), strict=False))[:5]:
-                beliefs, last_wrong = Beliefs(tree), 0
+                others = Prior.of(effect for key, effect in known.items() if key[0] != name)
+                beliefs, last_wrong = Beliefs(tree, fixed=others), 0
                 for number in range(1, 61):
                     key = (one, other)[number % 2]
                     beliefs.tell(name, key[1], rng.choice(gains[key]) + rng.gauss(0, NOISE))

@@ -43,6 +43,7 @@ class Beliefs:
     components: Components = EQUAL
     effects: dict[tuple[str, Context, Kind, Trust], Effect] = field(default_factory=dict)
     told: int = 0
+    fixed: Prior | None = None
 
     def __post_init__(self) -> None:
         self.distance = cache(self.tree.distance)
@@ -52,7 +53,7 @@ class Beliefs:
             self._of.setdefault(key[0], []).append(key)
 
     def copy(self) -> Beliefs:
-        return Beliefs(self.tree, self.components, dict(self.effects), self.told)
+        return Beliefs(self.tree, self.components, dict(self.effects), self.told, self.fixed)
 
     def tell(
         self,
@@ -81,6 +82,8 @@ class Beliefs:
 
     @property
     def prior(self) -> Prior:
+        if self.fixed is not None:
+            return self.fixed
         if self._prior is None or self.told >= self._prior[0] + REFIT:
             self._prior = (self.told, Prior.of(self.effects.values()))
         return self._prior[1]
