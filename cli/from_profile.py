@@ -36,8 +36,12 @@ def with_profile(workspace: Workspace, raw: dict[str, object], path: Path | None
             f"{path}: nothing costs a significant part of the step, so no bottleneck is taken from it"
         )
         return raw
-    told = raw.get("bottlenecks") or {}
-    own = dict.fromkeys(map(str, told)) if isinstance(told, list) else dict(told)  # type: ignore[call-overload]
+    told = raw.get("bottlenecks")
+    own: dict[str, object] = {}
+    if isinstance(told, list):
+        own = dict.fromkeys(map(str, told))
+    elif isinstance(told, dict):
+        own = {str(name): share for name, share in told.items()}
     output.note(
         "bottlenecks from the profile: " + ", ".join(f"{n} {share:.0%}" for n, share in found.items())
     )

@@ -71,23 +71,23 @@ def table(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, di
     """
     csv.field_size_limit(min(LONGEST_CELL, sys.maxsize))
     header: list[str] | None = None
-    bad = 0
-    first_bad = 0
+    bad = first_bad = line = 0
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
             reader = csv.reader(line.replace("\0", "") for line in lines)
             for cells in reader:
+                line = reader.line_num
                 if not any(cell.strip() for cell in cells):
                     continue
                 if header is None:
                     header = _header(cells)
                 elif _fits(cells, header):
-                    yield reader.line_num, {k: v.strip() for k, v in zip(header, cells, strict=False) if k}
+                    yield line, {k: v.strip() for k, v in zip(header, cells, strict=False) if k}
                 else:
                     bad += 1
-                    first_bad = first_bad or reader.line_num
+                    first_bad = first_bad or line
     except csv.Error as fault:
-        on_fault(f"{path.name}: no CSV beyond line {reader.line_num} ({fault})")
+        on_fault(f"{path.name}: no CSV beyond line {line} ({fault})")
     if header is None:
         on_fault(f"{path.name}: empty")
     if bad:
