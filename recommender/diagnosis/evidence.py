@@ -130,7 +130,7 @@ class View:
         if not timed.any():
             return float(blocks[cube].max())
         rate = kernels.pipe("aic_total_cycles")[cube][timed] / spent[timed]
-        return float(np.rint(rate.max() / np.median(rate / blocks[cube][timed])))
+        return float(np.rint(rate.max() / np.max(rate / blocks[cube][timed])))
 
     def places(self, cost: Floats) -> tuple[Place, ...]:
         """The rows of the compute kernels that cost most."""
