@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kg.values import Settings
     from recommender.measuring.outcome import Outcome
     from recommender.search.contribution import Contribution
+    from recommender.search.history import History
     from recommender.search.result import Result, Tried
 
 SHOWN = 5
@@ -104,6 +105,7 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
                     for item in contributions
                 ],
                 "importances": importances,
+                "checkup": _checkup(result.history),
             }
         )
         return
@@ -113,6 +115,7 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
     print()
     output.table(("", ""), shown(result.history.figures()), title="Course of the search")
     print()
+    _symptoms(result.history)
     if why:
         output.note(why)
         return
@@ -132,6 +135,28 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
         rows,
         title="From the default to the best, one change at a time, the largest gain first",
     )
+
+
+def _symptoms(history: History) -> None:
+    """What ails the search, with cause and remedy; nothing where it is healthy."""
+    from recommender.search.symptoms import check
+
+    found = check(history)
+    for item in found.symptoms:
+        print(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")
+    if found.symptoms:
+        print()
+    for text in found.untold:
+        output.note(f"not told: {text}")
+
+
+def _checkup(history: History) -> dict[str, object]:
+    from dataclasses import asdict
+
+    from recommender.search.symptoms import check
+
+    found = asdict(check(history))
+    return {"symptoms": list(found["symptoms"]), "untold": list(found["untold"])}
 
 
 def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], Outcome] | None:
@@ -197,15 +222,19 @@ def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_jso
         write(plot, history_svg(next(iter(found.values()))))
         output.note(f"wrote {plot}")
     if as_json:
-        output.as_json({"file": str(path), "searches": {t: _figures(h) for t, h in found.items()}})
+        searches = {title: _figures(history) for title, history in found.items()}
+        checkups = {title: _checkup(history) for title, history in found.items()}
+        output.as_json({"file": str(path), "searches": searches, "checkups": checkups})
         return
     for title, history in found.items():
         figures = _figures(history)
         if figures is None:
             print(f"{title}: nothing succeeded\n")
+            _symptoms(history)
             continue
         output.table(("", ""), shown(figures), title=title)
         print()
+        _symptoms(history)
 
 
 def _figures(history: object) -> dict[str, object] | None:
