@@ -276,7 +276,6 @@ def _launches(view: View, free: float) -> Iterator[Evidence]:
         f"that are shorter than them (median kernel {float(np.median(duration)):.1f} µs)",
         (Reading(metric="share of free time behind kernels shorter than it", value=share, unit="1"),),
         (Place(kernels.file, tuple(int(kernels.rows[order[i]]) for i in np.flatnonzero(late)[:PLACES])),),
-        shown=float(soft(np.asarray(share), 0.5, 0.25)),
     )
     yield replace(found, fixed=lambda rank: busier(rank, lost, [], longest_us=LONG_GAP_US))
 
