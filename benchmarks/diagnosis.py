@@ -114,7 +114,11 @@ def rules(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
 
     def fired(profile) -> set[str]:
         found = analyse(profile, THRESHOLDS)
-        return {node for node, _ in RULES if node in found and found[node].shown >= 0.5 and found[node].lost_us > 0}
+        return {
+            node
+            for node, _ in RULES
+            if node in found and found[node].shown >= 0.5 and found[node].lost_us > 0
+        }
 
     new = fired(after) - fired(before)
     return [(node, 1.0, (node,)) for node, _ in RULES if node in new][:3]
@@ -174,7 +178,9 @@ def is_of_chain(name: str, fault) -> bool:
 
     A fault in the kernels of one rank of several makes that rank the slow one.
     """
-    return any(name in edge for edge in fault.edges) or (name == "slow-rank" and fault.strike in KERNEL_FAULTS)
+    return any(name in edge for edge in fault.edges) or (
+        name == "slow-rank" and fault.strike in KERNEL_FAULTS
+    )
 
 
 def mean(values) -> float | None:
@@ -205,7 +211,9 @@ def reliability(claims: list[tuple[float, bool]], bins: int = 5) -> list[tuple[f
     ]
 
 
-def altered(folder: Path, where: Path, random, *, repeats: int, pairs: int, healthy: int) -> tuple[dict, dict]:
+def altered(
+    folder: Path, where: Path, random, *, repeats: int, pairs: int, healthy: int
+) -> tuple[dict, dict]:
     """Scores of all ways on altered real profiles, and which base took which faults."""
     scores = {name: Score() for name in WAYS}
     applied: dict[str, int] = {}
@@ -244,7 +252,9 @@ def altered(folder: Path, where: Path, random, *, repeats: int, pairs: int, heal
             for way, score in scores.items():
                 score.healthy.append(bool(WAYS[way](after, before)))
             if sound is not None:  # alone, with nothing to compare it with
-                scores["ours"].healthy.append(bool(diagnose(noisy(sound, random), NETWORK, THRESHOLDS).findings))
+                scores["ours"].healthy.append(
+                    bool(diagnose(noisy(sound, random), NETWORK, THRESHOLDS).findings)
+                )
     return scores, applied
 
 
@@ -334,9 +344,13 @@ def large_trace(where: Path, size_mb: int) -> dict[str, object]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--profiles", type=Path, required=True)
-    options.add_argument("--quick", action="store_true", help="One repeat of each fault, few pairs, a small trace.")
+    options.add_argument(
+        "--quick", action="store_true", help="One repeat of each fault, few pairs, a small trace."
+    )
     options.add_argument("--trace-mb", type=int, help="Size of the generated trace; 1000 unless quick.")
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
@@ -344,13 +358,25 @@ def main() -> None:
     quick = given.quick
     with tempfile.TemporaryDirectory() as temporary:
         where = Path(temporary)
-        trace = large_trace(where, given.trace_mb or (20 if quick else 1000))  # first: the peak of memory is its own
+        trace = large_trace(
+            where, given.trace_mb or (20 if quick else 1000)
+        )  # first: the peak of memory is its own
         scores, applied = altered(
-            given.profiles, where, random, repeats=1 if quick else 3, pairs=6 if quick else 20, healthy=3 if quick else 8
+            given.profiles,
+            where,
+            random,
+            repeats=1 if quick else 3,
+            pairs=6 if quick else 20,
+            healthy=3 if quick else 8,
         )
         simulated = simulated_runs.score(
-            where, random, WAYS, Score, FAULTS, runs=1 if quick else 5, diagnose_alone=lambda profile: bool(
-                diagnose(profile, NETWORK, THRESHOLDS).findings)
+            where,
+            random,
+            WAYS,
+            Score,
+            FAULTS,
+            runs=1 if quick else 5,
+            diagnose_alone=lambda profile: bool(diagnose(profile, NETWORK, THRESHOLDS).findings),
         )
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")

@@ -47,14 +47,20 @@ def chosen(rank: RankFiles, random: Random, wanted: Callable[[int], bool], count
     return sorted((rows[i] for i in picked), key=lambda row: rank.start[row])
 
 
-def slower(rank: RankFiles, rows: list[int], cost: float, cells: dict[str, str], *, cycles: bool = True) -> None:
+def slower(
+    rank: RankFiles, rows: list[int], cost: float, cells: dict[str, str], *, cycles: bool = True
+) -> None:
     """Rows take ``cost`` longer together, and say ``cells``; times of their cores and cycles grow alike."""
     weights = np.array([rank.duration[row] for row in rows])
     for row, part in zip(rows, weights / weights.sum(), strict=True):
         factor = 1 + cost * part / rank.duration[row]
         rank.stretch(row, cost * part)
         cell = rank.rows[row]
-        for name in ("aicore_time(us)", "aiv_time(us)", *(("aic_total_cycles", "aiv_total_cycles") if cycles else ())):
+        for name in (
+            "aicore_time(us)",
+            "aiv_time(us)",
+            *(("aic_total_cycles", "aiv_total_cycles") if cycles else ()),
+        ):
             if name in cell:
                 cell[name] = f"{number(cell[name]) * factor:.3f}"
         cell.update({name: value for name, value in cells.items() if name in cell})
@@ -106,8 +112,17 @@ def pipe(name: str, other: str, which: Callable[[RankFiles], Callable[[int], boo
         if not rows:
             return False
         prefix = name[:3]
-        quiet = {c: f"{random.uniform(0.02, 0.12):.3f}" for c in rank.columns if c.startswith(prefix) and c.endswith("_ratio")}
-        slower(rank, rows, cost, {**quiet, other: f"{random.uniform(0.1, 0.3):.3f}", name: f"{random.uniform(0.93, 0.99):.3f}"})
+        quiet = {
+            c: f"{random.uniform(0.02, 0.12):.3f}"
+            for c in rank.columns
+            if c.startswith(prefix) and c.endswith("_ratio")
+        }
+        slower(
+            rank,
+            rows,
+            cost,
+            {**quiet, other: f"{random.uniform(0.1, 0.3):.3f}", name: f"{random.uniform(0.93, 0.99):.3f}"},
+        )
         return True
 
     return strike
@@ -118,7 +133,11 @@ def no_bound(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     if not has(rank, "aiv_vec_ratio"):
         return False
     rows = chosen(rank, random, lambda row: is_vector(rank)(row) or is_cube(rank)(row), 4)
-    quiet = {c: f"{random.uniform(0.02, 0.1):.3f}" for c in rank.columns if c.startswith(("aic_", "aiv_")) and c.endswith("_ratio")}
+    quiet = {
+        c: f"{random.uniform(0.02, 0.1):.3f}"
+        for c in rank.columns
+        if c.startswith(("aic_", "aiv_")) and c.endswith("_ratio")
+    }
     slower(rank, rows, cost, quiet)
     return bool(rows)
 
@@ -162,7 +181,9 @@ def frequency(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     rank = ranks[0]
     if not has(rank, "aicore_time(us)", "aic_total_cycles"):
         return False
-    rows = sorted((row for row in rank.compute() if rank.text(row, "core") != "AI_CPU"), key=lambda row: rank.start[row])
+    rows = sorted(
+        (row for row in rank.compute() if rank.text(row, "core") != "AI_CPU"), key=lambda row: rank.start[row]
+    )
     rows = rows[len(rows) // 4 :]
     spent = sum(rank.duration[row] for row in rows)
     if cost > 0.8 * spent:  # a clock does not fall below 55 %
@@ -175,7 +196,11 @@ def precision(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     rank = ranks[0]
     if not has(rank, "Input Data Types", "Type"):
         return False
-    rows = [row for row in rank.compute() if "matmul" in rank.text(row, "kind").lower() and "BF16" in rank.rows[row]["Input Data Types"].upper()]
+    rows = [
+        row
+        for row in rank.compute()
+        if "matmul" in rank.text(row, "kind").lower() and "BF16" in rank.rows[row]["Input Data Types"].upper()
+    ]
     if not rows or sum(rank.duration[row] for row in rows) < 0.3 * cost:
         return False
     slower(rank, rows, cost, {"Input Data Types": "FLOAT;FLOAT", "Output Data Types": "FLOAT"})
@@ -194,7 +219,12 @@ def inserted(kind: str, of: str, count: int = 20) -> Strike:
         model[rank.column("kernel")] = f"aclnn{of}_{kind}AiCore_{kind}"
         if model.get(rank.column("kind"), "N/A") != "N/A":
             model[rank.column("kind")] = kind
-        for name, ratio in (("aiv_mte2_ratio", 0.5), ("aiv_mte3_ratio", 0.45), ("aiv_vec_ratio", 0.1), ("aiv_scalar_ratio", 0.1)):
+        for name, ratio in (
+            ("aiv_mte2_ratio", 0.5),
+            ("aiv_mte3_ratio", 0.45),
+            ("aiv_vec_ratio", 0.1),
+            ("aiv_scalar_ratio", 0.1),
+        ):
             if name in model:
                 model[name] = f"{ratio}"
         for _ in range(count):
@@ -221,7 +251,12 @@ def unfused(ranks: list[RankFiles], cost: float, random: Random) -> bool:
             model = dict(rank.rows[vector[0]])
             model[rank.column("kernel")] = f"aclnn{kind}_{kind}AiCore_{kind}"
             model[rank.column("kind")] = kind
-            for name, ratio in (("aiv_mte2_ratio", 0.5), ("aiv_mte3_ratio", 0.4), ("aiv_vec_ratio", 0.4), ("aiv_scalar_ratio", 0.1)):
+            for name, ratio in (
+                ("aiv_mte2_ratio", 0.5),
+                ("aiv_mte3_ratio", 0.4),
+                ("aiv_vec_ratio", 0.4),
+                ("aiv_scalar_ratio", 0.1),
+            ):
                 if name in model:
                     model[name] = f"{ratio}"
             rank.insert(row, model, cost / times / 6, gap=0.5)
@@ -240,7 +275,11 @@ def recompute(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     total = sum(rank.duration[row] for row in forward)
     targets = [row for row in rank.compute() if rank.text(row, "kind").endswith("Grad")]
     for row in forward:
-        rank.insert(targets[int(random.integers(len(targets)))], dict(rank.rows[row]), rank.duration[row] * cost / total)
+        rank.insert(
+            targets[int(random.integers(len(targets)))],
+            dict(rank.rows[row]),
+            rank.duration[row] * cost / total,
+        )
     return True
 
 
@@ -306,9 +345,11 @@ def call(rank: RankFiles, level: str, name: str, total: float, count: int) -> bo
 
 def allocation(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     gaps(30)(ranks[0], cost, random)
-    return call(ranks[0], "runtime", "aclMallocMemInner", 0.6 * cost, 30) and call(
-        ranks[0], "acl", "aclrtFreePhysical", 0.4 * cost, 30
-    ) and cost > 12_000
+    return (
+        call(ranks[0], "runtime", "aclMallocMemInner", 0.6 * cost, 30)
+        and call(ranks[0], "acl", "aclrtFreePhysical", 0.4 * cost, 30)
+        and cost > 12_000
+    )
 
 
 def synchronising(ranks: list[RankFiles], cost: float, random: Random) -> bool:
@@ -349,7 +390,9 @@ def longer(rank: RankFiles, info: dict, row: int, cost: float, *, part: str) -> 
 
 
 def collective_wait(ranks: list[RankFiles], cost: float, random: Random) -> bool:
-    found = operators(ranks[0], lambda name: "allreduce" in name or "reducescatter" in name or "allgather" in name)
+    found = operators(
+        ranks[0], lambda name: "allreduce" in name or "reducescatter" in name or "allgather" in name
+    )
     for _, info, rows in found[:3]:
         longer(ranks[0], info, rows[0], cost / len(found[:3]), part="Wait Time(ms)")
     return bool(found)
@@ -366,7 +409,11 @@ def move(rank: RankFiles, cost: float, change: Callable[[dict, float], None]) ->
     """Transfers take longer; ``change`` says how their packets look, given the factor of their time."""
     found = []
     for _, info, rows in operators(rank, lambda name: "send" not in name and "recv" not in name):
-        moving = {k: t for k, t in info["Communication Bandwidth Info"].items() if t["Transit Time(ms)"] > 0 and t.get("Size Distribution")}
+        moving = {
+            k: t
+            for k, t in info["Communication Bandwidth Info"].items()
+            if t["Transit Time(ms)"] > 0 and t.get("Size Distribution")
+        }
         if moving:
             found.append((info, rows[0], moving))
     total = sum(max(t["Transit Time(ms)"] for t in moving.values()) for _, _, moving in found)
@@ -426,7 +473,9 @@ def retransmission(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 
 def slow_link(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     rank = ranks[0]
-    links = [pair for pair in rank.pairs() if pair["Transport Type"] != "LOCAL" and pair["Transit Size(MB)"] > 5]
+    links = [
+        pair for pair in rank.pairs() if pair["Transport Type"] != "LOCAL" and pair["Transit Size(MB)"] > 5
+    ]
     peers = [pair for pair in links if pair["Transport Type"] == links[0]["Transport Type"]] if links else []
     found = operators(rank, lambda name: "allreduce" in name or "reducescatter" in name)
     if len(peers) < 3 or not found:
@@ -447,7 +496,9 @@ def slow_link(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 def misaligned_address(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     rank = ranks[0]
     local = [pair for pair in rank.pairs() if pair["Transport Type"] == "LOCAL"]
-    found = operators(rank, lambda name: "allreduce" in name or "reducescatter" in name or "allgather" in name)
+    found = operators(
+        rank, lambda name: "allreduce" in name or "reducescatter" in name or "allgather" in name
+    )
     if not local or not found:
         return False
     moved = sum(pair["Transit Time(ms)"] for pair in rank.pairs() if pair["Transport Type"] != "LOCAL")
@@ -541,18 +592,32 @@ def quiet(ranks: list[RankFiles]) -> None:
             rank.start[row] = at
             at += rank.duration[row] + 0.02 * compute / len(order)
         rank.preparing = 0.0
-        rank.apis = [row for row in rank.apis if not any(
-            part in row["API Name"] for part in ("ompile", "Synchron", "Malloc", "Free", "_Tiling"))]
+        rank.apis = [
+            row
+            for row in rank.apis
+            if not any(
+                part in row["API Name"] for part in ("ompile", "Synchron", "Malloc", "Free", "_Tiling")
+            )
+        ]
         for info in rank.operators():
             times = info["Communication Time Info"]
-            moving = max((t["Transit Time(ms)"] for t in info["Communication Bandwidth Info"].values()), default=0.0)
+            moving = max(
+                (t["Transit Time(ms)"] for t in info["Communication Bandwidth Info"].values()), default=0.0
+            )
             scale = min(1.0, exposed / 1e3 / moving) if moving > 0 else 1.0
             for transfer in info["Communication Bandwidth Info"].values():
                 transfer["Transit Time(ms)"] *= scale
                 transfer["Bandwidth(GB/s)"] /= scale
                 transfer["Size Distribution"] = {}
-            times.update({"Elapse Time(ms)": exposed / 1e3, "Transit Time(ms)": min(exposed / 1e3, moving * scale),
-                          "Wait Time(ms)": 0.0, "Synchronization Time(ms)": 0.0, "Idle Time(ms)": 0.0})
+            times.update(
+                {
+                    "Elapse Time(ms)": exposed / 1e3,
+                    "Transit Time(ms)": min(exposed / 1e3, moving * scale),
+                    "Wait Time(ms)": 0.0,
+                    "Synchronization Time(ms)": 0.0,
+                    "Idle Time(ms)": 0.0,
+                }
+            )
         for pair in rank.pairs():
             pair["Transit Time(ms)"] *= 1e-3 if pair["Transport Type"] == "LOCAL" else 1.0
 

@@ -53,7 +53,9 @@ class RankFiles:
         return self.rows[row].get(self.column(what), "")
 
     def is_communication(self, row: int) -> bool:
-        return self.text(row, "core") in {"HCCL", "COMMUNICATION"} or self.text(row, "kernel").startswith("hcom_")
+        return self.text(row, "core") in {"HCCL", "COMMUNICATION"} or self.text(row, "kernel").startswith(
+            "hcom_"
+        )
 
     def compute(self) -> list[int]:
         return [row for row in range(len(self.rows)) if not self.is_communication(row)]
@@ -231,7 +233,10 @@ def save(rank: RankFiles, folder: Path) -> None:
         table = csv.DictWriter(file, ["Step", *STEP])
         table.writeheader()
         table.writerow({"Step": rank.step, **{name: f"{value:.3f}" for name, value in split(rank).items()}})
-    for name, content in (("communication.json", rank.communication), ("communication_matrix.json", rank.matrix)):
+    for name, content in (
+        ("communication.json", rank.communication),
+        ("communication_matrix.json", rank.matrix),
+    ):
         if content:
             (inside / name).write_text(json.dumps(content))
     if rank.apis:

@@ -24,8 +24,22 @@ if TYPE_CHECKING:
 COLUMNS = [
     *("Step Id", "Device_id", "Stream ID", "Name", "Type", "OP State", "Accelerator Core", "Start Time(us)"),
     *("Duration(us)", "Wait Time(us)", "Block Dim", "Input Shapes", "Input Data Types", "aicore_time(us)"),
-    *("aic_total_cycles", "aic_mac_ratio", "aic_scalar_ratio", "aic_mte1_ratio", "aic_mte2_ratio", "aic_fixpipe_ratio"),
-    *("aiv_time(us)", "aiv_total_cycles", "aiv_vec_ratio", "aiv_scalar_ratio", "aiv_mte2_ratio", "aiv_mte3_ratio"),
+    *(
+        "aic_total_cycles",
+        "aic_mac_ratio",
+        "aic_scalar_ratio",
+        "aic_mte1_ratio",
+        "aic_mte2_ratio",
+        "aic_fixpipe_ratio",
+    ),
+    *(
+        "aiv_time(us)",
+        "aiv_total_cycles",
+        "aiv_vec_ratio",
+        "aiv_scalar_ratio",
+        "aiv_mte2_ratio",
+        "aiv_mte3_ratio",
+    ),
 ]
 CORES, CLOCK_MHZ = 24, 1800.0
 
@@ -85,7 +99,9 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
     for number, kernels in enumerate(work):
         for rank in range(4):
             for kind, core, base in kernels:
-                host[rank] += world.launch_us + (world.pauses_us.get(launched[rank], 0.0) if rank == 0 else 0.0)
+                host[rank] += world.launch_us + (
+                    world.pauses_us.get(launched[rank], 0.0) if rank == 0 else 0.0
+                )
                 launched[rank] += 1
                 spent = base * world.work[rank] / world.clock[rank]
                 where = core
@@ -104,7 +120,12 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
         end = last + max(moving)
         for rank in range(4):
             name = f"hcom_allReduce__100_{number}_1"
-            cells = {"Name": name, "Type": "hcom_allReduce_", "Accelerator Core": "COMMUNICATION", "OP State": "N/A"}
+            cells = {
+                "Name": name,
+                "Type": "hcom_allReduce_",
+                "Accelerator Core": "COMMUNICATION",
+                "OP State": "N/A",
+            }
             runs[rank].append(({c: cells.get(c, "N/A") for c in COLUMNS}, begun[rank], end - begun[rank]))
             wait, own = (end - begun[rank] - moving[rank]) / 1e3, moving[rank] / 1e3
             comm[rank][f"{name}@1"] = told(end - begun[rank], wait, own, megabytes, world)
@@ -113,7 +134,9 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
     return [files(rank, world, runs[rank], comm[rank], size) for rank in range(4)]
 
 
-def kernel(kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator) -> dict[str, str]:
+def kernel(
+    kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator
+) -> dict[str, str]:
     """Cells of one kernel; counters as its kind has them."""
     cells = dict.fromkeys(COLUMNS, "0.0")
     cube = core in {"AI_CORE", "MIX_AIC"}
@@ -211,7 +234,13 @@ def broken(node: str, random: np.random.Generator) -> World | None:
 
 
 def score(
-    where: Path, random: np.random.Generator, ways: dict[str, Callable], kind: type, faults, *, runs: int,
+    where: Path,
+    random: np.random.Generator,
+    ways: dict[str, Callable],
+    kind: type,
+    faults,
+    *,
+    runs: int,
     diagnose_alone: Callable,
 ) -> dict[str, object]:
     """Figures of all ways on simulated runs."""
@@ -259,11 +288,33 @@ def write_trace(path: Path, size: int) -> None:
             for _ in range(1000):
                 number += 1
                 at = 1_736_408_883_000_000 + 40 * number
-                device = {"name": "aclnnMatmul_MatMulCommon_MatMulV2", "pid": 2, "tid": 2, "ts": f"{at}.250", "dur": 35.84,
-                          "args": {"Model Id": 4294967295, "Task Type": "AI_CORE", "Physic Stream Id": 2, "Task Id": number,
-                                   "Batch Id": 0, "Subtask Id": 4294967295, "connection_id": number}, "ph": "X"}
-                host = {"ph": "X", "name": "aten::matmul", "pid": 3, "tid": 3, "ts": f"{at - 50}.930", "dur": 15.57,
-                        "cat": "cpu_op", "args": {"Sequence number": number, "Fwd thread id": 0}}
+                device = {
+                    "name": "aclnnMatmul_MatMulCommon_MatMulV2",
+                    "pid": 2,
+                    "tid": 2,
+                    "ts": f"{at}.250",
+                    "dur": 35.84,
+                    "args": {
+                        "Model Id": 4294967295,
+                        "Task Type": "AI_CORE",
+                        "Physic Stream Id": 2,
+                        "Task Id": number,
+                        "Batch Id": 0,
+                        "Subtask Id": 4294967295,
+                        "connection_id": number,
+                    },
+                    "ph": "X",
+                }
+                host = {
+                    "ph": "X",
+                    "name": "aten::matmul",
+                    "pid": 3,
+                    "tid": 3,
+                    "ts": f"{at - 50}.930",
+                    "dur": 15.57,
+                    "cat": "cpu_op",
+                    "args": {"Sequence number": number, "Fwd thread id": 0},
+                }
                 parts.append(f",{json.dumps(device)},{json.dumps(host)}")
             text = "".join(parts)
             written += len(text)
