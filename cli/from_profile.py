@@ -39,7 +39,7 @@ def with_profile(workspace: Workspace, raw: dict[str, object], path: Path | None
     told = raw.get("bottlenecks")
     own: dict[str, object] = {}
     if isinstance(told, list):
-        own = dict.fromkeys(map(str, told))
+        own = {str(name): None for name in told}
     elif isinstance(told, dict):
         own = {str(name): share for name, share in told.items()}
     output.note(

@@ -138,10 +138,7 @@ def test_the_space_is_the_ranking_and_nothing_else() -> None:
     ]
     written = space(rank(found), low="int8", source="losses.csv", budget=0.005)
     declared = read_space({key: written[key] for key in ("parameters", "constraints")})
-    low = [
-        {name for name, value in settings.items() if value == "int8"}
-        for settings in declared.enumerate()
-    ]
+    low = [{name for name, value in settings.items() if value == "int8"} for settings in declared.enumerate()]
     assert sorted(map(len, low)) == [0, 1, 2, 3]
     assert written["limits"] == ["accuracy_loss<=0.005"]
     assert written["accuracy"]["precision_attention"]["int8"]["loss"] == 0.002  # type: ignore[index]
