@@ -133,13 +133,20 @@ def _unchecked(problem: Problem, items: Sequence[Recommendation], rules: Feasibi
 
 
 def _merged(cases: list[Recommendation], strategies: list[Recommendation], k: int) -> list[Recommendation]:
-    """Both kinds by expected gain; what is for an observed bottleneck comes before what is for none."""
+    """Both kinds by expected gain; what is for an observed bottleneck comes before what is for none.
 
-    def order(item: Recommendation) -> tuple[object, ...]:
-        expected = item.gain.expected if item.gain else 0.0
-        return (not item.bottleneck and any(other.bottleneck for other in strategies), -expected)
-
-    return sorted([*cases, *strategies], key=order)[:k]
+    Cases stay in the order of their ranking, which is not that of their gains alone: it sees to it that the
+    first few differ.
+    """
+    some_observed = any(item.bottleneck for item in strategies)
+    keyed: list[tuple[bool, float, Recommendation]] = []
+    for items in (cases, strategies):
+        least = math.inf
+        for item in items:
+            expected = item.gain.expected if item.gain else 0.0
+            least = min(least, expected) if items is cases else expected
+            keyed.append((not item.bottleneck and some_observed, -least, item))
+    return [item for _, _, item in sorted(keyed, key=lambda one: one[:2])][:k]
 
 
 def _abstention(choice: CaseChoice, listed: Sequence[Recommendation]) -> Abstention | None:

@@ -49,6 +49,9 @@ LEAST_DEVICES = 3
 MOST_OF_ONE = 300
 """Questions of one operator on one device that are learned from; more of them say the same."""
 
+MOST_SCALE = 1.5
+"""Mean error of an expected log gain that is believed at most, in nats: no class of hardware had more."""
+
 _CAP = 2.5
 """An error counts at most this much when its scale is fitted, in nats."""
 _REGRET_CAP = 1.5
@@ -188,7 +191,7 @@ class Outlook:
         return found
 
     def _scale(self, row: NDArray[np.float64]) -> float:
-        return float(self.scale.expect(row)) + _FLOOR
+        return min(float(self.scale.expect(row)), MOST_SCALE) + _FLOOR
 
     @classmethod
     def shipped(cls, features: Sequence[str]) -> Self:
