@@ -28,6 +28,7 @@ from cli.search_options import (
     SeedOption,
     TimeOption,
 )
+from cli.search_space import space
 from cli.searching import (
     add_metrics,
     add_stop,
@@ -51,6 +52,9 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+app.command()(space)
 
 
 @app.command()

@@ -14,19 +14,17 @@ import numpy as np
 from kernel_tuner.strategies.common import CostFunc
 from kernel_tuner.util import StopCriterionReached
 
-from ingest.reading import read
-from kg.entities import Better, Case, Objective, Status
+from kg.entities import Better, Objective, Status
 from kg.errors import InputError
 from kg.values import Settings
-from recommender.search.evaluations import Evaluation, SourceTable, cost_of
+from recommender.search.evaluations import Evaluation
 from recommender.search.foreign_spaces import space_of_table
 from recommender.search.search import Search
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
-    from kg.names import Names
+    from recommender.search.evaluations import SourceTable
 
 
 class SearchStrategy:
@@ -93,42 +91,6 @@ class SearchStrategy:
             if tuning_options.verbose:
                 print(reached)  # noqa: T201  as Kernel Tuner's own strategies do
         return list(evaluate.results)
-
-
-def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> list[SourceTable]:
-    """What files of other devices tell, a source a problem: caches, T4, or anything else that is read.
-
-    Args:
-        paths: The files; times of the same kernel.
-        names: Of a workspace: ``Workspace.names``.
-        similarity: How far they are trusted before anything is timed here, 0 to 1.
-
-    Raises:
-        InputError: There is no case in them.
-    """
-    groups: dict[str, list[Case]] = {}
-    for item in read(list(paths), names):
-        if isinstance(item, Case) and item.measurement.status is not Status.NOT_MEASURED:
-            groups.setdefault(item.problem.id, []).append(item)
-    if not groups:
-        raise InputError("no case in these files")
-    return [
-        SourceTable(
-            name=f"{cases[0].problem.workload.operator} on {cases[0].problem.hardware.name}",
-            similarity=similarity,
-            configurations=[case.configuration for case in cases],
-            costs=np.array([_cost(case) for case in cases]),
-            problem_id=cases[0].problem.id,
-        )
-        for cases in groups.values()
-    ]
-
-
-def _cost(case: Case) -> float:
-    value = case.measurement.value
-    if value is None or value <= 0:
-        return math.inf
-    return math.exp(cost_of(value, case.problem.objective))
 
 
 def _evaluation(

@@ -104,7 +104,8 @@ def test_a_known_device_comes_first(recorded: Path) -> None:
 
 
 def test_a_cache_of_another_device_is_a_source(recorded: Path, shipped: Workspace) -> None:
-    from recommender.search.kernel_tuner import SearchStrategy, sources_of
+    from recommender.search.kernel_tuner import SearchStrategy
+    from recommender.search.known_tables import sources_of
 
     sources = sources_of([recorded], shipped.names, similarity=0.8)
     assert [(len(item.configurations), item.similarity) for item in sources] == [(160, 0.8)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +26,12 @@ from recommender.search.symptoms import (
 TIME = Objective(metric="kernel_time", better=Better.LOWER, unit="s")
 
 
-def ran(value: float, took: float | None = 1.0, **settings: object) -> Evaluation:
+def ran(value: float, took: float | None = 1.0, **settings: Any) -> Evaluation:
     return Evaluation(configuration=Settings(settings), values=(value,), cost_s=took)
+
+
+def _set(item: Evaluation) -> dict[str, Any]:
+    return dict(item.configuration.to_json())
 
 
 def failed(reason: str, status: Status = Status.FAILED, **settings: object) -> Evaluation:
@@ -47,7 +52,7 @@ def healthy() -> list[Evaluation]:
     """A descent to 1 with proposals round it, then the best again."""
     tried = [ran(1 + 3 * math.exp(-k / 3), a=k % 4, b=k) for k in range(14)]
     near = [ran(1.01 + 0.01 * (k % 5), a=k % 4, b=-1 - k) for k in range(8)]
-    return [*tried, *near, ran(tried[-1].values[0] or 0, **tried[-1].configuration.to_json())]
+    return [*tried, *near, ran(tried[-1].values[0] or 0, **_set(tried[-1]))]
 
 
 def test_a_healthy_search_is_left_in_peace() -> None:
@@ -124,7 +129,7 @@ def test_a_best_that_does_not_hold() -> None:
 
 def test_a_machine_that_slows_down() -> None:
     base = healthy()[:-1]
-    again = [ran(1.2 * (item.values[0] or 0), **item.configuration.to_json()) for item in base[:4]]
+    again = [ran(1.2 * (item.values[0] or 0), **_set(item)) for item in base[:4]]
     [symptom] = check(of([*base, *again])).symptoms
     assert symptom.name == REGRESSION
     assert "4 of 4" in symptom.cause
@@ -133,10 +138,7 @@ def test_a_machine_that_slows_down() -> None:
 def test_going_on_and_slow_ones_take_too_long() -> None:
     base = healthy()
     assert names([*base, *(ran(1.05, a=k, b=100 + k) for k in range(40))]) == [TOO_LONG]
-    slow = [
-        ran(item.values[0] or 0, 100.0 if k == 3 else 1.0, **item.configuration.to_json())
-        for k, item in enumerate(base)
-    ]
+    slow = [ran(item.values[0] or 0, 100.0 if k == 3 else 1.0, **_set(item)) for k, item in enumerate(base)]
     [symptom] = check(of(slow)).symptoms
     assert symptom.name == TOO_LONG
     assert "timeout_s" in symptom.remedy

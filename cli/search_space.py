@@ -1,0 +1,164 @@
+"""``tunegraph search space``: a search file made from model and machine, or one pruned by what is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import CountOption, HardwareOption, JsonOption, ModelOption, pairs
+from kg.errors import InputError
+
+SHOWN = 20
+
+
+def space(
+    context: typer.Context,
+    file: Annotated[
+        str | None, typer.Argument(help="A search file to prune with --known.", show_default=False)
+    ] = None,
+    known: Annotated[
+        list[Path] | None,
+        typer.Option("--known", help="Measurements of the same kernel on another device; may be repeated."),
+    ] = None,
+    share: Annotated[
+        float, typer.Option("--share", min=0, max=0.99, help="Share of the space to leave out.")
+    ] = 0.6,
+    model: ModelOption = None,
+    hardware: HardwareOption = None,
+    count: CountOption = None,
+    server: Annotated[str, typer.Option("--server", help="What the devices sit in: its links.")] = "",
+    phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="What is not searched: seq_len=4096, global_batch=512."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a search file: layouts of a model on a machine, or a file pruned by what other devices told."""
+    from cli import output
+
+    if (file is None) == (model is None):
+        raise InputError("give a search file with --known, or --model and --hardware")
+    made, left, notes = (
+        _layouts(context, model or "", hardware, count, server, phase, pairs("--set", settings))
+        if file is None
+        else _pruned(context, file, known or [], share)
+    )
+    for text in notes:
+        output.note(text)
+    if as_json:
+        output.as_json({"file": made, "left_out": left, "notes": notes})
+        return
+    for item in left[:SHOWN]:
+        output.note(f"left out: {item['what']}: {item['why']} ({item['source']})")
+    if len(left) > SHOWN:
+        output.note(f"left out: {len(left) - SHOWN} more; --json has all")
+    import yaml
+
+    text = yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=110)
+    if out is None:
+        print(text, end="")
+    elif out.exists():
+        raise InputError(f"{out} is there already")
+    else:
+        out.write_text(text, encoding="utf-8")
+        print(f"wrote {out}; next: tunegraph search run {out}")
+
+
+_Made = tuple[dict[str, object], list[dict[str, str]], list[str]]
+
+
+def _layouts(
+    context: typer.Context,
+    model: str,
+    hardware: str | None,
+    count: int | None,
+    server: str,
+    phase: str,
+    fixed: dict[str, object],
+) -> _Made:
+    from dataclasses import asdict
+
+    from recommender.cost_model.estimate import machine
+    from recommender.cost_model.model import model_of
+    from recommender.search.layout_space import layout_space
+
+    if hardware is None:
+        raise InputError("a layout needs --hardware")
+    raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count or 1}
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        facts = workspace.hardware.facts(problem.hardware.name)
+        held = workspace.names.hardware(server) if server else None
+        around = workspace.hardware.facts(held.id) if held else None
+        sizes_of = workspace.model_facts(problem)
+    name = problem.workload.model or model
+    sizes = model_of(name, str(sizes_of.get("architecture", "")), sizes_of)
+    where = machine(
+        problem.hardware.name,
+        facts,
+        count=count or 1,
+        server=held.id if held else "",
+        server_facts=around,
+    )
+    found = layout_space(sizes, where, phase=phase, fixed=fixed)
+    section: dict[str, object] = {"phase": phase, "fixed": fixed}
+    if held:
+        section["server"] = held.id
+    told = ""
+    if found.configurations is not None:
+        what = "configurations, memory not checked" if found.skipped else "configurations fit the memory"
+        told = f"{found.configurations} {what} (modelled)"
+    return (
+        {
+            "name": f"{name}-{count or 1}x{problem.hardware.name}-{phase}",
+            "problem": {**raw, "model": name, "hardware": problem.hardware.name},
+            "cost_model": section,
+            "parameters": dict(found.parameters),
+            "constraints": [dict(rule) for rule in found.constraints],
+            "objectives": ["throughput"],
+            "stop": {"evaluations": 60, "patience": 10},
+        },
+        [asdict(item) for item in found.left],
+        [*notes, *(f"rule skipped: {text}" for text in found.skipped), *([told] if told else [])],
+    )
+
+
+def _pruned(context: typer.Context, file: str, known: list[Path], share: float) -> _Made:
+    import math
+
+    from recommender.search.known_tables import sources_of
+    from recommender.search.pruning import prune
+    from recommender.search.space_file import read_space
+    from recommender.search.task_file import read_task_file
+
+    if not known:
+        raise InputError("pruning needs --known: measurements of the same kernel on other devices")
+    raw, _ = read_task_file(file)
+    with open_workspace(context) as workspace:
+        sources = sources_of(known, workspace.names, similarity=1.0)
+    found = prune(
+        read_space({key: raw[key] for key in ("parameters", "constraints") if key in raw}),
+        sources,
+        share=share,
+    )
+    left = [
+        {
+            "what": f"{pair.names[0]}={pair.values[0]} with {pair.names[1]}={pair.values[1]}",
+            "why": f"{math.exp(pair.price):.2f}x the best at least"
+            if math.isfinite(pair.price)
+            else "failed",
+            "source": ", ".join(found.sources),
+        }
+        for pair in found.pairs
+    ]
+    rules = [
+        {"expression": item.expression, "reason": item.reason, "source": item.source}
+        for item in found.space.constraints
+    ]
+    notes = [f"{found.before} configurations, {found.after} left ({found.removed:.0%} gone)"]
+    return {**raw, "constraints": rules}, left, notes

@@ -1,0 +1,68 @@
+"""``tunegraph search space`` as people run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+
+def test_a_space_is_made_and_searched(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "layouts.yaml"
+    asked = (
+        "--model",
+        "bert-large",
+        "--hardware",
+        "ascend-910b3",
+        "--count",
+        "8",
+        "--server",
+        "atlas-800t-a2",
+    )
+    made = run("search", "space", *asked, "--set", "seq_len=128,global_batch=512", "--out", out)
+    assert made.code == 0, made.err
+    assert "configurations fit the memory (modelled)" in made.err
+    again = run("search", "space", *asked, "--set", "seq_len=128", "--out", out)
+    assert (again.code, "is there already" in again.err) == (2, True)
+    ran = run("search", "run", out, "-n", "6", "--cold", "--no-ingest", "--json", folder=tmp_path)
+    assert ran.code == 0, ran.err
+    assert ran.json["best"]["configuration"]["pipeline_parallel"] in {1, 2, 4, 8}
+
+
+def test_a_file_is_pruned_by_another_device(run: Run, tmp_path: Path) -> None:
+    task = {
+        "parameters": {"x": [1, 2, 4, 8], "y": [1, 2, 4, 8], "z": [0, 1, 2, 3, 4, 5, 6, 7]},
+        "objectives": ["kernel_time"],
+    }
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
+    lines = [
+        "task.kind,task.op,hardware.name,config.x,config.y,config.z,"
+        "outcome.metric,outcome.unit,outcome.status,outcome.value,source.title"
+    ]
+    lines += [
+        f"kernel,toy,NVIDIA A100-SXM4-80GB,{x},{y},{z},kernel_time,s,ok,{1 + abs(x - 4) + abs(y - 2) + z / 10},t"
+        for x in (1, 2, 4, 8)
+        for y in (1, 2, 4, 8)
+        for z in range(8)
+    ]
+    (tmp_path / "known.csv").write_text("\n".join(lines) + "\n")
+    ran = run("search", "space", tmp_path / "task.yaml", "--known", tmp_path / "known.csv")
+    assert ran.code == 0, ran.err
+    assert "128 configurations" in ran.err
+    assert "left out: x=8 with y=8" in ran.err
+    written = yaml.safe_load(ran.out)
+    assert written["parameters"] == task["parameters"]
+    assert all("known device" in rule["reason"] for rule in written["constraints"])
+
+
+def test_what_is_missing_is_said(run: Run, tmp_path: Path) -> None:
+    assert run("search", "space").code == 2
+    assert run("search", "space", "--model", "bert-large").code == 2
+    too_large = ("--model", "deepseek-v3", "--hardware", "ascend-910b3", "--set", "seq_len=4096")
+    ran = run("search", "space", *too_large)
+    assert ran.code == 4
+    assert "nothing fits" in ran.fault
