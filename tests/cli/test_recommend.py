@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import data
+from recommender.workspace import Workspace
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -278,3 +281,47 @@ def test_an_output_that_is_full_is_one_line(script: str, clean: dict[str, str], 
         )
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["tunegraph: cannot use the output: No space left on device"]
+
+
+def _kernel(tile: int, cost: float) -> str:
+    return json.dumps(
+        {
+            "task": {"kind": "kernel", "op": "stencil", "shape": {"n": 4096}},
+            "hardware": {"vendor": "nvidia", "name": "NVIDIA A100-SXM4-80GB", "count": 1},
+            "config": {"tile": tile},
+            "outcome": {
+                "metric": "kernel_time",
+                "unit": "ms",
+                "value": cost,
+                "better": "lower",
+                "status": "ok",
+            },
+            "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
+        }
+    )
+
+
+def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Path, empty_path: Path) -> None:
+    """A wide table of one foreign device: such answers were wrong by a factor where they could be checked."""
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("\n".join(_kernel(tile, 1.0 + (tile % 97) ** 2) for tile in range(1, 400)) + "\n")
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        for vendor in ("nvidia", "ascend"):
+            path = tmp_path / f"{vendor}.yaml"
+            path.write_text(data.text(f"hardware/{vendor}.yaml"))
+            editor.add_file("hardware", path)
+        editor.ingest([cases])
+    question = ("--op", "stencil", "--hardware", "ascend-910b3", "--shape", "n=1024", "--count", "1")
+    ran = run("recommend", *question, "-k", "3", workspace=empty_path)
+    assert ran.code == 3, ran.out
+    assert ran.out.splitlines()[2].startswith(
+        "No recommendation: the nearest timed case is of another vendor"
+    )
+    assert ran.out.count("gain  ") == 2
+    told = run("recommend", *question, "--json", workspace=empty_path)
+    assert told.code == 3
+    assert len(told.json["abstained"]["measure_next"]) == 2
+    near = run("recommend", "--op", "stencil", "--hardware", "NVIDIA A100-SXM4-80GB", "--shape", "n=1024", "--count", "1",
+               workspace=empty_path)  # fmt: skip
+    assert near.code == 0, near.out
+    assert "Expected above the best time" in near.out
