@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from cli.context import open_workspace
-from cli.options import CountOption, HardwareOption, JsonOption, ModelOption, pairs
+from cli.options import (
+    CountOption,
+    HardwareOption,
+    JsonOption,
+    ModelOption,
+    PrecisionOption,
+    ShapeOption,
+    pairs,
+)
 from kg.errors import InputError
 
 SHOWN = 20
@@ -29,6 +37,12 @@ def space(
     model: ModelOption = None,
     hardware: HardwareOption = None,
     count: CountOption = None,
+    operator: Annotated[
+        str | None, typer.Option("--kernel", help="A kernel's tiles instead: gemm or matmul.")
+    ] = None,
+    shape: ShapeOption = None,
+    precision: PrecisionOption = None,
+    form: Annotated[str, typer.Option("--form", help="Of a kernel: triton or ascendc.")] = "",
     server: Annotated[str, typer.Option("--server", help="What the devices sit in: its links.")] = "",
     phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
     settings: Annotated[
@@ -41,13 +55,18 @@ def space(
     """Make a search file: layouts of a model on a machine, or a file pruned by what other devices told."""
     from cli import output
 
-    if (file is None) == (model is None):
-        raise InputError("give a search file with --known, or --model and --hardware")
-    made, left, notes = (
-        _layouts(context, model or "", hardware, count, server, phase, pairs("--set", settings))
-        if file is None
-        else _pruned(context, file, known or [], share)
-    )
+    if sum(item is not None for item in (file, model, operator)) != 1:
+        raise InputError("give a search file with --known, or --model or --kernel with --hardware")
+    if file is not None:
+        made, left, notes = _pruned(context, file, known or [], share)
+    elif hardware is None:
+        raise InputError("a space is for some --hardware")
+    elif operator is not None:
+        sizes = pairs("--shape", shape)
+        made, left, notes = _tiles(context, operator, sizes, precision or "bfloat16", hardware, form)
+    else:
+        fixed = pairs("--set", settings)
+        made, left, notes = _layouts(context, model or "", hardware, count, server, phase, fixed)
     for text in notes:
         output.note(text)
     if as_json:
@@ -75,7 +94,7 @@ _Made = tuple[dict[str, object], list[dict[str, str]], list[str]]
 def _layouts(
     context: typer.Context,
     model: str,
-    hardware: str | None,
+    hardware: str,
     count: int | None,
     server: str,
     phase: str,
@@ -87,8 +106,6 @@ def _layouts(
     from recommender.cost_model.model import model_of
     from recommender.search.layout_space import layout_space
 
-    if hardware is None:
-        raise InputError("a layout needs --hardware")
     raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count or 1}
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
@@ -125,6 +142,39 @@ def _layouts(
         },
         [asdict(item) for item in found.left],
         [*notes, *(f"rule skipped: {text}" for text in found.skipped), *([told] if told else [])],
+    )
+
+
+def _tiles(
+    context: typer.Context,
+    operator: str,
+    shape: dict[str, object],
+    precision: str,
+    hardware: str,
+    form: str,
+) -> _Made:
+    from dataclasses import asdict
+
+    from recommender.cost_model.device import Device
+    from recommender.search.kernel_space import kernel_space
+
+    with open_workspace(context) as workspace:
+        resolved = workspace.names.hardware(hardware)
+        facts = workspace.hardware.facts(resolved.id)
+    found = kernel_space(operator, shape, precision, Device(resolved.id, dict(facts)), form=form)
+    return (
+        {
+            "name": f"{operator}-{resolved.id}",
+            "problem": {"op": operator, "shape": shape, "precision": precision, "hardware": resolved.id},
+            "parameters": dict(found.parameters),
+            "constraints": [dict(rule) for rule in found.constraints],
+        },
+        [asdict(item) for item in found.left],
+        [
+            *([resolved.note] if resolved.note else []),
+            *(f"rule skipped: {text}" for text in found.skipped),
+            f"{found.configurations} configurations; add a command and its metrics (docs/search.md)",
+        ],
     )
 
 

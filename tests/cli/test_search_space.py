@@ -39,10 +39,8 @@ def test_a_file_is_pruned_by_another_device(run: Run, tmp_path: Path) -> None:
         "objectives": ["kernel_time"],
     }
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
-    lines = [
-        "task.kind,task.op,hardware.name,config.x,config.y,config.z,"
-        "outcome.metric,outcome.unit,outcome.status,outcome.value,source.title"
-    ]
+    names = "task.kind,task.op,hardware.name,config.x,config.y,config.z"
+    lines = [f"{names},outcome.metric,outcome.unit,outcome.status,outcome.value,source.title"]
     lines += [
         f"kernel,toy,NVIDIA A100-SXM4-80GB,{x},{y},{z},kernel_time,s,ok,{1 + abs(x - 4) + abs(y - 2) + z / 10},t"
         for x in (1, 2, 4, 8)
@@ -57,6 +55,19 @@ def test_a_file_is_pruned_by_another_device(run: Run, tmp_path: Path) -> None:
     written = yaml.safe_load(ran.out)
     assert written["parameters"] == task["parameters"]
     assert all("known device" in rule["reason"] for rule in written["constraints"])
+
+
+def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
+    asked = ("--kernel", "gemm", "--shape", "M=4096,N=4096,K=64", "--precision", "bf16")
+    ran = run("search", "space", *asked, "--hardware", "ascend-910b3")
+    assert ran.code == 0, ran.err
+    written = yaml.safe_load(ran.out)
+    assert [rule["expression"].partition("<=")[2] for rule in written["constraints"]] == [
+        " 65536",
+        " 65536",
+        " 131072",
+    ]
+    assert "left out: baseK=128: larger than K=64" in ran.err
 
 
 def test_what_is_missing_is_said(run: Run, tmp_path: Path) -> None:
