@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -244,6 +245,25 @@ def test_an_answer_in_every_form(names: Names) -> None:
     t4 = json.loads(texts["kernel-tuner"])
     assert [result["configuration"] for result in t4["results"]] == [best, second]
     assert "correct" not in texts["kernel-tuner"], "nothing was measured"
+
+
+def test_the_loss_to_expect_is_a_comment_where_a_form_has_comments(names: Names) -> None:
+    problem, loss = untimed(names, 64).problem, ["expected above the best time: 5 %"]
+    for form in (form for form in ANSWERS if form != "json"):
+        written = write_answer(form, problem, choices({"BLOCK_SIZE_M": 16}), remarks=loss)
+        as_comment = written.text.startswith(f"# {loss[0]}\n")
+        assert as_comment != (loss[0] in written.notes)
+        assert as_comment == (form in {"yaml", "triton", "kernel-tuner-restriction"})
+
+
+def test_a_restriction_is_python_that_lets_the_list_pass(names: Names) -> None:
+    best, second = {"BLOCK_SIZE_M": 16, "mode": "a"}, {"BLOCK_SIZE_M": 32, "mode": "b"}
+    text = write_answer("kernel-tuner-restriction", untimed(names, 64).problem, choices(best, second)).text
+    [rule] = ast.literal_eval(text.partition(" = ")[2])
+    passes = [point for point in (best, second, {**best, "mode": "b"}) if eval(rule, {}, point)]  # noqa: S307
+    assert passes == [best, second]
+    with pytest.raises(InputError, match="no name in a restriction"):
+        write_answer("kernel-tuner-restriction", untimed(names, 64).problem, choices({"a.b": 1}))
 
 
 def test_a_table_says_where_to_put_it_and_what_it_leaves_out(names: Names) -> None:
