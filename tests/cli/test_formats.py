@@ -12,6 +12,7 @@ from ingest.answers import ANSWERS
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 QUESTION = ("--op", "toy", "--shape", "M=128", "--hardware", "Acme One", "-k", "2")
@@ -21,7 +22,7 @@ QUESTION = ("--op", "toy", "--shape", "M=128", "--hardware", "Acme One", "-k", "
 def test_an_answer_in_the_form_of_another_program(run: Any, toy_path: Path, form: str) -> None:
     ran = run("recommend", *QUESTION, "--format", form, workspace=toy_path)
     assert ran.code == 0
-    expected = {
+    expected: dict[str, Callable[[], bool]] = {
         "flags": lambda: ran.out.splitlines()[0] == "block=8",
         "env": lambda: ran.out.splitlines()[0] == "block=8",
         "yaml": lambda: yaml.safe_load(ran.out)[0] == {"block": 8},
