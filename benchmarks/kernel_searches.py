@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernel_spaces import CAP, OBJECTIVES, Space
 
 from kg.entities import Status
-from kg.values import Settings
 from recommender.search.evaluations import Evaluation, SourceTable
 from recommender.search.search import Search
+
+if TYPE_CHECKING:
+    from kg.values import Settings
 
 
 def evaluation(space: Space, settings: Settings) -> Evaluation:
@@ -64,59 +67,6 @@ def at_random(space: Space, seed: int) -> list:
     settings = list(space.costs)
     order = np.random.default_rng([seed, 6]).permutation(len(settings))[:CAP]
     return [(settings[i], space.costs[settings[i]]) for i in order]
-
-
-def optuna_search(space: Space, seed: int, kind: str) -> list:
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    samplers = {"optuna_tpe": optuna.samplers.TPESampler, "optuna_gp": optuna.samplers.GPSampler}
-    study = optuna.create_study(sampler=samplers[kind](seed=seed))
-    found: dict[Settings, float] = {}
-    worst = float(space.sorted[-1])
-    for _ in range(20 * CAP):
-        if len(found) >= CAP or (found and space.enough(list(found.values()))):
-            break
-        trial = study.ask()
-        settings = Settings(
-            {name: trial.suggest_categorical(name, list(values)) for name, values in space.values.items()}
-            if kind == "optuna_tpe"
-            else {
-                name: values[trial.suggest_int(name, 0, len(values) - 1)]
-                for name, values in space.values.items()
-            }
-        )
-        cost = space.costs.get(settings, math.inf)
-        if settings in space.costs:
-            found.setdefault(settings, cost)  # asking again and asking for the impossible are free
-        study.tell(trial, math.log(cost if math.isfinite(cost) else worst))
-    return list(found.items())
-
-
-def smac_search(space: Space, seed: int) -> list:
-    from ConfigSpace import Configuration, ConfigurationSpace, OrdinalHyperparameter
-    from smac import HyperparameterOptimizationFacade, Scenario
-    from smac.runhistory.dataclasses import TrialValue
-
-    declared = ConfigurationSpace(seed=seed)
-    for name, values in space.values.items():
-        declared.add(OrdinalHyperparameter(name, list(values)))
-    scenario = Scenario(declared, n_trials=20 * CAP, deterministic=True, seed=seed)
-    facade = HyperparameterOptimizationFacade(
-        scenario, lambda c, seed: 0.0, overwrite=True, logging_level=False
-    )
-    found: dict[Settings, float] = {}
-    for _ in range(20 * CAP):
-        if len(found) >= CAP or (found and space.enough(list(found.values()))):
-            break
-        info = facade.ask()
-        assert isinstance(info.config, Configuration)
-        settings = Settings(dict(info.config))
-        cost = space.costs.get(settings, math.inf)
-        if settings in space.costs:
-            found.setdefault(settings, cost)
-        facade.tell(info, TrialValue(cost=math.log(cost if math.isfinite(cost) else float(space.sorted[-1]))))
-    return list(found.items())
 
 
 def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list:

@@ -14,14 +14,15 @@ evaluations than the cold search beyond the spread of its seeds (three quarters 
 A space has a twin if a source's whole table correlates with it above 0.9 (Spearman); only the report knows.
 
 ``best_first`` evaluates each source's best in random order, then searches cold; ``rgpe`` is the ranking-weighted
-ensemble (Feurer et al. 2018) of our processes. Optuna runs where it is installed. ``--external`` adds slow
-others where they are installed. The last line is JSON.
+ensemble (Feurer et al. 2018) of our processes. Optuna's TPE runs where it is installed. ``--external`` adds other
+tools where they are installed, all of them cold: Optuna's GP, SMAC and Kernel Tuner's strategies in its simulation
+mode; ``kernel_tuner`` repeats the strategy that needed the fewest evaluations, chosen afterwards. What did not run
+is null, and stderr says why. The last line is JSON.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import sys
@@ -33,8 +34,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
+import kernel_tools
 import numpy as np
-from kernel_searches import at_random, best_first, optuna_search, rgpe, run, smac_search, table
+from kernel_searches import at_random, best_first, rgpe, run, table
 from kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
 
 from kg.hardware_tree import Distance
@@ -43,6 +45,9 @@ from recommender.search.search import Search
 
 LOG = 200
 TWIN = 0.9
+TOOL_SEEDS = 2
+"""Seeds of other tools at most, because most of them are slow."""
+
 SIMILARITY = {
     Distance.SAME_DEVICE: 1.0,
     Distance.SIBLING: 0.95,
@@ -121,6 +126,23 @@ def timed(space: Space, tables: list[SourceTable], seed: int) -> tuple[float, fl
     return (time.process_time() - begun) * 1e3 / CAP, (started - begun) * 1e3
 
 
+def chosen(external: list[str] | None, *, quick: bool) -> list[str]:
+    """Other tools' methods to run; stderr says why the others do not."""
+    families = () if external is None else tuple(external) or kernel_tools.FAMILIES
+    wanted = [
+        method
+        for method in kernel_tools.NEEDS
+        if method.startswith(families) or (method == "optuna_tpe" and not quick)
+    ]
+    lacking = {method: missing for method in wanted if (missing := kernel_tools.missing(method))}
+    for method, packages in lacking.items():
+        print(f"{method} is null: not installed: {', '.join(packages)}", file=sys.stderr)
+    others = [method for method in kernel_tools.NEEDS if method not in wanted]
+    if others:
+        print(f"null because not asked for: {', '.join(others)}", file=sys.stderr)
+    return [method for method in wanted if method not in lacking]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -129,7 +151,12 @@ def main() -> None:
     parser.add_argument("--asked", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=0, help="10; with --quick 2")
     parser.add_argument("--quick", action="store_true", help="no ensemble, no adversaries, no Optuna")
-    parser.add_argument("--external", action="store_true", help="also Optuna's GP and SMAC, two seeds each")
+    parser.add_argument(
+        "--external",
+        nargs="*",
+        choices=kernel_tools.FAMILIES,
+        help=f"also these tools, all without names; at most {TOOL_SEEDS} seeds",
+    )
     parser.add_argument("--kernels", default="", help="only kernels whose name holds this")
     arguments = parser.parse_args()
     from world import knowledge
@@ -146,6 +173,7 @@ def main() -> None:
     }
     pairs = {k: sources for k, sources in pairs.items() if sources}
     seeds = range(arguments.seeds or (2 if arguments.quick else 10))
+    methods = chosen(arguments.external, quick=arguments.quick)
     start = time.process_time()
     logs: dict[tuple[int, int], list] = {}
 
@@ -175,15 +203,11 @@ def main() -> None:
                 candidates, cpu = len(space.costs), timed(space, tables, seed)
             results["best_first"][k].append(best_first(space, source_logs, seed))
             results["random"][k].append(at_random(space, seed))
+            for method in methods if seed < TOOL_SEEDS else ():
+                results[method][k].append(kernel_tools.search(space, seed, method))
             if arguments.quick:
                 continue
             results["rgpe"][k].append(rgpe(space, tables, seed))
-            if seed < 2 and importlib.util.find_spec("optuna"):
-                results["optuna_tpe"][k].append(optuna_search(space, seed, "optuna_tpe"))
-                if arguments.external and importlib.util.find_spec("torch"):
-                    results["optuna_gp"][k].append(optuna_search(space, seed, "optuna_gp"))
-            if arguments.external and seed < 2 and importlib.util.find_spec("smac"):
-                results["smac"][k].append(smac_search(space, seed))
             if seed < 5:
                 foreign = next((asked[j] for j in pairs if asked[j].task != space.task), None)
                 other = None if foreign is None else table(foreign, cold(foreign, seed, LOG), 0.8)
@@ -202,13 +226,17 @@ def main() -> None:
         for name, five in shown.items():
             scores = [space.score([c for _, c in log]) for log in results[name][k]]
             print(
-                f"    {name:<13} to 5 %: median {np.median(five):5.1f}  "
+                f"    {name:<36} to 5 %: median {np.median(five):5.1f}  "
                 f"[{min(five)}, {max(five)}]  score {np.mean(scores):6.3f}",
                 flush=True,
             )
     report: dict[str, object] = {
         name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
     }
+    tuned = [name for name in report if name.startswith("kernel_tuner")]
+    best = min(tuned, key=lambda name: report[name]["evals_to_5_geomean"], default=None)
+    report["kernel_tuner"] = None if best is None else {**report[best], "strategy": best}
+    report |= {method: None for method in kernel_tools.NEEDS if method not in report}
     report["ours_twin"] = figures(results["ours"], asked, [k for k in pairs if twin[k]], results["cold_gp"])
     report["ours_no_twin"] = figures(
         results["ours"], asked, [k for k in pairs if not twin[k]], results["cold_gp"]
@@ -227,10 +255,10 @@ def main() -> None:
         "hit10_at_20",
         "score_mean",
     )
-    print(f"\n{'':<20}" + "".join(f"{c:>20}" for c in (*columns, "score_worst", "harmed")))
+    print(f"\n{'':<36}" + "".join(f"{c:>20}" for c in (*columns, "score_worst", "harmed")))
     for name, row in report.items():
         if isinstance(row, dict):
-            print(f"{name:<20}" + "".join(f"{row[c]:>20}" for c in (*columns, "score_worst", "harmed")))
+            print(f"{name:<36}" + "".join(f"{row[c]:>20}" for c in (*columns, "score_worst", "harmed")))
     print(json.dumps(report))
 
 
