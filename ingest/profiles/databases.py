@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ingest.profiles.facts import Call, Place
 from ingest.profiles.host_tables import is_loader
 from ingest.profiles.kernels import KernelBuilder
-from ingest.profiles.memory_tables import FRAMEWORKS, use
+from ingest.profiles.memory_tables import use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -219,12 +219,12 @@ def read_memory(data: Database) -> MemoryUse | None:
         return None
     points = (
         (
+            data.text(c["component"]).upper(),
             whole(c["timestamp"]),
             real(c["totalReserved"]) / _BYTES_PER_MB,
             real(c["totalAllocated"]) / _BYTES_PER_MB,
         )
         for _, c in data.rows("MEMORY_RECORD")
-        if data.text(c["component"]).upper() in FRAMEWORKS
     )
     allocations = None
     if data.has("OP_MEMORY"):

@@ -171,6 +171,7 @@ class MemoryUse:
         peak_reserved_mb: Most that was reserved.
         peak_allocated_mb: Most that was in use.
         timeline: Some points (µs since the first, reserved, allocated).
+        returned_mb: Reserved memory that went back to the driver, all times together.
         allocations: How many allocations were seen; None if not collected.
         place: Where it says so.
     """
@@ -180,6 +181,7 @@ class MemoryUse:
     timeline: tuple[tuple[float, float, float], ...]
     allocations: int | None
     place: Place
+    returned_mb: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

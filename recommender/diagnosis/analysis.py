@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis import chains, host, operators, peers, pipes, transfers
+from recommender.diagnosis import (
+    chains,
+    contention,
+    epilogues,
+    host,
+    interfaces,
+    memory,
+    operators,
+    peers,
+    pipes,
+    transfers,
+)
 from recommender.diagnosis.evidence import View
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
@@ -16,7 +27,10 @@ if TYPE_CHECKING:
     from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
 
-ANALYSERS = (pipes.find, operators.find, chains.find, host.find, transfers.find)
+ANALYSERS = (
+    *(pipes.find, operators.find, chains.find, epilogues.find, interfaces.find),
+    *(host.find, memory.find, transfers.find, contention.find),
+)
 
 SAME_LEVEL = 0.01
 """Share by which a property may differ between two runs of one job and be the same: warm-up, a last batch."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ingest.profiles.kernels import Kernels, Mask
+    from ingest.profiles.kernels import Kernels, Mask, Texts
     from recommender.diagnosis.evidence import Floats
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col")
@@ -100,3 +100,17 @@ def repeats(found: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:
             for row in rows[place : place + 2]:
                 often[row] = max(often[row], counts[pair])
     return often
+
+
+def volumes(shapes: Texts) -> Floats:
+    """Elements of all tensors of each row, shape (n,); what is no size counts nothing."""
+    return np.array([_volume(text) for text in shapes.labels])[shapes.codes]
+
+
+def _volume(text: str) -> float:
+    total = 0.0
+    for part in text.split(";"):
+        sizes = [piece.strip(' "') for piece in part.split(",")]
+        if all(size.isdigit() for size in sizes):
+            total += float(np.prod([float(size) for size in sizes]))
+    return total

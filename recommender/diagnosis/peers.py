@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import Evidence, Reading
-from recommender.diagnosis.kinds import of_kind
+from recommender.diagnosis.kinds import of_kind, volumes
 from recommender.diagnosis.transfers import slow_links
 
 if TYPE_CHECKING:
@@ -96,16 +96,5 @@ def _elements(view: View) -> float:
     kernels = view.kernels
     if kernels is None:
         return 0.0
-    shapes = kernels.texts["input_shapes"]
     mask = of_kind(kernels, ("matmul", "batchmatmul", "flashattention", "conv2d", "groupedmatmul"))
-    sizes = np.array([_volume(text) for text in shapes.labels])
-    return float(sizes[shapes.codes[mask]].sum())
-
-
-def _volume(text: str) -> float:
-    total = 0.0
-    for part in text.split(";"):
-        sizes = [piece.strip() for piece in part.split(",")]
-        if all(size.isdigit() for size in sizes):
-            total += float(np.prod([int(size) for size in sizes]))
-    return total
+    return float(volumes(kernels.texts["input_shapes"])[mask].sum())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _GRADIENT = ("allreduce", "reducescatter")
 _LOCAL = "LOCAL"
 _METRICS = {"SDMA": "sdma_packet_bytes", "HCCS": "sdma_packet_bytes", "RDMA": "rdma_packet_bytes"}
-_LEAST_BYTES = 1e6
+LEAST_BYTES = 1e6
 """A link that moved less says nothing about its bandwidth: fixed costs dominate below."""
 
 
@@ -64,7 +64,7 @@ def _waits(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence
             f"collectives move data for {sum(c.transit_ms for c in shared):.1f} of their "
             f"{sum(c.elapse_ms for c in shared):.1f} ms; the rest is waiting",
             Reading(metric="collective_wait_share", value=share, unit="1"),
-            _places(shared),
+            places(shared),
             shown=float(thresholds.shows("collective-wait", "collective_wait_share", share)),
             gone=shared,
         )
@@ -78,7 +78,7 @@ def _waits(view: View, thresholds: Thresholds, bare: float) -> Iterator[Evidence
             stood,
             f"sends and receives between stages stand still for {stood / 1e3:.1f} ms",
             Reading(metric="bubble_share", value=share, unit="1"),
-            _places(pairs),
+            places(pairs),
             shown=float(thresholds.shows("pipeline-bubble", "bubble_share", share)),
             gone=pairs,
         )
@@ -112,7 +112,7 @@ def _gradients(view: View, bare: float, bad: float) -> Iterator[Evidence]:
             moving,
             f"reductions move data for {moving / 1e3:.1f} ms beside no computation",
             Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
-            _places(mine),
+            places(mine),
             shown=bad,
         )
 
@@ -128,7 +128,7 @@ def _exchange(view: View, bare: float, bad: float) -> Iterator[Evidence]:
         moving,
         f"all-to-all moves data for {moving / 1e3:.1f} ms beside no computation",
         Reading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
-        _places(mine),
+        places(mine),
         shown=bad,
     )
     stood = sum(_standing(c) for c in mine) * bare
@@ -138,7 +138,7 @@ def _exchange(view: View, bare: float, bad: float) -> Iterator[Evidence]:
         stood,
         f"ranks wait {stood / 1e3:.1f} ms for each other in all-to-all",
         Reading(metric="all-to-all wait share", value=stood / view.total_us, unit="1"),
-        _places(mine),
+        places(mine),
         gone=mine,
     )
 
@@ -184,7 +184,7 @@ def _packets(view: View, thresholds: Thresholds, bare: float) -> Iterator[Eviden
         f"{part:.0%} of the bytes go in small packets, "
         f"which takes {small_us / 1e3:.2f} ms more than at the best rate",
         Reading(metric="small_packet_share", value=part, unit="1"),
-        _places(small),
+        places(small),
         shown=float(thresholds.shows("small-packets", "small_packet_share", part)),
         gone_transfers=True,
     )
@@ -195,7 +195,7 @@ def _packets(view: View, thresholds: Thresholds, bare: float) -> Iterator[Eviden
         f"packets whose size is no multiple of 512 bytes "
         f"take {odd_us / 1e3:.2f} ms more than at the best rate",
         Reading(metric="transfer_bytes_remainder_512", value=1.0 if odd else 0.0, unit="1"),
-        _places(odd),
+        places(odd),
         gone_transfers=True,
     )
 
@@ -211,7 +211,7 @@ def _best_rates(items: Iterable[Collective]) -> dict[str, float]:
     best: dict[str, float] = {}
     for transfer in (t for item in items for t in item.transfers):
         for size, count, time in transfer.packets:
-            if count and time > 0 and size * 1e6 >= _LEAST_BYTES:
+            if count and time > 0 and size * 1e6 >= LEAST_BYTES:
                 best[transfer.transport] = max(best.get(transfer.transport, 0.0), size * count / time)
     return {**found, **best}
 
@@ -246,7 +246,7 @@ def slow_links(
     """Links of one kind beside each other: one below the mean of its peers holds collectives up."""
     by_kind: dict[str, list[Link]] = {}
     for link in links:
-        if link.transport != _LOCAL and link.bandwidth_gb_s > 0 and link.size_mb * 1e6 >= _LEAST_BYTES:
+        if link.transport != _LOCAL and link.bandwidth_gb_s > 0 and link.size_mb * 1e6 >= LEAST_BYTES:
             by_kind.setdefault(link.transport, []).append(link)
     for kind, peers in by_kind.items():
         if len(peers) < 2:
@@ -285,12 +285,12 @@ def _retransmission(view: View, thresholds: Thresholds, bare: float) -> Iterator
         lost * bare,
         f"a transfer over RDMA takes {max(t.time_ms for _, t in mine) / 1e3:.1f} s, as after a lost packet",
         Reading(metric="rdma_transmission_time", value=max(t.time_ms for _, t in mine) * 1e-3, unit="s"),
-        _places([c for c, _ in mine]),
+        places([c for c, _ in mine]),
         gone_transfers=True,
     )
 
 
-def _places(items: Iterable[Collective]) -> tuple[Place, ...]:
+def places(items: Iterable[Collective]) -> tuple[Place, ...]:
     """Files, with the rows of the operators that take longest."""
     worst = sorted(items, key=lambda item: -item.elapse_ms)[:PLACES]
     rows: dict[str, list[int]] = {}

@@ -1,0 +1,106 @@
+"""Transfers that slow down while kernels use the same memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import Evidence, Reading, alone
+from recommender.diagnosis.transfers import LEAST_BYTES, NOMINAL_MB_MS, hidden, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.profiles.facts import Collective, Rank
+    from recommender.diagnosis.evidence import View
+    from recommender.diagnosis.thresholds import Thresholds
+
+NODE = "bandwidth-contention"
+BESIDE = 0.5
+"""Share of its time from which an operator counts as running beside kernels, and below one minus which of its
+time it counts as running alone; what lies between tells nothing of either."""
+ALIKE = 2.0
+"""Factor within which two transfers are of one size: their rates can be compared."""
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
+    """Transfers beside kernels against transfers of their size beside none.
+
+    Where none ran alone, against the nominal rate of a link. Only what they take where nothing hides them
+    counts as cost.
+    """
+    beside = _beside_kernels(view)
+    moved = [
+        (item, beside[name], t.size_mb, t.size_mb / t.time_ms, t.transport)
+        for item in view.rank.collectives
+        if (name := item.name.partition("@")[0]) in beside
+        for t in item.transfers
+        if t.transport in NOMINAL_MB_MS and t.time_ms > 0 and t.size_mb * 1e6 >= LEAST_BYTES
+    ]
+    if view.total_us <= 0 or not moved:
+        return
+    lost = 0.0
+    slow: list[Collective] = []
+    seen: list[tuple[float, float]] = []
+    for item, (part, bare_us), size, rate, transport in moved:
+        if part < BESIDE:
+            continue
+        peers = [
+            r
+            for _, (p, _), s, r, t in moved
+            if t == transport and p < 1 - BESIDE and 1 / ALIKE <= s / size <= ALIKE
+        ]
+        ratio = rate / (float(np.median(peers)) if peers else NOMINAL_MB_MS[transport])
+        shown = float(thresholds.shows(NODE, "sdma_bandwidth_ratio", ratio))
+        seen.append((ratio, size))
+        if shown >= 0.5:
+            slow.append(item)
+        lost += shown * min(bare_us, size / rate * 1e3 * max(0.0, 1 - ratio))
+    if not seen:
+        return
+    ratios, sizes = np.array(seen).T
+    mean = float(np.average(ratios, weights=sizes))
+    yield Evidence(
+        node=NODE,
+        shown=1.0,
+        lost_us=lost,
+        share=lost / view.total_us,
+        says=f"transfers beside kernels go at {mean:.0%} of the rate of transfers beside none; "
+        f"{lost / 1e3:.2f} ms of that nothing hides",
+        readings=(Reading(metric="sdma_bandwidth_ratio", value=mean, unit="1"),),
+        places=places(slow),
+        rank=view.rank.rank,
+        fixed=lambda rank: _at_rate(rank, lost, {item.name for item in slow}),
+    )
+
+
+def _beside_kernels(view: View) -> dict[str, tuple[float, float]]:
+    """Of each operator of communication the share of its time beside kernels, and its bare microseconds.
+
+    A name that comes several times cannot be told apart and is left out.
+    """
+    kernels = view.rank.kernels
+    if kernels is None or not kernels.is_communication.any():
+        return {}
+    bare = alone(kernels)
+    found: dict[str, tuple[float, float]] = {}
+    twice: set[str] = set()
+    for row in np.flatnonzero(kernels.is_communication):
+        name = kernels.text("name", int(row)).partition("@")[0]
+        if name in found:
+            twice.add(name)
+        found[name] = (float(1 - bare[row]), float(bare[row] * kernels.duration_us[row]))
+    return {name: value for name, value in found.items() if name not in twice}
+
+
+def _at_rate(rank: Rank, saved_us: float, names: set[str]) -> Rank:
+    """The facts with these operators at the rate of their peers: nothing of them is compared any more."""
+    fixed = hidden(rank, saved_us, [])
+    return replace(
+        fixed,
+        collectives=tuple(
+            replace(item, transfers=()) if item.name in names else item for item in fixed.collectives
+        ),
+    )
