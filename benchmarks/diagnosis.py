@@ -33,8 +33,9 @@ from profile_faults import FAULTS
 from ingest.profiles.folders import read_profile
 from kg.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, grown
-from recommender.diagnosis.diagnosis import diagnose, repaired
+from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.evidence import View
+from recommender.diagnosis.fix_tests import repaired
 from recommender.diagnosis.network import CauseNetwork
 from recommender.diagnosis.thresholds import Thresholds
 from recommender.shipped import knowledge

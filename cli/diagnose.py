@@ -109,6 +109,9 @@ def _split(rank: object) -> list[tuple[object, ...]]:
     ]
 
 
+TELLING = 0.95
+"""Likelihood ratio of a fix test below which it is told."""
+
 MOST_STEPS = 4
 """Steps shown of a rank; --json has all."""
 
@@ -127,6 +130,7 @@ def _cause(place: int, item: Finding, remedies: tuple[Remedy, ...], labels: obje
         print(
             f"   fix test    replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
             f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
+            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < TELLING else "")
         )
     if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
         print(

@@ -3,64 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis import modelled
 from recommender.diagnosis.analysis import analyse, grown, ratios
 from recommender.diagnosis.evidence import View
-from recommender.diagnosis.findings import accuse
+from recommender.diagnosis.findings import ACCUSED, accuse
+from recommender.diagnosis.fix_tests import fix_test, weighed
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ingest.profiles.facts import Missing, Place, Profile, Rank
     from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.findings import Accused
+    from recommender.diagnosis.fix_tests import FixTest
     from recommender.diagnosis.network import CauseNetwork
     from recommender.diagnosis.thresholds import Thresholds
 
 MOST_CAUSES = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixTest:
-    """The run replayed with one cause repaired.
-
-    Attributes:
-        factor: Step time before over step time after, on the rank where the cause was seen.
-        symptom: Id of the symptom at the head of the chain.
-        share_before: Its share of the step.
-        share_after: Its share once the cause is repaired.
-        measured_us: What the kernels that the cause holds up took; None if it holds up none.
-        modelled_us: What the cost model says they need for their shapes; None where it cannot say.
-    """
-
-    factor: float
-    symptom: str
-    share_before: float
-    share_after: float
-    measured_us: float | None = None
-    modelled_us: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether repairing the cause makes the symptom smaller."""
-        return self.share_after < self.share_before
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "factor": round(self.factor, 4),
-            "symptom": self.symptom,
-            "symptom_share_before": round(self.share_before, 4),
-            "symptom_share_after": round(self.share_after, 4),
-            "symptom_eased": self.holds,
-            "kind": "modelled",
-            "kernels_measured_us": self.measured_us,
-            "kernels_modelled_us": self.modelled_us,
-        }
+MOST_TESTED = 6
+"""Causes whose repair is replayed: the costliest. Twice as many as are told, so that others can move up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,16 +179,20 @@ def diagnose(
     """
     found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
     posterior = network.posterior(ratios(found, least))
-    accused = accuse(network, found, posterior, least)[:MOST_CAUSES]
+    failed: dict[str, FixTest] = {}
+    for _ in range(MOST_CAUSES):
+        refuted = frozenset(test.refuted for test in failed.values() if test.refuted is not None)
+        accused = accuse(network, found, posterior, least, refuted)[:MOST_TESTED]
+        tests = {item.cause: fix_test(profile, item, thresholds) for item in accused}
+        new = {cause: test for cause, test in tests.items() if _fails(test) and cause not in failed}
+        failed |= {cause: test for cause, test in new.items() if test is not None}
+        if not any(test is not None and test.refuted for test in new.values()):
+            break
+    tested = _ranked(accused, tests | failed)
     return Diagnosis(
         profile=profile,
         findings=tuple(
-            Finding(
-                accused=item,
-                gain=Gain.of(item.chance, item.share),
-                fix=fix_test(profile, item, thresholds),
-            )
-            for item in accused
+            Finding(accused=item, gain=Gain.of(item.chance, item.share), fix=test) for item, test in tested
         ),
         evidence=found,
         labels=network.labels,
@@ -234,49 +202,21 @@ def diagnose(
     )
 
 
-def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixTest | None:
-    """Repair a cause in the facts and look at the symptom again; None if the cause has no repair."""
-    cause = next((item for item in accused.evidence if item.node == accused.cause), None)
-    if cause is None or cause.fixed is None:
-        return None
-    place = _place(profile, cause.rank)
-    if place is None:
-        return None
-    rank = profile.ranks[place]
-    fixed = repaired(profile, cause)
-    before, after = View(rank).total_us, View(fixed.ranks[place]).total_us
-    if after <= 0:
-        return None
-    symptom = accused.chain[0]
-    alone = analyse(replace(profile, ranks=(rank,)), thresholds).get(symptom)
-    later = analyse(replace(profile, ranks=(fixed.ranks[place],)), thresholds).get(symptom)
-    times = None
-    if cause.node in modelled.KINDS and cause.lost_by_kernel_us is not None:
-        times = modelled.kernel_times_us(View(rank), cause.lost_by_kernel_us)
-    return FixTest(
-        measured_us=None if times is None else times[0],
-        modelled_us=None if times is None else times[1],
-        factor=before / after,
-        symptom=symptom,
-        share_before=0.0 if alone is None else alone.lost_us / before,
-        share_after=0.0 if later is None else later.lost_us / after,
-    )
+def _ranked(
+    accused: Sequence[Accused], tests: Mapping[str, FixTest | None]
+) -> list[tuple[Accused, FixTest | None]]:
+    """The causes to tell, each with its fix test; one that fails it stands behind those that do not.
+
+    A cause that the test leaves less likely than not is not told.
+    """
+    pairs = [(weighed(item, tests[item.cause]), tests[item.cause]) for item in accused]
+    pairs = [pair for pair in pairs if pair[0].chance >= ACCUSED]
+    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].chance * pair[0].lost_us, pair[0].cause))
+    return pairs[:MOST_CAUSES]
 
 
-def repaired(profile: Profile, cause: Evidence) -> Profile:
-    """The run with one cause repaired on the rank where it was seen."""
-    place = _place(profile, cause.rank)
-    if place is None or cause.fixed is None:
-        return profile
-    ranks = list(profile.ranks)
-    ranks[place] = cause.fixed(ranks[place])
-    return replace(profile, ranks=tuple(ranks))
-
-
-def _place(profile: Profile, rank: int | None) -> int | None:
-    if len(profile.ranks) == 1:
-        return 0
-    return next((i for i, item in enumerate(profile.ranks) if item.rank == rank and rank is not None), None)
+def _fails(test: FixTest | None) -> bool:
+    return test is not None and not test.holds
 
 
 def _rank(rank: Rank) -> dict[str, object]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ACCUSED = 0.5
 """Chance from which a node is called a cause: more likely than not."""
+Refuted = frozenset[tuple[str, str]]
 PERHAPS = 3
 """Unseen causes that are named behind the deepest seen one."""
 
@@ -53,10 +54,18 @@ def accuse(
     found: Mapping[str, Evidence],
     posterior: Posterior,
     least: float = SIGNIFICANT_SHARE,
+    refuted: Refuted = frozenset(),
 ) -> list[Accused]:
     """Causes that are more likely than not, the costliest first. Nobody is accused whom nothing shows.
 
     A node with deeper causes on is told only if what they cost leaves enough of it to matter.
+
+    Args:
+        network: What causes what.
+        found: Evidence by node.
+        posterior: Chances of the nodes.
+        least: Share of the step from which a cause is significant.
+        refuted: Edges (effect, cause) that no chain goes along: repairing the cause did not ease the effect.
     """
     on = {
         node
@@ -65,7 +74,9 @@ def accuse(
     }
     accused = []
     for node in on:
-        deeper = [edge.cause for edge in network.causes(node) if edge.cause in on and _bears(edge, found)]
+        deeper = [
+            edge.cause for edge in network.causes(node) if edge.cause in on and _bears(edge, found, refuted)
+        ]
         lost, share = _cost(network, node, found, on)
         if deeper:
             explained = sum(_cost(network, cause, found, on)[0] for cause in deeper)
@@ -74,7 +85,7 @@ def accuse(
             lost = rest
         if significance(share, least) < ACCUSED:
             continue
-        chain = _chain(network, node, on, found)
+        chain = _chain(network, node, on, found, refuted)
         accused.append(
             Accused(
                 cause=node,
@@ -93,8 +104,10 @@ LATE = frozenset({"host-bound", "slow-rank", "dp-load-imbalance", "python-gc-hig
 """What makes a rank come late to a collective: the others wait for it, it does not."""
 
 
-def _bears(edge: Edge, found: Mapping[str, Evidence]) -> bool:
+def _bears(edge: Edge, found: Mapping[str, Evidence], refuted: Refuted) -> bool:
     """Whether the cause can be behind this effect: who waits in a collective waits for another rank."""
+    if (edge.effect, edge.cause) in refuted:
+        return False
     if edge.effect != "collective-wait" or edge.cause not in LATE:
         return True
     cause, effect = found.get(edge.cause), found.get(edge.effect)
@@ -112,12 +125,14 @@ def _cost(
     return max(reached, default=(0.0, 0.0))
 
 
-def _chain(network: CauseNetwork, node: str, on: set[str], found: Mapping[str, Evidence]) -> tuple[str, ...]:
+def _chain(
+    network: CauseNetwork, node: str, on: set[str], found: Mapping[str, Evidence], refuted: Refuted
+) -> tuple[str, ...]:
     """From the farthest effect that is on to the node, the longest way, the costlier of equals."""
     best: tuple[str, ...] = ()
     for edge in network.effects(node):
-        if edge.effect in on and _bears(edge, found):
-            way = _chain(network, edge.effect, on, found)
+        if edge.effect in on and _bears(edge, found, refuted):
+            way = _chain(network, edge.effect, on, found, refuted)
             cost = found[way[0]].lost_us if way[0] in found else 0.0
             held = found[best[0]].lost_us if best and best[0] in found else -1.0
             if (len(way), cost) > (len(best), held):

@@ -349,6 +349,30 @@ def hidden(rank: Rank, saved_us: float, waits: list[Collective], *, transfers: b
     return replace(rank, steps=steps, collectives=collectives)
 
 
+def lateness_us(waiting: Rank, late: Rank) -> float:
+    """How much longer one rank stands in shared collectives than another: what that one comes late by."""
+    mine, other = (sum(_standing(c) for c in r.collectives if not c.is_p2p) for r in (waiting, late))
+    return max(0.0, mine - other)
+
+
+def earlier(rank: Rank, saved_us: float) -> Rank:
+    """The facts of a rank whose peers come earlier: it stands ``saved_us`` less in shared collectives."""
+    stood = sum(_standing(c) for c in rank.collectives if not c.is_p2p)
+    left = 1 - min(1.0, saved_us / stood) if stood > 0 else 1.0
+    fixed = hidden(rank, saved_us if stood > 0 else 0.0, [])
+    return replace(
+        fixed,
+        collectives=tuple(
+            item
+            if item.is_p2p
+            else replace(
+                item, elapse_ms=(_moving(item) + left * _standing(item)) / 1e3, wait_ms=left * item.wait_ms
+            )
+            for item in fixed.collectives
+        ),
+    )
+
+
 def _without_copies(rank: Rank, saved_us: float) -> Rank:
     fixed = hidden(rank, saved_us, [])
     return replace(fixed, links=tuple(link for link in rank.links if link.transport != _LOCAL))

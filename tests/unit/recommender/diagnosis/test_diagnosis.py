@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ingest.profiles.facts import Call, Place, Profile
-from recommender.diagnosis.diagnosis import Gain, diagnose, repaired
+from recommender.diagnosis.diagnosis import Gain, diagnose
+from recommender.diagnosis.fix_tests import repaired
 from recommender.diagnosis.thresholds import significance
 
 
