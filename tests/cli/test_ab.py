@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -173,10 +174,11 @@ def test_it_goes_on_after_any_end(
 def test_one_process_at_a_time(
     run: Any, script: str, clean: dict[str, str], place: Path, program: tuple[str, ...]
 ) -> None:
+    slow = ("--", "sh", "-c", f"sleep 1; exec {shlex.join(program[1:-1])} {{size}}")
     arms = ("--control", "size=1", "--treatment", "size=1.0001", "--name", "busy", "--margin", "0.001%")
-    process = start(script, clean, place, *arms, *PLAIN, *program)
+    process = start(script, clean, place, *arms, *PLAIN, *slow)
     try:
-        until(place / "experiments" / "busy.jsonl", 3)
+        until(place / "experiments" / "busy.jsonl", 2)
         ran = run("ab", "run", "--resume", "busy", workspace=place)
         assert (ran.code, "another process" in ran.fault) == (1, True)
         assert run("ab", "show", "busy", workspace=place).code == 0  # looking is always allowed

@@ -378,7 +378,7 @@ def test_wrong_files_are_told_in_one_line(run: Run, place: Path) -> None:
 
 
 def test_the_founding_scenario_on_the_cost_model(run: Run, place: Path) -> None:
-    ran = search(run, place, "run", "bert-large-8x910", "-n", "15", "--no-ingest", "--json")
+    ran = search(run, place, "run", "bert-large-8x910", "-n", "25", "--no-ingest", "--json")
     assert ran.code == 0, ran.err
     assert "assumed: idle_power_w = 90" in ran.err
     best = ran.json["best"]
