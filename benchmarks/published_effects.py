@@ -29,7 +29,7 @@ from kg.serialisation import all_of, from_graph
 from kg.tables.effects import EFFECT
 from kg.vocabulary import Shared, name_of
 from recommender.ranking.posterior import KIND_TRUST, Prior, Seen, posterior, standing
-from recommender.ranking.strategies import _WHOLE as WHOLE
+from recommender.ranking.strategies import WHOLE
 from recommender.workspace import Workspace
 
 GROUPS = dict.fromkeys({metric for group in WHOLE.values() for metric in group}, "the whole step")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recommender.ranking.bottlenecks import Match
     from recommender.ranking.posterior import Components, Gain
 
-_WHOLE = {
+WHOLE = {
     WorkloadKind.TRAINING: frozenset(
         {"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}
     ),
@@ -378,7 +378,7 @@ class StrategyRanker:
 
 def _weighs(effect: Effect, problem: Problem) -> bool:
     metric = problem.objective.metric
-    group = _WHOLE.get(problem.workload.kind, frozenset({metric}))
+    group = WHOLE.get(problem.workload.kind, frozenset({metric}))
     wanted = group if metric in group else {metric}
     return effect.metric in wanted or (metric in group and effect.metric == OPERATOR_TIME)
 
