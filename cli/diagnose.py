@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from recommender.diagnose import Answer, Remedy
     from recommender.diagnosis.diagnosis import Finding
     from recommender.diagnosis.logs import SeenFault
+    from recommender.retrieval.past_cases import PastCase, Present
+    from recommender.workspace import Workspace
 
 
 def diagnose(
@@ -36,12 +38,23 @@ def diagnose(
     keep_accuracy: Annotated[
         bool, typer.Option("--keep-accuracy", help="Leave out what may change a model's accuracy.")
     ] = False,
+    settings_only: Annotated[
+        bool, typer.Option("--settings-only", help="Only remedies that are a setting: no program to change.")
+    ] = False,
+    hardware: Annotated[
+        str | None,
+        typer.Option("--hardware", help="Where it ran, for matching cases, if the profile is silent."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="What ran, for matching cases: no profile tells.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Name at most three causes of lost time in a profile, or the known faults in a log."""
     from cli import output
     from ingest.profiles.folders import is_log, read_profile
-    from recommender.diagnose import diagnose_profile, faults_in
+    from kg.gains import gains
+    from recommender.diagnose import Allowed, diagnose_profile, faults_in
 
     if is_log(path):
         with open_workspace(context) as workspace:
@@ -55,7 +68,13 @@ def diagnose(
     before = read_profile(compare) if compare is not None else None
     with open_workspace(context) as workspace:
         answer = diagnose_profile(
-            workspace.graph, profile, before=before, least=least, keep_accuracy=keep_accuracy
+            workspace.graph,
+            profile,
+            before=before,
+            least=least,
+            allowed=Allowed(accuracy=not keep_accuracy, code=not settings_only),
+            gains=gains(workspace.trials),
+            present=_present(workspace, profile, hardware, model),
         )
     if html is not None:
         from recommender.diagnosis.page import write_page
@@ -66,6 +85,33 @@ def diagnose(
         output.as_json(answer.to_json())
     else:
         _show(answer, profile, before)
+
+
+def _present(workspace: Workspace, profile: Profile, hardware: str | None, model: str | None) -> Present:
+    """What runs and where, as the user says, else as far as the profile tells."""
+    from kg.errors import UnknownEntityError
+    from kg.knowledge import Model
+    from kg.serialisation import from_graph
+    from recommender.retrieval.past_cases import Present
+
+    def family_of(name: str) -> str:
+        try:
+            return from_graph(workspace.graph, Model, name).family
+        except UnknownEntityError:
+            return ""
+
+    if hardware is not None:
+        place = workspace.names.hardware(hardware).id
+    else:
+        told = next((rank.device for rank in profile.ranks if rank.device), "")
+        place, is_known = workspace.names.hardware_or_slug(told) if told else ("", False)
+        place = place if is_known else ""
+    return Present(
+        tree=workspace.hardware,
+        hardware=place,
+        model="" if model is None else workspace.names.model(model).id,
+        family_of=family_of,
+    )
 
 
 def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
@@ -81,8 +127,9 @@ def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
             if before is not None
             else f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
         )
-    for place, (item, remedies) in enumerate(zip(found.findings, answer.remedies, strict=True), 1):
-        _cause(place, item, remedies, found.labels)
+    told = zip(found.findings, answer.remedies, answer.cases, strict=True)
+    for place, (item, remedies, cases) in enumerate(told, 1):
+        _cause(place, item, remedies, cases, found.labels)
     if found.missing:
         print("Not collected")
         output.table(("", ""), ((item.what, item.how) for item in found.missing))
@@ -116,7 +163,9 @@ MOST_STEPS = 4
 """Steps shown of a rank; --json has all."""
 
 
-def _cause(place: int, item: Finding, remedies: tuple[Remedy, ...], labels: object) -> None:
+def _cause(
+    place: int, item: Finding, remedies: tuple[Remedy, ...], cases: tuple[PastCase, ...], labels: object
+) -> None:
     accused, gain = item.accused, item.gain
     names = labels if isinstance(labels, dict) else {}
     print(f"{place}. {names.get(accused.cause, accused.cause)}   [{accused.cause}]")
@@ -151,6 +200,10 @@ def _cause(place: int, item: Finding, remedies: tuple[Remedy, ...], labels: obje
             where = case["hardware"] or "hardware not told"
             seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
             print(f"               {seen}")
+    for past in cases:
+        what = f"{past.gain.strategy} against {past.gain.bottleneck}"
+        where = f"{past.gain.model or 'model not told'} on {past.gain.hardware}"
+        print(f"   case        {what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
     print()
 
 

@@ -14,14 +14,17 @@ from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.logs import SeenFault, read_log
 from recommender.diagnosis.network import CauseNetwork
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
+from recommender.retrieval.past_cases import past_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ingest.profiles.facts import Profile
+    from kg.gains import Gain
     from kg.graph import GraphStore
     from recommender.diagnosis.diagnosis import Finding
+    from recommender.retrieval.past_cases import PastCase, Present
 
 MOST_REMEDIES = 3
 _KINDS = 3
@@ -78,24 +81,44 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What the user lets a remedy do.
+
+    Attributes:
+        accuracy: Change what a model computes, or leave open whether it does.
+        code: Ask for more than a setting: a change of the program, a kernel, another layout.
+    """
+
+    accuracy: bool = True
+    code: bool = True
+
+    def lets(self, strategy: Strategy) -> bool:
+        """Whether a strategy keeps within this."""
+        return (self.accuracy or strategy.accuracy == "unchanged") and (self.code or bool(strategy.sets))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A diagnosis with remedies.
 
     Attributes:
         diagnosis: What was found.
         remedies: For each finding what to do, best known first.
+        cases: For each finding past cases against a node of its chain, those most like this run first.
     """
 
     diagnosis: Diagnosis
     remedies: tuple[tuple[Remedy, ...], ...]
+    cases: tuple[tuple[PastCase, ...], ...]
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
         content = self.diagnosis.to_json()
         causes = content["causes"]
         assert isinstance(causes, list)  # noqa: S101  made a line above
-        for cause, remedies in zip(causes, self.remedies, strict=True):
+        for cause, remedies, cases in zip(causes, self.remedies, self.cases, strict=True):
             cause["remedies"] = [item.to_json() for item in remedies]
+            cause["matching_cases"] = [item.to_json() for item in cases]
         return content
 
 
@@ -105,7 +128,9 @@ def diagnose_profile(
     *,
     before: Profile | None = None,
     least: float = SIGNIFICANT_SHARE,
-    keep_accuracy: bool = False,
+    allowed: Allowed | None = None,
+    gains: Iterable[Gain] = (),
+    present: Present | None = None,
 ) -> Answer:
     """Causes and remedies.
 
@@ -114,20 +139,36 @@ def diagnose_profile(
         profile: The run.
         before: An earlier run of the same job: then what became worse is explained.
         least: Share of the step from which a cause is significant.
-        keep_accuracy: Leave out what may change the accuracy of a model.
+        allowed: What remedies may do; anything if None.
+        gains: Of past cases.
+        present: What runs and where, for matching cases; without it none are matched.
     """
     patterns = list(all_of(graph, Bottleneck))
     strategies = list(all_of(graph, Strategy))
     network = CauseNetwork.of([*patterns, *all_of(graph, Cause)], _outcomes(graph, strategies))
     if is_training(profile):
         strategies = [s for s in strategies if not s.phases or {"training", "kernel"} & set(s.phases)]
+    limits = allowed or Allowed()
+    strategies = [item for item in strategies if limits.lets(item)]
     found = diagnose(profile, network, Thresholds.of(patterns), least=least, before=before)
     effects = list(all_of(graph, Effect))
     return Answer(
         diagnosis=found,
-        remedies=tuple(
-            _remedies(item, strategies, effects, keep_accuracy=keep_accuracy) for item in found.findings
-        ),
+        remedies=tuple(_remedies(item, strategies, effects) for item in found.findings),
+        cases=_cases(found, strategies, gains, present),
+    )
+
+
+def _cases(
+    found: Diagnosis, strategies: Sequence[Strategy], gains: Iterable[Gain], present: Present | None
+) -> tuple[tuple[PastCase, ...], ...]:
+    """Against the cause first, then against what it brings on; of strategies that may be used."""
+    usable = {item.id for item in strategies}
+    known = [gain for gain in gains if gain.strategy in usable] if found.findings else []
+    if present is None:
+        return tuple(() for _ in found.findings)
+    return tuple(
+        tuple(past_cases(known, tuple(reversed(item.accused.chain)), present)) for item in found.findings
     )
 
 
@@ -140,7 +181,7 @@ def is_training(profile: Profile) -> bool:
 
 
 def _remedies(
-    finding: Finding, strategies: Sequence[Strategy], effects: Sequence[Effect], *, keep_accuracy: bool
+    finding: Finding, strategies: Sequence[Strategy], effects: Sequence[Effect]
 ) -> tuple[Remedy, ...]:
     """Against the cause first, then what may be behind it, then its effects; the better known first."""
     accused = finding.accused
@@ -149,7 +190,7 @@ def _remedies(
     for strategy in strategies:
         targets = {relation.target for relation in strategy.mitigates}
         against = next((node for node in wanted if node in targets), None)
-        if against is None or (keep_accuracy and strategy.accuracy != "unchanged"):
+        if against is None:
             continue
         mine = sorted((e for e in effects if e.strategy == strategy.id and e.n), key=lambda e: -e.n)
         found.append(Remedy(strategy=strategy, against=against, effects=tuple(mine[:_KINDS])))

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 _TOLD_ELSEWHERE = frozenset({"cast", "softmax", "reducemean", "reducesum"})
 """Casts are traffic of their own, and what reduces over a row needs the whole row first."""
 NODE = "cube-vector-round-trip"
+METRIC = "epilogue_count"
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     """Operators that an epilogue would hold, those in longer chains left to the fusion of chains."""
     kernels = view.kernels
-    if kernels is None or view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
+    if not thresholds.knows(NODE, METRIC) or kernels is None or view.total_us <= 0:
+        return
+    if not (kernels.start_ns != UNKNOWN_NS).any():
         return
     if not any(text.strip(" ;") for text in kernels.texts["output_shapes"].labels):
         return
@@ -43,7 +46,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     whole = volumes(kernels.texts["input_shapes"])[readers] + outputs[readers]
     saved = np.clip((product + outputs[readers]) / np.maximum(whole, 1.0), 0, 1)
     lost = np.zeros(len(kernels))
-    shown = float(thresholds.shows(NODE, "epilogue_count", float(len(readers))))
+    shown = float(thresholds.shows(NODE, METRIC, float(len(readers))))
     lost[readers] = shown * (kernels.duration_us * view.alone)[readers] * saved
     made = int(of_kind(kernels, PRODUCTS).sum())
     part = len(readers) / made if made else 0.0
@@ -53,7 +56,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         lost,
         f"{len(readers)} of {made} matrix products are written out and read by a small operator right after: "
         f"{view.named(lost)} could go in their epilogue",
-        Reading(metric="epilogue_count", value=float(len(readers)), unit="1"),
+        Reading(metric=METRIC, value=float(len(readers)), unit="1"),
         level=part,
     )
 

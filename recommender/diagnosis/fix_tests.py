@@ -7,6 +7,7 @@ the same facts as the accusation, and the cost model errs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,7 @@ class FixTest:
 
     Attributes:
         factor: Step time before over step time after, on the rank where the symptom was seen.
-        symptom: Id of the symptom at the head of the chain, or of what the repair leaves as it is.
+        symptom: Id of the symptom at the head of the chain, as far as this rank shows it.
         share_before: Its share of the step.
         share_after: Its share once the cause is repaired.
         eased_us: Time that the symptom costs less.
@@ -109,10 +110,11 @@ def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixT
     length, later_length = View(before).total_us, View(after).total_us
     if later_length <= 0:
         return None
-    was, is_now = _costs(before, effects, thresholds), _costs(after, effects, thresholds)
-    seen = [node for node in effects if was[node] > 0]
-    symptom = seen[0] if seen else effects[0]
-    stands = next((n for n in reversed(seen) if was[n] - is_now[n] <= LEAST_PART * was[n]), "")
+    was, is_now = _costs(before, chain, thresholds), _costs(after, chain, thresholds)
+    seen = [node for node in effects if was[node] > 0] or [accused.cause]
+    # What only a comparison of ranks shows costs nothing on one of them: the next of the chain is looked at.
+    symptom = seen[0]
+    standing = list(takewhile(lambda node: was[node] - is_now[node] <= LEAST_PART * was[node], seen))
     times = None
     if cause.node in modelled.KINDS and cause.lost_by_kernel_us is not None:
         times = modelled.kernel_times_us(View(rank), cause.lost_by_kernel_us)
@@ -120,11 +122,11 @@ def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixT
         measured_us=None if times is None else times[0],
         modelled_us=None if times is None else times[1],
         factor=length / later_length,
-        symptom=stands or symptom,
-        share_before=was[stands or symptom] / length if length > 0 else 0.0,
-        share_after=is_now[stands or symptom] / later_length,
-        eased_us=0.0 if stands else was[symptom] - is_now[symptom],
-        refuted=_edge_to(chain, stands),
+        symptom=symptom,
+        share_before=was[symptom] / length if length > 0 else 0.0,
+        share_after=is_now[symptom] / later_length,
+        eased_us=0.0 if standing else was[symptom] - is_now[symptom],
+        refuted=_edge_to(chain, standing[-1]) if standing else None,
     )
 
 
@@ -135,8 +137,8 @@ def _costs(rank: Rank, nodes: tuple[str, ...], thresholds: Thresholds) -> dict[s
 
 
 def _edge_to(chain: tuple[str, ...], effect: str) -> tuple[str, str] | None:
-    """The edge of a chain into an effect; of a wait for a rank that comes late, the edge into the wait."""
-    if not effect or effect == chain[-1]:
+    """The edge of a chain into an effect; where one rank waits for a late one, the edge into the wait."""
+    if effect == chain[-1]:
         return None
     if waits_for(chain) and chain.index(effect) < chain.index(WAITING):
         effect = WAITING

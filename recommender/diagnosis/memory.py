@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from recommender.diagnosis.thresholds import Thresholds
 
 
+NODE = "memory-fragmentation"
+METRIC = "reserved_unused_share"
 RETURNED = 0.5
 """Share of the peak that went back to the driver, from which the allocator is said to churn. A caching
 allocator gives memory back only when a request failed or the program empties the cache; what a workspace of
@@ -28,22 +30,21 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     It costs no time of its own. What it costs shows as stalls of the allocator, which it explains.
     """
     memory = view.rank.memory
-    if memory is None or memory.peak_reserved_mb <= 0:
+    if not thresholds.knows(NODE, METRIC) or memory is None or memory.peak_reserved_mb <= 0:
         return
-    pattern = "memory-fragmentation"
     unused = max(0.0, 1 - memory.peak_allocated_mb / memory.peak_reserved_mb)
     returned = memory.returned_mb / memory.peak_reserved_mb
-    idle = float(thresholds.shows(pattern, "reserved_unused_share", unused))
+    idle = float(thresholds.shows(NODE, METRIC, unused))
     churn = float(soft(np.asarray(returned), RETURNED, RETURNED))
     yield Evidence(
-        node=pattern,
+        node=NODE,
         shown=max(idle, churn),
         lost_us=0.0,
         share=0.0,
         says=f"of {memory.peak_reserved_mb:.0f} MiB that the allocator reserved {unused:.0%} were never in "
         f"use; {memory.returned_mb:.0f} MiB went back to the driver",
         readings=(
-            Reading(metric="reserved_unused_share", value=unused, unit="1"),
+            Reading(metric=METRIC, value=unused, unit="1"),
             Reading(metric="reserved_returned_share", value=returned, unit="1"),
         ),
         places=(memory.place,),

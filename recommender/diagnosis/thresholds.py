@@ -38,6 +38,10 @@ class Thresholds:
         """Those of the given patterns."""
         return cls((pattern.id, symptom) for pattern in patterns for symptom in pattern.symptoms)
 
+    def knows(self, pattern: str, metric: str) -> bool:
+        """Whether the graph has a threshold: a workspace made with older knowledge may lack one."""
+        return (pattern, metric) in self._by
+
     def shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
         """How far each value of a metric shows a pattern, 0 to 1: the mean over all published thresholds.
 

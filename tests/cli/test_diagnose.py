@@ -116,3 +116,25 @@ def test_the_bottlenecks_of_a_profile_make_the_question(run: Any, profile: Path)
     assert ran.code == 0
     assert "cast-traffic 33%" in ran.err
     assert any(item.get("bottleneck") == "cast-traffic" for item in ran.json["recommendations"])
+
+
+def test_matching_cases_stand_beside_the_remedies(run: Any, profile: Path) -> None:
+    [cause] = run("diagnose", profile, "--hardware", "ascend-910b3", "--json").json["causes"]
+    cases = cause["matching_cases"]
+    assert cases
+    assert {item["bottleneck"] for item in cases} <= set(cause["chain"])
+    assert all(item["factor"] > 0 and item["kind"] in {"published", "measured", "claimed"} for item in cases)
+    assert all(item["distance_class"] for item in cases)
+
+
+def test_limits_of_the_user_hold_for_remedies_and_cases(run: Any, profile: Path) -> None:
+    [free] = run("diagnose", profile, "--json").json["causes"]
+    [bound] = run("diagnose", profile, "--settings-only", "--keep-accuracy", "--json").json["causes"]
+    assert any(not item["settings"] or item["accuracy"] != "unchanged" for item in free["remedies"])
+    assert all(item["settings"] and item["accuracy"] == "unchanged" for item in bound["remedies"])
+
+
+def test_an_unknown_model_is_refused_with_the_nearest(run: Any, profile: Path) -> None:
+    ran = run("diagnose", profile, "--model", "lama-2-7b")
+    assert ran.code == 2
+    assert "llama" in ran.err
