@@ -40,7 +40,8 @@ SEQUENCES = (
     ("torch_npu.fast_gelu", (("erf",), _ADD, ("mul", "muls"))),
     ("torch_npu.npu_group_norm_silu", (("groupnorm", "groupnormswish"), _ACTIVATION)),
     ("torch_npu.npu_add_layer_norm", (("add",), ("layernorm",))),
-    ("torch_npu.optim.NpuFusedAdamW", (("addcmul",), ("sqrt",))),
+    ("torch_npu.optim.NpuFusedAdam or NpuFusedAdamW", (("addcmul",), ("sqrt",))),
+    ("torch_npu.optim.NpuFusedSGD", (("foreachmulscalar",), ("foreachaddlist",))),
 )  # fmt: skip
 """Interface, and the kinds of kernels that stand for it, one after the other. The interfaces are those of
 msprof-analyze's timeline_fusion_ops; the sequences are what their definitions take operator by operator."""
@@ -63,7 +64,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         found = _starts(steps, stream[order])
         counts[interface] += len(found)
         rows.extend(int(kernels.rows[order[place]]) for place in found[:PLACES])
-    told = [f"{interface} {n} times" for interface, n in counts.most_common(3) if n]
+    told = [f"{interface} ({n}x)" for interface, n in counts.most_common(3) if n]
     most = max(counts.values(), default=0)
     yield Evidence(
         node=NODE,

@@ -77,10 +77,28 @@ def test_a_norm_in_small_operators_has_an_interface(network: Any, thresholds: An
     ]
     profile = run([PRODUCT, *norm, ("FlashAttentionScore", "MIX_AIC", 90.0, "8,8", "8,8")] * 12)
     [found] = list(interfaces.find(View(profile.ranks[0]), thresholds))
-    assert found.says.startswith("could stand for what ran: torch_npu.npu_rms_norm 12 times")
+    assert found.says.startswith("could stand for what ran: torch_npu.npu_rms_norm (12x)")
     assert found.shown > 0.9
     first = diagnose(profile, network, thresholds).findings[0].accused
     assert first.chain[-2:] == ("unfused-operators", "affinity-api-not-used")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "interface"),
+    [
+        (("Addcmul", "Sqrt"), "torch_npu.optim.NpuFusedAdam or NpuFusedAdamW"),
+        (("ForeachMulScalar", "ForeachAddList"), "torch_npu.optim.NpuFusedSGD"),
+        (("Neg", "ConcatD", "Cast", "Mul", "Add"), "torch_npu.npu_rotary_mul"),
+        (("BatchMatMulV2", "Muls", "SoftmaxV2", "BatchMatMulV2"), "torch_npu.npu_fusion_attention"),
+        (("Swish", "Mul"), "torch_npu.npu_swiglu"),
+    ],
+)
+def test_each_sequence_is_told_by_its_interface(
+    kinds: tuple[str, ...], interface: str, thresholds: Any
+) -> None:
+    work = [(kind, "AI_VECTOR_CORE", 5.0, "8,8", "8,8") for kind in (*kinds, "TopKV2")]
+    [found] = list(interfaces.find(View(run(work * 3).ranks[0]), thresholds))
+    assert f"{interface} (3x)" in found.says
 
 
 def test_operators_on_two_streams_are_no_sequence(thresholds: Any) -> None:
