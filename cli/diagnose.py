@@ -130,6 +130,10 @@ def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
     told = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(told, 1):
         _cause(place, item, remedies, cases, found.labels)
+    if found.besides:
+        print("Seen besides, at no cost that shows")
+        output.table(("", ""), ((item.node, item.says) for item in found.besides))
+        print()
     if found.missing:
         print("Not collected")
         output.table(("", ""), ((item.what, item.how) for item in found.missing))

@@ -111,6 +111,15 @@ class Diagnosis:
         ]
         return list(dict.fromkeys([*self.profile.notes, *mine]))
 
+    @property
+    def besides(self) -> list[Evidence]:
+        """Settings and states that show and that no cause told has in its chain: they cost nothing seen."""
+        told = {node for item in self.findings for node in item.accused.chain}
+        found = [
+            e for e in self.evidence.values() if e.is_setting and e.shown >= ACCUSED and e.node not in told
+        ]
+        return sorted(found, key=lambda e: (-e.shown, e.node))
+
     def bottlenecks(self) -> dict[str, float]:
         """Causes with their shares, as a question to ``recommend`` has them: of a setting, what it brings on.
 
@@ -134,6 +143,7 @@ class Diagnosis:
             "ranks": [_rank(rank) for rank in self.profile.ranks],
             "causes": [self._finding(item) for item in self.findings],
             "looked_at": [_evidence(item) for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
+            "besides": [item.node for item in self.besides],
             "not_collected": [{"what": item.what, "how": item.how} for item in self.missing],
             "notes": self.notes,
         }

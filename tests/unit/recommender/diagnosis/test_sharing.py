@@ -137,7 +137,9 @@ def test_memory_in_pieces_is_seen_without_a_stall_and_accused_only_with_one(
         [rank] = profile.ranks
         profile = replace(profile, ranks=(replace(rank, memory=held(60_000.0, 35_000.0)),))
         assert analyse(profile, thresholds)["memory-fragmentation"].shown > 0.9
-        assert [item.accused.cause for item in diagnose(profile, network, thresholds).findings] == causes
+        found = diagnose(profile, network, thresholds)
+        assert [item.accused.cause for item in found.findings] == causes
+        assert [item.node for item in found.besides] == ([] if causes else ["memory-fragmentation"])
     compact = replace(profile, ranks=(replace(profile.ranks[0], memory=held(60_000.0, 59_000.0)),))
     [first] = diagnose(compact, network, thresholds).findings
     assert first.accused.cause == "memory-allocation-stall"
