@@ -4,8 +4,8 @@
 come from the cost model (the shipped ones by default), enumerates each space, and searches it cold within 60
 evaluations: for the first objective within the limits (``evals_to_1``: evaluations to 1 % of the best that
 there is, a miss counts 60), and for the first two and three objectives (``hypervolume``: share of the volume
-that the true front dominates, costs on a log scale between the best and the median; ``scalarised`` is ours
-with random weights where it has exact expected hypervolume improvement). Optuna's samplers are given
+that the true front dominates, costs on a log scale between the best and the median; ``ehvi`` is ours with
+exact expected hypervolume improvement instead of random weights, for two objectives). Optuna's samplers are given
 the same parameters; what breaks a constraint costs them nothing but is counted as ``infeasible``, asking
 again costs nothing and is counted as ``duplicates``. Everything is modelled. The last line is JSON.
 """
@@ -25,6 +25,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 import numpy as np
+from hypervolume_gain import worth
 from world import knowledge
 
 from kg.entities import Better, Status
@@ -40,6 +41,11 @@ from recommender.search.task_file import read_task_file, shipped_names
 from recommender.tune import Tuner
 
 BUDGET = 60
+
+METHODS = ("ours", "ehvi", "random", "tpe", "nsga2")
+
+SHOWN = ("evals_to_1", "hypervolume_2", "hypervolume_3")
+"""Figures that are printed seed by seed."""
 
 
 def _unknown(name: str) -> None:
@@ -180,6 +186,11 @@ def optuna_search(world: World, seed: int, count: int, kind: str) -> tuple[list[
     return found, duplicates, infeasible
 
 
+def _counted(world: World, found: list[Settings]) -> tuple[list[Settings], int, int]:
+    """Configurations, and how many were asked twice or are none of the space."""
+    return found, len(found) - len(set(found)), sum(settings not in world.values for settings in found)
+
+
 def evals_to(world: World, configurations: list[Settings]) -> int:
     _, best, _ = world.scale(1)
     for place, settings in enumerate(configurations, 1):
@@ -204,6 +215,10 @@ def main() -> None:
     parser.add_argument("files", nargs="*")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one space, two seeds")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="all, unless named")
+    parser.add_argument(
+        "--objectives", nargs="+", type=int, choices=(1, 2, 3), default=(1, 2, 3), help="how many"
+    )
     arguments = parser.parse_args()
     files = arguments.files or [n for n in shipped_names() if read_task_file(n)[0].get("cost_model")]
     files, seeds = (
@@ -216,18 +231,24 @@ def main() -> None:
         allowed = len(world.scale(1)[0])
         rows: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for seed in seeds:
-            for count in range(1, min(3, len(world.objectives)) + 1):
+            for count in (n for n in arguments.objectives if n <= len(world.objectives)):
                 figure = "evals_to_1" if count == 1 else f"hypervolume_{count}"
-                mine, cpu = search(world, seed, count)
-                runs = {"ours": (mine, len(mine) - len(set(mine)), sum(s not in world.values for s in mine))}
-                if count == 2:
-                    exact, proposing.EXACT = proposing.EXACT, 0
-                    weighed, _ = search(world, seed, count)
-                    proposing.EXACT = exact
-                    runs["scalarised"] = (weighed, 0, 0)
-                runs["random"] = (at_random(world, seed), 0, 0)
+                runs: dict[str, tuple[list[Settings], int, int]] = {}
+                if "ours" in arguments.methods:
+                    mine, cpu = search(world, seed, count)
+                    runs["ours"] = _counted(world, mine)
+                    rows["ours"]["cpu_ms"].append(cpu)
+                if "ehvi" in arguments.methods and count == 2:
+                    usual, proposing.worth_for_front = proposing.worth_for_front, worth
+                    exact, cpu = search(world, seed, count)
+                    proposing.worth_for_front = usual
+                    runs["ehvi"] = _counted(world, exact)
+                    rows["ehvi"]["cpu_ms"].append(cpu)
+                if "random" in arguments.methods:
+                    runs["random"] = (at_random(world, seed), 0, 0)
                 for kind in ("tpe", "nsga2"):
-                    runs[kind] = optuna_search(world, seed, count, kind)
+                    if kind in arguments.methods:
+                        runs[kind] = optuna_search(world, seed, count, kind)
                 for name, (found, duplicates, infeasible) in runs.items():
                     rows[name][figure].append(
                         evals_to(world, found) if count == 1 else volume(world, found, count)
@@ -235,16 +256,20 @@ def main() -> None:
                     rows[name]["duplicates"].append(duplicates)
                     rows[name]["infeasible"].append(infeasible)
                     rows[name]["broken"].append(np.mean([world.costs(s, 1) is None for s in found]))
-                rows["ours"]["cpu_ms"].append(cpu)
         summary = {
             name: {figure: round(float(np.mean(values)), 3) for figure, values in row.items()}
             for name, row in rows.items()
         }
+        for name, row in rows.items():
+            print(
+                f"    {name:<11}"
+                + "  ".join(f"{f} {np.round(v, 3).tolist()}" for f, v in row.items() if f in SHOWN)
+            )
         report[file] = {"space": len(world.values), "allowed": allowed, **summary}
         print(f"{file}: {len(world.values):,} configurations, {allowed:,} run within the limits")
         for name, row in summary.items():
             print(
-                f"    {name:<8}" + "  ".join(f"{figure} {value:g}" for figure, value in row.items()),
+                f"    {name:<11}" + "  ".join(f"{figure} {value:g}" for figure, value in row.items()),
                 flush=True,
             )
     report["seeds"] = len(seeds)

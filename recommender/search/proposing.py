@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.search.acquisition import expected_hypervolume_improvement, normal_cdf
-from recommender.search.pareto import augmented_chebyshev, non_dominated
+from recommender.search.acquisition import normal_cdf
+from recommender.search.pareto import augmented_chebyshev
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 _WORTHWHILE, _PATIENT = 0.05, 10.0
 """Log gain that an evaluation looks for at first, and evaluations after which half of it will do; choices."""
-
-EXACT = 2
-"""Objectives for which the expected gain in hypervolume is reckoned; others are weighed at random."""
 
 _FIRST_CHECK = 4
 """Evaluations before the first that leaves the sources out, a power of two; a choice."""
@@ -114,7 +111,7 @@ def propose(
         beliefs: Of every candidate.
         open_: Which rows may be proposed; at least one.
         tally: What came out so far.
-        rng: For the weights where there are more than two objectives.
+        rng: For the weights where there are several objectives.
         step: How many were proposed before; at some steps the sources are not asked.
     """
     allowed = beliefs.log_allowed()
@@ -133,7 +130,7 @@ def propose(
     else:
         means = np.stack([mixture.mean for mixture in beliefs.objectives], axis=1)
         stds = np.sqrt(np.stack([mixture.variance for mixture in beliefs.objectives], axis=1))
-        score = allowed + _several(means, stds, costs, rng)
+        score = allowed + worth_for_front(means, stds, costs, rng)
     return int(np.argmax(np.where(open_, score, -np.inf)))
 
 
@@ -142,19 +139,20 @@ def _checks(step: int) -> bool:
     return step >= _FIRST_CHECK and step & (step - 1) == 0
 
 
-def _several(
+def worth_for_front(
     means: NDArray[np.float64],
     stds: NDArray[np.float64],
     costs: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Worth of each candidate for the front, on a log scale, shape (N,)."""
-    front = costs[non_dominated(costs)]
+    """Worth of each candidate for the front, on a log scale, shape (N,).
+
+    A draw of each posterior, weighed at random: each step looks at another part of the front.
+
+    Source:
+        Knowles, ParEGO, IEEE Transactions on Evolutionary Computation 10(1), 2006, for the random weights.
+    """
     low, high = costs.min(axis=0), costs.max(axis=0)
-    if costs.shape[1] == EXACT:
-        reference = high + 0.1 * np.maximum(high - low, 0.05)
-        gain = expected_hypervolume_improvement(means, stds, front, reference)
-        return np.log(np.maximum(gain, 1e-300))
     weights = rng.dirichlet(np.ones(costs.shape[1]))
     drawn = (means + stds * rng.standard_normal(means.shape) - low) / np.maximum(high - low, 0.05)
     return -augmented_chebyshev(drawn, weights)

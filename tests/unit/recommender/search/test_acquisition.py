@@ -7,12 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from recommender.search.acquisition import (
-    expected_hypervolume_improvement,
-    log_expected_improvement,
-    normal_cdf,
-)
-from recommender.search.pareto import hypervolume
+from recommender.search.acquisition import log_expected_improvement, normal_cdf
 
 
 def test_the_distribution_function() -> None:
@@ -40,19 +35,3 @@ def test_far_away_it_still_has_an_order() -> None:
 def test_a_deviation_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="positive"):
         log_expected_improvement(np.zeros(1), np.zeros(1), 0.0)
-
-
-def test_expected_hypervolume_improvement_is_what_sampling_gives() -> None:
-    rng = np.random.default_rng(1)
-    front, reference = np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]]), np.array([1.0, 1.0])
-    mean, std = (
-        np.array([[0.4, 0.4], [0.9, 0.9], [0.1, 0.5]]),
-        np.array([[0.1, 0.2], [0.3, 0.3], [0.05, 0.4]]),
-    )
-    found = expected_hypervolume_improvement(mean, std, front, reference)
-    now = hypervolume(front, reference)
-    for k in range(3):
-        drawn = mean[k] + std[k] * rng.standard_normal((4000, 2))
-        gains = [hypervolume(np.vstack([front, point]), reference) - now for point in drawn]
-        sigma = np.std(gains) / math.sqrt(len(gains))
-        assert abs(found[k] - np.mean(gains)) < 4 * sigma + 1e-6  # four sigma of the sampling
