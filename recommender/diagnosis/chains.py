@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.profiles.kernels import UNKNOWN_NS
 from recommender.diagnosis.evidence import Evidence, Reading
-from recommender.diagnosis.kinds import chains, repeats
+from recommender.diagnosis.kinds import repeats
 from recommender.diagnosis.operators import costly
 from recommender.diagnosis.thresholds import soft
 
@@ -33,7 +33,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     kernels = view.kernels
     if kernels is None or view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
-    found, broken = chains(kernels)
+    found, broken = view.chains
     often = thresholds.shows("unfused-operators", "fusible_chain_count", repeats(found, len(kernels)))
     own = kernels.duration_us * view.alone
     lost = np.zeros(len(kernels))

@@ -13,18 +13,18 @@ from recommender.diagnosis.fix_tests import fix_test, weighed
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ingest.profiles.facts import Missing, Place, Profile, Rank
     from recommender.diagnosis.evidence import Evidence
-    from recommender.diagnosis.findings import Accused
-    from recommender.diagnosis.fix_tests import FixTest
+    from recommender.diagnosis.findings import Accused, Refuted
+    from recommender.diagnosis.fix_tests import FixTest, Found
     from recommender.diagnosis.network import CauseNetwork
     from recommender.diagnosis.thresholds import Thresholds
 
 MOST_CAUSES = 3
-MOST_TESTED = 6
-"""Causes whose repair is replayed: the costliest. Twice as many as are told, so that others can move up."""
+MOST_TESTED = 5
+"""Causes whose repair is replayed: the costliest. Two more than are told, so that others can move up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,16 +189,7 @@ def diagnose(
     """
     found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
     posterior = network.posterior(ratios(found, least))
-    failed: dict[str, FixTest] = {}
-    for _ in range(MOST_CAUSES):
-        refuted = frozenset(test.refuted for test in failed.values() if test.refuted is not None)
-        accused = accuse(network, found, posterior, least, refuted)[:MOST_TESTED]
-        tests = {item.cause: fix_test(profile, item, thresholds) for item in accused}
-        new = {cause: test for cause, test in tests.items() if _fails(test) and cause not in failed}
-        failed |= {cause: test for cause, test in new.items() if test is not None}
-        if not any(test is not None and test.refuted for test in new.values()):
-            break
-    tested = _ranked(accused, tests | failed)
+    tested = _tested(profile, thresholds, lambda refuted: accuse(network, found, posterior, least, refuted))
     return Diagnosis(
         profile=profile,
         findings=tuple(
@@ -210,6 +201,26 @@ def diagnose(
         least=least,
         against="" if before is None else before.path,
     )
+
+
+def _tested(
+    profile: Profile, thresholds: Thresholds, accused_without: Callable[[Refuted], list[Accused]]
+) -> list[tuple[Accused, FixTest | None]]:
+    """The causes to tell with their fix tests; edges that a test refutes are left out of a new naming."""
+    alone: dict[int, Found] = {}
+    failed: dict[str, FixTest] = {}
+    accused: list[Accused] = []
+    tests: dict[str, FixTest | None] = {}
+    for _ in range(MOST_CAUSES):
+        accused = accused_without(frozenset(test.refuted for test in failed.values() if test.refuted))[
+            :MOST_TESTED
+        ]
+        tests = {item.cause: fix_test(profile, item, thresholds, alone) for item in accused}
+        new = {cause: test for cause, test in tests.items() if test and _fails(test) and cause not in failed}
+        failed |= new
+        if not any(test.refuted for test in new.values()):
+            break
+    return _ranked(accused, tests | failed)
 
 
 def _ranked(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ingest.profiles.kernels import UNKNOWN_NS
 from recommender.diagnosis.evidence import Reading
-from recommender.diagnosis.kinds import ELEMENTWISE, PRODUCTS, chains, of_kind, plain, repeats, volumes
+from recommender.diagnosis.kinds import ELEMENTWISE, PRODUCTS, of_kind, plain, repeats, volumes
 from recommender.diagnosis.operators import costly
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     if not any(text.strip(" ;") for text in kernels.texts["output_shapes"].labels):
         return
     readers, products = _pairs(kernels)
-    in_chains = repeats(chains(kernels)[0], len(kernels))
+    in_chains = repeats(view.chains[0], len(kernels))
     kept = thresholds.shows("unfused-operators", "fusible_chain_count", in_chains[readers]) < 0.5
     readers, products = readers[kept], products[kept]
     outputs = volumes(kernels.texts["output_shapes"])

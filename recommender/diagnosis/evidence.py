@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ingest.profiles.facts import Place
 from ingest.profiles.intervals import length_us
 from ingest.profiles.kernels import UNKNOWN_NS
+from recommender.diagnosis.kinds import chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +109,11 @@ class View:
         if kernels is None:
             return np.zeros(0)
         return alone(kernels)[kernels.is_compute]
+
+    @cached_property
+    def chains(self) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:
+        """Runs of small operators among the compute kernels, and what broke them: ``kinds.chains``."""
+        return ([], {}) if self.kernels is None else chains(self.kernels)
 
     @cached_property
     def cores(self) -> float:

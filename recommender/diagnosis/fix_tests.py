@@ -15,14 +15,13 @@ import numpy as np
 from ingest.profiles.facts import Profile
 from recommender.diagnosis import modelled
 from recommender.diagnosis.analysis import analyse
-from recommender.diagnosis.evidence import View
+from recommender.diagnosis.evidence import Evidence, View
 from recommender.diagnosis.findings import LATE
 from recommender.diagnosis.thresholds import soft
 from recommender.diagnosis.transfers import earlier, lateness_us
 
 if TYPE_CHECKING:
     from ingest.profiles.facts import Rank
-    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.findings import Accused
     from recommender.diagnosis.thresholds import Thresholds
 
@@ -34,6 +33,7 @@ MODEL_ERROR = 0.3
 how softly "they take no longer than their shapes need" is meant."""
 
 WAITING = "collective-wait"
+Found = dict[str, Evidence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,17 @@ class FixTest:
         }
 
 
-def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixTest | None:
-    """Repair a cause in the facts and look at the symptom again; None if the cause has no repair."""
+def fix_test(
+    profile: Profile, accused: Accused, thresholds: Thresholds, alone: dict[int, Found] | None = None
+) -> FixTest | None:
+    """Repair a cause in the facts and look at the symptom again; None if the cause has no repair.
+
+    Args:
+        profile: The run.
+        accused: The cause.
+        thresholds: What shows each pattern.
+        alone: What was found on each rank by itself, by its place in the run; filled as needed.
+    """
     cause = next((item for item in accused.evidence if item.node == accused.cause), None)
     if cause is None or cause.fixed is None:
         return None
@@ -101,16 +110,19 @@ def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixT
     chain = accused.chain
     rank = profile.ranks[place]
     before, after, effects = rank, cause.fixed(rank), chain[:-1] or chain
-    waiting = _place(profile, accused.evidence[0].rank)
+    at, waiting = place, _place(profile, accused.evidence[0].rank)
     if waiting is not None and waiting != place and waits_for(chain):
-        before = profile.ranks[waiting]
+        at, before = waiting, profile.ranks[waiting]
         saved = View(rank).total_us - View(after).total_us
         after = earlier(before, min(saved, lateness_us(before, rank)))
         effects = chain[: chain.index(WAITING) + 1]
     length, later_length = View(before).total_us, View(after).total_us
     if later_length <= 0:
         return None
-    was, is_now = _costs(before, chain, thresholds), _costs(after, chain, thresholds)
+    known = {} if alone is None else alone
+    if at not in known:
+        known[at] = _found(before, thresholds)
+    was, is_now = _costs(known[at], chain), _costs(_found(after, thresholds), chain)
     seen = [node for node in effects if was[node] > 0] or [accused.cause]
     # What only a comparison of ranks shows costs nothing on one of them: the next of the chain is looked at.
     symptom = seen[0]
@@ -130,9 +142,13 @@ def fix_test(profile: Profile, accused: Accused, thresholds: Thresholds) -> FixT
     )
 
 
-def _costs(rank: Rank, nodes: tuple[str, ...], thresholds: Thresholds) -> dict[str, float]:
-    """What each node costs a rank looked at alone, microseconds; 0 where nothing shows it."""
-    found = analyse(Profile(path=rank.folder, ranks=(rank,)), thresholds)
+def _found(rank: Rank, thresholds: Thresholds) -> Found:
+    """What one rank shows, looked at alone."""
+    return analyse(Profile(path=rank.folder, ranks=(rank,)), thresholds)
+
+
+def _costs(found: Found, nodes: tuple[str, ...]) -> dict[str, float]:
+    """What each node costs, microseconds; 0 where nothing shows it."""
     return {node: found[node].lost_us if node in found else 0.0 for node in nodes}
 
 

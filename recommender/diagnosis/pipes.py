@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import Evidence, Reading
-from recommender.diagnosis.kinds import chains, repeats, unwanted
+from recommender.diagnosis.kinds import repeats, unwanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,7 @@ def _told_elsewhere(view: View, thresholds: Thresholds) -> Mask:
     """Kernels that should not be there at all: what holds them up is beside the point."""
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
-    often = repeats(chains(kernels)[0], len(kernels))
+    often = repeats(view.chains[0], len(kernels))
     fusible = thresholds.shows("unfused-operators", "fusible_chain_count", often) >= 0.5
     return np.asarray(unwanted(kernels) | kernels.is_aicpu | fusible, dtype=np.bool_)
 
