@@ -263,6 +263,40 @@ def unfused(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     return True
 
 
+def round_trips(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """A residual added by an operator of its own right behind forty products."""
+    rank = ranks[0]
+    if not has(rank, "Type", "Input Shapes", "Output Shapes"):
+        return False
+    order = sorted(range(len(rank.rows)), key=lambda row: rank.start[row])
+    behind = [
+        (before, after)
+        for before, after in pairwise(order)
+        if "matmul" in rank.text(before, "kind").lower()
+        and is_vector(rank)(after)
+        and rank.text(after, "kind") not in {"Add", "Mul", "N/A"}
+        and rank.start[after] >= rank.start[before] + rank.duration[before]
+        and rank.rows[before]["Output Shapes"].strip('" ;')
+    ]
+    if len(behind) < 10:
+        return False
+    picked = [behind[i] for i in random.permutation(len(behind))[:40]]
+    for before, after in picked:
+        made = rank.rows[before]["Output Shapes"].strip('" ').split(";")[0].strip('" ')
+        model = dict(rank.rows[after])
+        model[rank.column("kernel")] = "aclnnAdd_AddAiCore_Add"
+        model[rank.column("kind")] = "Add"
+        model.update({"Input Shapes": f'"{made};{made}"', "Output Shapes": f'"{made}"'})
+        for name, ratio in (
+            *(("aiv_mte2_ratio", 0.5), ("aiv_mte3_ratio", 0.45)),
+            *(("aiv_vec_ratio", 0.1), ("aiv_scalar_ratio", 0.1)),
+        ):
+            if name in model:
+                model[name] = f"{ratio}"
+        rank.insert(after, model, cost / len(picked))
+    return True
+
+
 def recompute(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     """The forward operators of every layer once more, before the backward ones."""
     rank = ranks[0]
@@ -550,6 +584,7 @@ FAULTS = (
     KnownFault("cast-traffic", inserted("Cast", "Cast")),
     KnownFault("memory-copies", inserted("ConcatD", "Cat")),
     KnownFault("unfused-operators", unfused, (("normalisation-traffic", "unfused-operators"),)),
+    KnownFault("cube-vector-round-trip", round_trips),
     KnownFault("recompute-overhead", recompute),
     KnownFault("host-bound", host),
     KnownFault("kernel-launch-overhead", launches, (("host-bound", "kernel-launch-overhead"),)),
@@ -572,7 +607,7 @@ FAULTS = (
 )  # fmt: skip
 
 
-OF_KERNELS = frozenset(fault.node for fault in FAULTS[:17])
+OF_KERNELS = frozenset(fault.node for fault in FAULTS[:18])
 """Faults that make kernels longer or more, on one rank."""
 
 
