@@ -104,13 +104,22 @@ LATE = frozenset({"host-bound", "slow-rank", "dp-load-imbalance", "python-gc-hig
 """What makes a rank come late to a collective: the others wait for it, it does not."""
 
 
+IDLE = frozenset({"host-bound", "python-gc-high-latency"})
+"""What leaves a rank idle: it does not make it compute longer, which is how a slow rank is measured."""
+
+
 def _bears(edge: Edge, found: Mapping[str, Evidence], refuted: Refuted) -> bool:
-    """Whether the cause can be behind this effect: who waits in a collective waits for another rank."""
+    """Whether the cause can be behind this effect.
+
+    Who waits in a collective waits for another rank; a rank computes longer through what happens on it.
+    """
     if (edge.effect, edge.cause) in refuted:
         return False
+    cause, effect = found.get(edge.cause), found.get(edge.effect)
+    if edge.effect == "slow-rank" and cause is not None and effect is not None:
+        return edge.cause not in IDLE and cause.rank == effect.rank
     if edge.effect != "collective-wait" or edge.cause not in LATE:
         return True
-    cause, effect = found.get(edge.cause), found.get(edge.effect)
     return cause is None or effect is None or cause.rank != effect.rank
 
 

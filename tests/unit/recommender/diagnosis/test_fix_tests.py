@@ -93,3 +93,10 @@ def test_a_cause_that_the_test_leaves_unlikely_is_not_told(make: Any, network: A
     lowered = weighed(replace(found, chance=weak), outcome(0.0))
     assert lowered.chance < ACCUSED
     assert lowered.chance == pytest.approx(FAILED * weak / (FAILED * weak + 1 - weak))
+
+
+def test_an_idle_host_is_not_why_a_rank_computes_longer(make: Any, network: Any, thresholds: Any) -> None:
+    idle, slow = make(gap_us=100.0, rank=0), make(slower=1.6, rank=1)
+    found = diagnose(Profile(path="run", ranks=(*idle.ranks, *slow.ranks)), network, thresholds).findings
+    assert {item.accused.cause for item in found} == {"host-bound", "slow-rank"}
+    assert all("slow-rank" not in item.accused.chain[:-1] for item in found)
