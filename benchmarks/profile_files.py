@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import csv
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path  # noqa: TC003  dataclasses look at annotations
 
@@ -122,6 +123,11 @@ class RankFiles:
         self.rows += rows
         self.start = np.append(self.start, start)
         self.duration = np.append(self.duration, duration)
+
+
+Random = np.random.Generator
+Strike = Callable[[list[RankFiles], float, Random], bool]
+"""Puts a fault of about so many microseconds into the files of a run's ranks; false if it does not apply."""
 
 
 def load(folder: Path) -> RankFiles | None:
