@@ -13,6 +13,7 @@ counts as the square root of its problems, so that no large table speaks for all
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
 
 LEVELS = (0.01, 0.025, 0.04, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96, 0.975, 0.99)
 """Quantiles that are kept of the errors over their scale."""
@@ -204,8 +207,10 @@ class Outlook:
         if path.is_file():
             try:
                 return cls.from_json(json.loads(path.read_text(encoding="utf-8")), features)
-            except (KeyError, TypeError, ValueError):
-                pass
+            except (KeyError, TypeError, ValueError) as error:
+                logger.warning(
+                    "%s cannot be read (%s); what ships is used: tunegraph calibrate --retrieval", path, error
+                )
         return cls.shipped(features)
 
     @classmethod

@@ -10,6 +10,7 @@ the best of a problem so far away had, measured on the pairs that the weights we
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
 
 PAIR = ("distance", "another task", *(f"{d.name.lower()} or farther" for d in Distance if d))
 """What the cost of a pair of problems is told by."""
@@ -68,8 +71,10 @@ class Similarity:
         if path.is_file():
             try:
                 return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
-            except (KeyError, TypeError, ValueError):
-                pass
+            except (KeyError, TypeError, ValueError) as error:
+                logger.warning(
+                    "%s cannot be read (%s); what ships is used: tunegraph calibrate --retrieval", path, error
+                )
         return cls.shipped()
 
     @classmethod

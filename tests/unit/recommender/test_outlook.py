@@ -114,7 +114,7 @@ def test_one_device_with_many_questions_does_not_speak_for_all() -> None:
 
 
 def test_it_comes_back_from_a_file_and_a_damaged_one_gives_the_shipped(
-    outlook: Outlook, tmp_path: Path
+    outlook: Outlook, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "outlook.json"
     path.write_text(json.dumps(outlook.to_json()))
@@ -124,6 +124,7 @@ def test_it_comes_back_from_a_file_and_a_damaged_one_gives_the_shipped(
     assert other.low == pytest.approx(one.low, abs=1e-3)
     path.write_text("{}")
     assert Outlook.load(path, CIRCUMSTANCES).origin == Outlook.shipped(CIRCUMSTANCES).origin
+    assert "calibrate --retrieval" in caplog.text
 
 
 def test_what_ships_grows_more_careful_with_distance() -> None:

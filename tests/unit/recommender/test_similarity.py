@@ -77,10 +77,13 @@ def test_scales_turn_distances_of_one_weighting_into_those_of_another() -> None:
     assert scales[BLOCKS.index("tree")] == pytest.approx(1.0)
 
 
-def test_it_comes_back_from_a_file_and_a_damaged_one_gives_the_shipped(tmp_path: Path) -> None:
+def test_it_comes_back_from_a_file_and_a_damaged_one_gives_the_shipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "similarity.json"
     own = replace(Similarity.shipped(), weights=BlockWeights(shape=3.0), origin="own")
     path.write_text(json.dumps(own.to_json()))
     assert Similarity.load(path).weights == own.weights
     path.write_text("[1")
     assert Similarity.load(path).origin == Similarity.shipped().origin
+    assert "calibrate --retrieval" in caplog.text
