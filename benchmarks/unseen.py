@@ -41,7 +41,7 @@ from world import World, by_family, knowledge, load, sampled
 from kg.hardware_tree import Distance
 from kg.knowledge import Level
 from kg.values import Settings
-from recommender.calibration.outlook import Outlook
+from recommender.calibration.outlook import LISTED, Outlook
 from recommender.ranking.circumstances import CIRCUMSTANCES
 
 WITHIN = math.log(1.05)
@@ -182,7 +182,7 @@ def run(
 
             neighbours = retriever.find(problem, exclude=exclude)
             for question, truth in asked:
-                ranking = ranker.rank(problem, neighbours, question, 5, feasible)
+                ranking = ranker.rank(problem, neighbours, question, LISTED[-1], feasible)
                 item = check(problem, ranking, truth)
                 if item is not None:
                     checked.append((fold.name, fold.classes, item))
@@ -198,7 +198,7 @@ def run(
                 count = problem.hardware.count
                 values = list(truth.values())
                 said = {
-                    "ours": judge(fold.name, truth, ranking.configurations),
+                    "ours": judge(fold.name, truth, ranking.configurations[:5]),
                     "popular": judge(fold.name, truth, default.popular(count)),
                     "robust": judge(fold.name, truth, default.robust(count)),
                     "nearest": judge(fold.name, truth, nearest),
@@ -206,7 +206,7 @@ def run(
                 }
                 results += [(fold.name, fold.classes, method, regrets) for method, regrets in said.items()]
                 if fold.name == "kernels" and len(truth) >= EXHAUSTIVE * sizes[problem.task_id]:
-                    flags = [item not in truth for item in ranking.configurations]
+                    flags = [item not in truth for item in ranking.configurations[:5]]
                     results.append((fold.name, fold.classes, "infeasible", flags))
         index.close()
     trials.close()

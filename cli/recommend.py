@@ -175,7 +175,6 @@ def _expected_loss(answer: Answer) -> list[str]:
         f"expected above the best time if {'the first' if k == 1 else f'the first {k}'} "
         f"{'is' if k == 1 else 'are'} timed: {math.expm1(value):.0%}"
         for k, value in answer.regret.items()
-        if k <= len(answer.recommendations)
     ]
 
 

@@ -22,6 +22,7 @@ from kg.entities import Problem
 from kg.hardware_tree import Distance
 from kg.knowledge import Level
 from kg.serialisation import from_graph
+from recommender.calibration.outlook import LISTED
 from recommender.calibration.response import ResponseModels
 from recommender.ranking.checking import check
 from recommender.ranking.evidence import ConfigurationReader, Question
@@ -128,7 +129,7 @@ class Backtest:
                     continue
                 problem = problems[key]
                 neighbours = retriever.find(problem, exclude=lambda row: row.key not in known)
-                ranking = ranker.rank(problem, neighbours, Question(), 5, feasible)
+                ranking = ranker.rank(problem, neighbours, Question(), LISTED[-1], feasible)
                 item = check(problem, ranking, truth)
                 if item is not None:
                     yield item

@@ -106,7 +106,11 @@ class CaseChooser:
         return CaseChoice(
             recommendations=made,
             refused=tuple(refused),
-            regret=self._outlook.regret(circumstances(ranking, order[0], reference)),
+            regret={
+                k: value
+                for k, value in self._outlook.regret(circumstances(ranking, order[0], reference)).items()
+                if k <= len(made)
+            },
             telling=tuple(made[at].id for at in (first, hopeful) if at is not None),
         )
 

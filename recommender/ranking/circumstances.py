@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 STEPS = tuple(distance for distance in Distance if distance > Distance.SAME_DEVICE)
 
+MANY_FROM = (Distance.SAME_VENDOR, Distance.OTHER_VENDOR)
+"""Distances from which the number of candidates counts more: the best of a foreign device is seldom good
+among thousands, and often among a dozen."""
+
 CIRCUMSTANCES = (
     "parts disagree",
     "sources disagree on the range",
@@ -29,6 +33,7 @@ CIRCUMSTANCES = (
     "much is at stake",
     "many candidates",
     *(f"{distance.name.lower().replace('_', ' ')} or farther" for distance in STEPS),
+    *(f"many candidates, {distance.name.lower().replace('_', ' ')} or farther" for distance in MANY_FROM),
 )
 """Names of the columns. The sizes are natural logs of nats, counts and distances as they are."""
 
@@ -52,6 +57,7 @@ def circumstances(ranking: Ranking, place: int, reference: Reference) -> NDArray
     leading = evidence.sources[int(timed[np.argmax(scores.weights[timed])])]
     devices = {evidence.sources[row].problem.measured_on for row in timed.tolist()}
     distance = Distance.OTHER_VENDOR if ranking.distance is None else ranking.distance
+    many = math.log(len(evidence.candidates))
     return np.array(
         [
             math.log(float(scores.spread[place]) + _REGRET_FLOOR),
@@ -63,7 +69,8 @@ def circumstances(ranking: Ranking, place: int, reference: Reference) -> NDArray
             -math.log(len(devices)),
             math.log(max(0.0, float(scores.expected[place])) + _REGRET_FLOOR),
             math.log(max(0.0, reference.expected) + _RANGE_FLOOR),
-            math.log(len(evidence.candidates)),
+            many,
             *(float(distance >= step) for step in STEPS),
+            *(many * (distance >= step) for step in MANY_FROM),
         ]
     )

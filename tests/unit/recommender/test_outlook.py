@@ -11,7 +11,7 @@ import pytest
 
 from kg.hardware_tree import Distance
 from recommender.calibration.outlook import LISTED, MOST_OF_ONE, Checked, Outlook
-from recommender.ranking.circumstances import CIRCUMSTANCES
+from recommender.ranking.circumstances import CIRCUMSTANCES, MANY_FROM, STEPS
 
 FEATURES = ("far", "noise")
 
@@ -35,7 +35,7 @@ def world(
                 row=row,
                 gain=gain,
                 truth=gain + float(rng.normal(bias * scale, scale)),
-                regrets=(regret, regret / 2, regret / 3),
+                regrets=(regret, regret / 2, regret / 3, regret / 4),
             )
         )
     return made
@@ -101,7 +101,7 @@ def test_one_device_with_many_questions_does_not_speak_for_all() -> None:
             row=item.row,
             gain=item.gain,
             truth=item.gain,
-            regrets=(0.0, 0.0, 0.0),
+            regrets=(0.0,) * len(LISTED),
         )
         for item in world(5, 20 * MOST_OF_ONE, devices=1)
     ]
@@ -131,8 +131,12 @@ def test_what_ships_grows_more_careful_with_distance() -> None:
     shipped = Outlook.shipped(CIRCUMSTANCES)
     row = np.zeros(len(CIRCUMSTANCES))
     regrets = []
-    for steps in range(len(Distance)):
-        row[len(CIRCUMSTANCES) - len(Distance) + 1 :] = [float(at < steps) for at in range(len(Distance) - 1)]
+    for distance in Distance:
+        for name, step in zip(
+            CIRCUMSTANCES[-len(STEPS) - len(MANY_FROM) :], (*STEPS, *MANY_FROM), strict=True
+        ):
+            many = math.log(1000) if name.startswith("many") else 1.0
+            row[CIRCUMSTANCES.index(name)] = many * (distance >= step)
         regrets.append(shipped.regret(row)[1])
     assert regrets == sorted(regrets)
     assert regrets[-1] > regrets[0]
