@@ -48,7 +48,7 @@ SHOWN = ("evals_to_1", "hypervolume_2", "hypervolume_3")
 """Figures that are printed seed by seed."""
 
 
-def _unknown(name: str) -> None:
+def unknown(name: str) -> None:
     raise UnknownEntityError(f"no operator named {name!r}")
 
 
@@ -67,13 +67,13 @@ class World:
             hardware=tree,
             trials=None,
             retriever=lambda: None,
-            operator=_unknown,
+            operator=unknown,
         )
         self.task = tuner.prepare(raw, name=file, folder=folder, base={}, cold=True).task
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
         model = model_of_task(self.task.raw)
-        everything = list(self.task.space.enumerate())
+        everything = list(self.task.space.declared.enumerate())
         settings = [{**model.fixed, **item} for item in everything]
         steps = estimate(model=model.model, machine=model.machine, phase=model.phase, settings=settings)
         known = {

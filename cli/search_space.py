@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,14 @@ def space(
         list[str] | None,
         typer.Option("--set", help="What is not searched: seq_len=4096, global_batch=512."),
     ] = None,
+    memory_margin: Annotated[
+        str | None,
+        typer.Option(
+            help="For layouts that a command of yours will measure: share above the device's memory that is"
+            " still tried, such as 0.1, or off; the memory is modelled.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -66,7 +75,8 @@ def space(
         made, left, notes = _tiles(context, operator, sizes, precision or "bfloat16", hardware, form)
     else:
         fixed = pairs("--set", settings)
-        made, left, notes = _layouts(context, model or "", hardware, count, server, phase, fixed)
+        margin = None if memory_margin is None else _margin(memory_margin)
+        made, left, notes = _layouts(context, model or "", hardware, count, server, phase, fixed, margin)
     for text in notes:
         output.note(text)
     if as_json:
@@ -99,12 +109,13 @@ def _layouts(
     server: str,
     phase: str,
     fixed: dict[str, object],
+    margin: float | None,
 ) -> _Made:
     from dataclasses import asdict
 
     from recommender.cost_model.estimate import machine
     from recommender.cost_model.model import model_of
-    from recommender.search.layout_space import layout_space
+    from recommender.search.spaces.layouts import layout_space
 
     raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count or 1}
     with open_workspace(context) as workspace:
@@ -122,19 +133,25 @@ def _layouts(
         server=held.id if held else "",
         server_facts=around,
     )
-    found = layout_space(sizes, where, phase=phase, fixed=fixed)
+    found = layout_space(sizes, where, phase=phase, fixed=fixed, margin=margin or 0.0)
     section: dict[str, object] = {"phase": phase, "fixed": fixed}
     if held:
         section["server"] = held.id
     told = ""
     if found.configurations is not None:
-        what = "configurations, memory not checked" if found.skipped else "configurations fit the memory"
+        unasked = found.skipped or margin == math.inf
+        what = "configurations, memory not checked" if unasked else "configurations fit the memory"
         told = f"{found.configurations} {what} (modelled)"
+    if margin is None:
+        numbers: dict[str, object] = {"cost_model": section}
+    else:
+        numbers = {"modelled_memory": {**section, "margin": margin if math.isfinite(margin) else False}}
+        told += "; add a command and its metrics (docs/search.md)"
     return (
         {
             "name": f"{name}-{count or 1}x{problem.hardware.name}-{phase}",
             "problem": {**raw, "model": name, "hardware": problem.hardware.name},
-            "cost_model": section,
+            **numbers,
             "parameters": dict(found.parameters),
             "constraints": [dict(rule) for rule in found.constraints],
             "objectives": ["throughput"],
@@ -143,6 +160,19 @@ def _layouts(
         [asdict(item) for item in found.left],
         [*notes, *(f"rule skipped: {text}" for text in found.skipped), *([told] if told else [])],
     )
+
+
+def _margin(text: str) -> float:
+    """A share above the memory; infinite for off."""
+    if text.strip().lower() == "off":
+        return math.inf
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise InputError(f"--memory-margin {text}: no share", hint="such as 0.1, or off")
+    return found
 
 
 def _tiles(
@@ -156,7 +186,7 @@ def _tiles(
     from dataclasses import asdict
 
     from recommender.cost_model.device import Device
-    from recommender.search.kernel_space import kernel_space
+    from recommender.search.spaces.tiles import kernel_space
 
     with open_workspace(context) as workspace:
         resolved = workspace.names.hardware(hardware)
@@ -179,8 +209,6 @@ def _tiles(
 
 
 def _pruned(context: typer.Context, file: str, known: list[Path], share: float) -> _Made:
-    import math
-
     from recommender.search.known_tables import sources_of
     from recommender.search.pruning import prune
     from recommender.search.space_file import read_space

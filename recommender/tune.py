@@ -7,6 +7,7 @@ to go on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,6 +30,9 @@ from recommender.search.assembly import (
     sources_to_json,
 )
 from recommender.search.evaluations import SourceTable
+from recommender.search.fit_tally import fit_notes
+from recommender.search.joining import MADE_BY, made_by
+from recommender.search.modelled_fit import MARGIN
 from recommender.search.study import SearchLog
 from recommender.search.task import Task
 
@@ -94,6 +98,7 @@ class Prepared:
                 "digest": self.task.digest,
                 "seed": self.seed,
                 "folder": str(self.folder),
+                MADE_BY: made_by(self.task.raw, self.folder),
                 "environment": dict(self.environment),
                 "allow_unmeasured_accuracy": self.allow_unmeasured_accuracy,
                 "notes": list(self.notes),
@@ -154,8 +159,11 @@ class Tuner:
         self._notes.clear()
         content = dict(raw)
         if source_of_numbers(content) == "cost_model":
-            content["cost_model"] = self._with_facts(content)
+            content["cost_model"] = self._with_facts(content, "cost_model")
+        if content.get("modelled_memory"):
+            content["modelled_memory"] = self._memory(content)
         task = Task.of(content, name=name, allow_unmeasured_accuracy=allow_unmeasured_accuracy)
+        self._notes.extend(fit_notes(task))
         evaluator_of(task, Place(folder=folder, base=base))
         versions = content.get("versions") or {}
         if not isinstance(versions, dict) or not all(isinstance(item, list) for item in versions.values()):
@@ -247,16 +255,30 @@ class Tuner:
             software=problem.software,
         )
 
-    def _with_facts(self, raw: Mapping[str, object]) -> dict[str, object]:
+    def _memory(self, raw: Mapping[str, object]) -> dict[str, object]:
+        """The section that asks for the modelled memory of what is measured; without facts if turned off."""
+        told = raw["modelled_memory"]
+        if raw.get("cost_model"):
+            raise InputError(
+                "modelled_memory is for what is measured", hint="the cost model asks for its memory anyway"
+            )
+        margin = told.get("margin", MARGIN) if isinstance(told, dict) else None
+        if margin is False:  # YAML reads off as false
+            return {"margin": margin}
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < math.inf:
+            raise InputError(f"modelled_memory: margin: {margin!r}", hint="a share such as 0.1, or off")
+        return self._with_facts(raw, "modelled_memory") | {"margin": float(margin)}
+
+    def _with_facts(self, raw: Mapping[str, object], key: str) -> dict[str, object]:
         """The section of the cost model with the facts it needs; what is unknown may be assumed."""
-        told = raw["cost_model"]
+        told = raw[key]
         section: dict[str, Any] = dict(told) if isinstance(told, dict) else {}
         problem = cast("dict[str, Any]", raw.get("problem") or {})
-        for key in ("model", "hardware", "count"):
-            section.setdefault(key, problem.get(key))
+        for name in ("model", "hardware", "count"):
+            section.setdefault(name, problem.get(name))
         if not section.get("model") or not section.get("hardware"):
             raise InputError(
-                "cost_model: which model on which hardware?", hint="model: bert-large, hardware: ..."
+                f"{key}: which model on which hardware?", hint="model: bert-large, hardware: ..."
             )
         section["count"] = section["count"] or 1
         model_name = self.names.model(str(section["model"]))

@@ -90,23 +90,36 @@ def columns(settings: Sequence[Mapping[str, object]], defaults: Mapping[str, flo
         InputError: An unknown setting or value, or a size that is not a positive whole number.
     """
     found: Columns = {}
-    named = [{_name(key, defaults): value for key, value in one.items()} for one in settings]
+    named = [{name_of(key, defaults): value for key, value in one.items()} for one in settings]
     for name, default in defaults.items():
-        values = [_value(name, one.get(name, default)) for one in named]
-        array = np.array(values, dtype=np.float64)
-        if name in COUNTS and not (default == 0 and not np.any(array)):
-            bad = array[(array < 1) | (array != np.floor(array))]
-            if len(bad) and not (default == 0 and np.all(bad == 0)):
-                raise InputError(f"{name}: a whole number of at least 1, not {bad[0]:g}")
-        if name in SHARES and np.any((array < 0) | (array > 1)):
-            raise InputError(f"{name}: a share between 0 and 1")
-        if np.any(array < 0) or not np.all(np.isfinite(array)):
-            raise InputError(f"{name}: not below 0")
-        found[name] = array
+        values = [number_of(name, one.get(name, default)) for one in named]
+        found[name] = np.array(values, dtype=np.float64)
+        check(name, default, found[name])
     return found
 
 
-def _name(key: str, defaults: Mapping[str, object]) -> str:
+def check(name: str, default: float | str, array: Floats) -> None:
+    """Refuse numbers that a setting cannot have.
+
+    Raises:
+        InputError: One of them; the message names the setting.
+    """
+    if name in COUNTS and not (default == 0 and not np.any(array)):
+        bad = array[(array < 1) | (array != np.floor(array))]
+        if len(bad) and not (default == 0 and np.all(bad == 0)):
+            raise InputError(f"{name}: a whole number of at least 1, not {bad[0]:g}")
+    if name in SHARES and np.any((array < 0) | (array > 1)):
+        raise InputError(f"{name}: a share between 0 and 1")
+    if np.any(array < 0) or not np.all(np.isfinite(array)):
+        raise InputError(f"{name}: not below 0")
+
+
+def name_of(key: str, defaults: Mapping[str, object]) -> str:
+    """The canonical name of a setting.
+
+    Raises:
+        InputError: There is none; the hint has the nearest.
+    """
     low = key.strip().lower().lstrip("-").replace("-", "_")
     name = ALIASES.get(low, low)
     if name not in defaults:
@@ -117,7 +130,12 @@ def _name(key: str, defaults: Mapping[str, object]) -> str:
     return name
 
 
-def _value(name: str, value: object) -> float:
+def number_of(name: str, value: object) -> float:
+    """The number that stands for a value of a setting: a choice by its place, a truth as 0 or 1.
+
+    Raises:
+        InputError: The setting has no such value.
+    """
     if name in CHOICES:
         text = str(value).lower()
         if name.startswith("precision") and text != "same":
@@ -143,16 +161,28 @@ def with_groups(settings: Columns) -> Columns:
     return found
 
 
+class LayoutError(InputError):
+    """A layout that cannot be.
+
+    Attributes:
+        holds: Which configurations keep the rule that others break, shape (n,).
+    """
+
+    def __init__(self, message: str, holds: NDArray[np.bool_]) -> None:
+        super().__init__(message)
+        self.holds = holds
+
+
 def rule(holds: NDArray[np.bool_], text: str) -> None:
     """Refuse where a rule of the layout is broken.
 
     Raises:
-        InputError: It does not hold for some configuration; the message names rule and place.
+        LayoutError: It does not hold for some configuration; the message names rule and place.
     """
     if not np.all(holds):
         where = int(np.argmin(holds))
         suffix = f" (configuration {where + 1} of {len(holds)})" if len(holds) > 1 else ""
-        raise InputError(f"layout: {text}{suffix}")
+        raise LayoutError(f"layout: {text}{suffix}", holds)
 
 
 def divides(part: Floats, whole: Floats) -> NDArray[np.bool_]:

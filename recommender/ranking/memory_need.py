@@ -2,7 +2,7 @@
 
 The memory part of the cost model, asked only where the layout is told. Of 33 published runs whose
 devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: what it says is above
-:data:`TOLERANCE` of the capacity is refused, what is between that and the capacity is warned of.
+``TOLERANCE`` of ``cost_model.fitting`` is refused, what is between that and the capacity is warned of.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kg.entities import Problem
     from kg.values import Value
     from recommender.cost_model.model import Model
-
-TOLERANCE = 1.1
 
 RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"
@@ -188,6 +186,8 @@ class MemoryNeed:
         needed = self.bytes_of(configuration)
         if needed is None:
             return
+        from recommender.cost_model.fitting import TOLERANCE
+
         for rule, most in ((RULE, self._capacity), (LIMIT_RULE, self.limit_bytes)):
             if most is not None and needed > TOLERANCE * most:
                 reason = f"{needed / 1e9:.3g} GB needed of {most / 1e9:.3g} GB"
@@ -197,7 +197,11 @@ class MemoryNeed:
         """What to look at, where it is close; empty if it is not."""
         needed = self.bytes_of(configuration)
         most = min(self._capacity, self.limit_bytes or self._capacity)
-        if needed is None or not most < needed <= TOLERANCE * most:
+        if needed is None or needed <= most:
+            return ""
+        from recommender.cost_model.fitting import TOLERANCE
+
+        if needed > TOLERANCE * most:
             return ""
         return f"memory is tight: {needed / 1e9:.3g} of {most / 1e9:.3g} GB by the cost model"
 

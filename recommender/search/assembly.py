@@ -13,8 +13,6 @@ import data
 from kg.entities import Kind
 from kg.errors import InputError
 from kg.values import Settings, digest
-from recommender.cost_model.estimate import machine
-from recommender.cost_model.model import model_of
 from recommender.measuring.command import Command
 from recommender.measuring.process import Bounds
 from recommender.search.evaluations import SourceTable
@@ -148,24 +146,7 @@ def model_of_task(raw: Mapping[str, object]) -> CostModel:
         MissingFactError: A size of the model is unknown.
         InputError: The facts were not looked up: the file was not prepared by a workspace.
     """
-    told = cast("dict[str, Any]", raw["cost_model"])
-    if not isinstance(told, dict) or "facts" not in told:
-        raise InputError(
-            "cost_model: the facts of model and device are not there", hint="search with a workspace"
-        )
-    facts = told["facts"]
-    return CostModel(
-        model=model_of(facts["model"]["id"], facts["model"]["architecture"], facts["model"]["facts"]),
-        machine=machine(
-            facts["device"]["id"],
-            facts["device"]["facts"],
-            count=int(told.get("count", 1)),
-            server=facts["server"]["id"] if facts["server"] else "",
-            server_facts=facts["server"]["facts"] if facts["server"] else None,
-        ),
-        phase=str(told.get("phase", "training")),
-        fixed=dict(told.get("fixed") or {}),
-    )
+    return CostModel.of_section(cast("dict[str, Any]", raw["cost_model"]))
 
 
 def search_of(task: Task, *, seed: int, sources: Sequence[SourceTable] = ()) -> Search:
@@ -197,6 +178,7 @@ def runner_of(
     base: Mapping[str, str],
     on_progress: Callable[[Progress], None] = lambda _: None,
     more: Mapping[str, object] | None = None,
+    folder: Path | None = None,
 ) -> Runner:
     """What goes on with a search from its log alone.
 
@@ -205,6 +187,7 @@ def runner_of(
         base: Environment of commands.
         on_progress: Told after each evaluation.
         more: Keys that replace those of the file: a larger budget, other jobs.
+        folder: Where commands run here; None for where the search was begun.
 
     Raises:
         InputError: The log is of a search without a source of numbers: those are told by people.
@@ -212,9 +195,8 @@ def runner_of(
     if more:
         log.note("task", {**log.about["task"], **more})
     task = task_of(log)
-    place = Place(
-        folder=Path(str(log.about.get("folder") or ".")), base=base, mark=digest(log.storage, log.name)
-    )
+    folder = folder or Path(str(log.about.get("folder") or "."))
+    place = Place(folder=folder, base=base, mark=digest(log.storage, log.name))
     evaluator, timeout_s = evaluator_of(task, place)
     if evaluator is None:
         raise InputError(

@@ -14,8 +14,6 @@ import numpy as np
 from kg.errors import InfeasibleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from kg.values import Settings
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST_ENUMERATED = 30_000
 """Configurations up to which the whole space is the pool; a choice that keeps a suggestion at 10 ms."""
+
+LOOKED_AT = 1_000_000
+"""Configurations up to which those that facts allow are looked for among all that are declared; a choice."""
 
 _SAMPLED = 2048
 """Configurations of a larger space drawn to begin with; a choice."""
@@ -63,14 +64,15 @@ class Candidates:
         self._space = space
         blocks: list[Coordinates] | None = []
         count = 0
-        for block in self._blocks():
+        enumerable = space.finite and (space.declared is space or space.declared.size(LOOKED_AT) is not None)
+        for block in space.blocks() if enumerable else ():
             count += len(block)
             if count > MOST_ENUMERATED:
                 blocks = None
                 break
             if blocks is not None:
                 blocks.append(block)
-        self.complete = space.finite and blocks is not None
+        self.complete = enumerable and blocks is not None
         if self.complete and not blocks:
             next(iter(space.enumerate()))  # raises with what rules everything out
         self.u = (
@@ -88,9 +90,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.u)
-
-    def _blocks(self) -> Iterator[Coordinates]:
-        return self._space.blocks() if self._space.finite else iter(())
 
     def row(self, u: NDArray[np.float64]) -> int | None:
         """The row of coordinates, shape (d,); None if it is not in the pool."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from kg.entities import Kind, Status
 from kg.errors import InputError
-from recommender.cost_model.estimate import as_records, estimate
+from recommender.cost_model.estimate import as_records, estimate, machine
+from recommender.cost_model.model import model_of
 from recommender.measuring.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -54,6 +55,33 @@ class CostModel:
     phase: str
     fixed: Mapping[str, object] = field(default_factory=dict)
     operators: Operators | None = None
+
+    @classmethod
+    def of_section(cls, told: Mapping[str, Any]) -> Self:
+        """The cost model of a section of a search file, with the facts that a log keeps.
+
+        Raises:
+            MissingFactError: A size of the model is unknown.
+            InputError: The facts were not looked up: the file was not prepared by a workspace.
+        """
+        if not isinstance(told, dict) or "facts" not in told:
+            raise InputError(
+                "cost_model: the facts of model and device are not there", hint="search with a workspace"
+            )
+        facts = told["facts"]
+        server = facts["server"]
+        return cls(
+            model=model_of(facts["model"]["id"], facts["model"]["architecture"], facts["model"]["facts"]),
+            machine=machine(
+                facts["device"]["id"],
+                facts["device"]["facts"],
+                count=int(told.get("count", 1)),
+                server=server["id"] if server else "",
+                server_facts=server["facts"] if server else None,
+            ),
+            phase=str(told.get("phase", "training")),
+            fixed=dict(told.get("fixed") or {}),
+        )
 
     @property
     def kind(self) -> Kind:

@@ -7,57 +7,33 @@ made only of what leaves the search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError
 from kg.values import Settings, digest
+from recommender.search.constraint import Constraint, Coordinates
 from recommender.search.expressions import Expression
 from recommender.search.parameters import ParameterKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from recommender.search.parameters import Parameter
 
-Coordinates: TypeAlias = "NDArray[np.float64]"
+__all__ = ["Constraint", "Coordinates", "SearchSpace"]
 
 _BLOCK = 1 << 16
 """Partial configurations held at once while enumerating; a choice: a few megabytes."""
 
 _ROUNDS = 40
 """Rounds of sampling after which a space that gave nothing counts as empty; a choice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
-    """What a configuration must satisfy; one that speaks of an inactive parameter holds.
-
-    Attributes:
-        expression: See ``recommender.search.expressions``; empty where there is a predicate.
-        reason: Why, for people; of a predicate also its name in the digest of the space.
-        source: What the rule rests on.
-        predicate: A function of a whole configuration, asked last; None where there is an expression.
-    """
-
-    expression: str = ""
-    reason: str = ""
-    source: str = ""
-    predicate: Callable[[Settings], bool] | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        """Refuse a constraint that says nothing."""
-        if bool(self.expression.strip()) == (self.predicate is not None):
-            raise InputError("a constraint has an expression or a predicate")
-
-    def __str__(self) -> str:
-        return self.expression or self.reason or getattr(self.predicate, "__name__", "predicate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +68,19 @@ class SearchSpace:
 
     @cached_property
     def digest(self) -> str:
-        """Identifier of the content; a resumed search compares it."""
+        """Identifier of what was declared; a resumed search compares it."""
         parameters = [
             [p.name, p.kind, [str(v) for v in p.values], p.low, p.high, p.step, p.log, p.when]
             for p in self.parameters
         ]
-        return digest(parameters, [str(c) for c in self.constraints], sorted(s.digest for s in self.listed))
+        declared = [str(c) for c in self.constraints if c.holds is None]
+        return digest(parameters, declared, sorted(s.digest for s in self.listed))
+
+    @cached_property
+    def declared(self) -> SearchSpace:
+        """The space without what facts forbid."""
+        rules = tuple(c for c in self.constraints if c.holds is None)
+        return self if len(rules) == len(self.constraints) else replace(self, constraints=rules)
 
     @cached_property
     def finite(self) -> bool:
@@ -228,6 +211,8 @@ class SearchSpace:
         for constraint in self.constraints:
             if constraint.predicate is not None and not constraint.predicate(configuration):
                 return constraint
+            if constraint.holds is not None and not constraint.holds(self, u)[0]:
+                return constraint
         if self.listed and configuration.digest not in self._listed:
             return Constraint(expression="listed", reason="it is not in the table that is the whole space")
         return None
@@ -304,10 +289,14 @@ class SearchSpace:
     # --- below
 
     def _within_rules(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Whether each row satisfies expressions and predicates, shape (n,)."""
+        """Whether each row satisfies every constraint, shape (n,)."""
         held = np.ones(len(u), bool)
         for _, rule in self._rules[0]:
             held &= self._holds(rule, u, absent=True)
+        for constraint in self.constraints:
+            if constraint.holds is not None and held.any():
+                rows = np.flatnonzero(held)
+                held[rows] = constraint.holds(self, u[rows])
         predicates = [c.predicate for c in self.constraints if c.predicate is not None]
         if predicates and held.any():
             rows = np.flatnonzero(held)
@@ -378,8 +367,8 @@ class SearchSpace:
         if not len(u):
             return
         if depth == len(self._order):
-            if any(c.predicate is not None for c in self.constraints):
-                u = u[self.allowed(u)]
+            if any(not c.expression for c in self.constraints):
+                u = u[self._within_rules(u)]
             if len(u):
                 yield u
             return
@@ -435,6 +424,8 @@ class SearchSpace:
 
     def _tightest(self) -> str:
         """Which constraints no partial configuration survives, as far as each alone tells."""
+        if facts := [c for c in self.constraints if c.holds is not None]:
+            return "; ".join(map(str, facts))
         if self.listed or not self.finite:
             return "loosen a constraint"
         for constraint in self.constraints:

@@ -6,7 +6,7 @@ record), so that a search goes on without the file and without the workspace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Self
 
@@ -30,7 +30,7 @@ SPACE_KEYS = ("parameters", "constraints")
 KEYS = (
     *("name", *SPACE_KEYS, "default", "problem", "metrics", "objectives", "limits", "accuracy", "stop"),
     *("command", "inputs", "repeats", "warmup", "timeout_s", "file_bytes", "disk_bytes", "environment"),
-    *("versions", "cost_model", "table", "jobs", "finalists"),
+    *("versions", "cost_model", "modelled_memory", "table", "jobs", "finalists"),
 )
 """What a file of a search may say."""
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")
@@ -82,6 +82,7 @@ class Task:
         default: Proposed first and what gains are told against; None if there is none.
         accuracy: What is known of the accuracy that settings cost.
         stop: When it ends.
+        unasked: Why the modelled memory was not asked; empty if it was, or is no matter here.
         jobs: Evaluations at the same time.
         finalists: How many of the best are measured again at the end.
     """
@@ -95,6 +96,7 @@ class Task:
     default: Settings | None
     accuracy: Accuracy
     stop: Stop
+    unasked: str = ""
     jobs: int = 1
     finalists: int = 0
 
@@ -122,6 +124,9 @@ class Task:
         default = reader.settings("default")
         if default is not None and (broken := space.violated(default)) is not None:
             raise InputError(f"the default breaks a constraint: {broken}")
+        fits, unasked = _fits(raw, limits)
+        if fits is not None:
+            space = replace(space, constraints=(*space.constraints, fits))
         jobs, finalists = reader.count("jobs", 1, least=1), reader.count("finalists", 0, least=0)
         return cls(
             raw=raw,
@@ -133,6 +138,7 @@ class Task:
             default=default,
             accuracy=accuracy,
             stop=reader.stop(),
+            unasked=unasked,
             jobs=jobs,
             finalists=finalists,
         )
@@ -142,6 +148,18 @@ class Task:
         """Identifier of what a resumed search must find unchanged: space, objectives and limits."""
         decides = [[item.metric, item.better, item.unit] for item in self.objectives]
         return digest(self.space.digest, decides, [[x.metric, x.maximum] for x in self.limits])
+
+
+def _fits(raw: Mapping[str, object], limits: tuple[Limit, ...]) -> tuple[Constraint | None, str]:
+    """What the cost model knows to fail: where it gives the numbers, or where a file asks for its memory."""
+    told = raw.get("cost_model") or raw.get("modelled_memory")
+    if not isinstance(told, dict) or "facts" not in told:
+        return None, ""
+    from recommender.search.modelled import CostModel
+    from recommender.search.modelled_fit import fit_constraint
+
+    margin = 0.0 if raw.get("cost_model") else float(told["margin"])
+    return fit_constraint(CostModel.of_section(told), limits, margin=margin)
 
 
 def _without(space: SearchSpace, accuracy: Accuracy) -> SearchSpace:
@@ -158,9 +176,7 @@ def _without(space: SearchSpace, accuracy: Accuracy) -> SearchSpace:
             )
     if not more:
         return space
-    return SearchSpace(
-        parameters=space.parameters, constraints=(*space.constraints, *more), listed=space.listed
-    )
+    return replace(space, constraints=(*space.constraints, *more))
 
 
 class _Reader:

@@ -70,6 +70,24 @@ def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
     assert "left out: baseK=128: larger than K=64" in ran.err
 
 
+def test_what_will_be_measured_gets_a_margin(run: Run) -> None:
+    asked = ("--model", "qwen3-14b", "--hardware", "ascend-910b3", "--count", "8", "--set", "seq_len=4096")
+    found = {}
+    for margin in (None, "0.1", "off"):
+        more = () if margin is None else ("--memory-margin", margin)
+        ran = run("search", "space", *asked, *more, "--json")
+        assert ran.code == 0, ran.err
+        found[margin] = ran.json
+    modelled, measured, off = found.values()
+    assert "modelled_memory" not in modelled["file"]
+    assert "cost_model" not in measured["file"]
+    assert measured["file"]["modelled_memory"]["margin"] == 0.1
+    assert off["file"]["modelled_memory"]["margin"] is False
+    sources = [{item["source"] for item in given["left_out"]} for given in (modelled, measured, off)]
+    assert ["modelled memory" in told for told in sources] == [True, True, False]
+    assert run("search", "space", *asked, "--memory-margin", "lots").code == 2
+
+
 def test_what_is_missing_is_said(run: Run, tmp_path: Path) -> None:
     assert run("search", "space").code == 2
     assert run("search", "space", "--model", "bert-large").code == 2

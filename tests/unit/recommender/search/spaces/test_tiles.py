@@ -10,8 +10,8 @@ from kg.errors import InfeasibleError, InputError
 from kg.values import Settings
 from recommender.cost_model.device import Device
 from recommender.ranking.buffers import buffers
-from recommender.search.kernel_space import kernel_space
 from recommender.search.space_file import read_space
+from recommender.search.spaces.tiles import kernel_space
 from recommender.workspace import Workspace
 
 SHAPE = {"M": 4096, "N": 4096, "K": 4096}

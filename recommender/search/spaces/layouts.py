@@ -6,73 +6,39 @@ are from. A rule whose fact is unknown is skipped, and that is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError
-from recommender.cost_model import layouts, serving
-from recommender.cost_model.plans import SERVING, TRAINING, columns
+from recommender.search.modelled import CostModel
+from recommender.search.modelled_fit import SOURCE, Fit, fit_constraint
 from recommender.search.space_file import read_space
+from recommender.search.spaces.generated import Generated, Left, counted, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from recommender.cost_model.estimate import Machine
     from recommender.cost_model.model import Model
 
 MEGATRON = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021"
 ZERO = "Rajbhandari et al., ZeRO, SC 2020"
-COST_MODEL = "cost model of this program, modelled memory"
 LONGEST_BATCH = 512
 """Largest batch of a serving step that is proposed; a choice."""
 LARGEST_MICRO_BATCH = 64
 """Largest micro-batch that is proposed; a choice."""
-MOST = 60_000
-"""Configurations up to which memory is reckoned for all of them."""
+MOST = 300_000
+"""Configurations up to which values of no use are looked for; a choice: half a second."""
 PRECISIONS = ("bf16", "fp16", "int8", "fp8", "w4a16", "w4a8")
 CHUNKS = (0, 512, 2048, 8192)
 """Tokens of a chunk of the prompt: the powers of four about vLLM's default of 2048, and none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What was left out, and why.
-
-    Attributes:
-        what: Parameter and value.
-        why: The rule.
-        source: Where the rule is from.
-    """
-
-    what: str
-    why: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayoutSpace:
-    """A space that was made.
-
-    Attributes:
-        parameters: Values by parameter.
-        constraints: Rules that relate parameters, as a search file has them.
-        left: What was left out before.
-        skipped: Rules that could not be asked, and the fact they lack.
-        configurations: How many are left; None if more than were counted.
-    """
-
-    parameters: Mapping[str, list[object]]
-    constraints: tuple[Mapping[str, str], ...]
-    left: tuple[Left, ...]
-    skipped: tuple[str, ...]
-    configurations: int | None
-
-
-def layout_space(model: Model, machine: Machine, *, phase: str, fixed: Mapping[str, object]) -> LayoutSpace:
+def layout_space(
+    model: Model, machine: Machine, *, phase: str, fixed: Mapping[str, object], margin: float = 0.0
+) -> Generated:
     """The layouts that a model may have on a machine.
 
     Args:
@@ -80,6 +46,7 @@ def layout_space(model: Model, machine: Machine, *, phase: str, fixed: Mapping[s
         machine: Where.
         phase: ``"training"`` or ``"serving"``.
         fixed: Settings that are not searched, such as ``seq_len`` and ``global_batch``.
+        margin: Share above the memory that may be needed, for a search that measures.
 
     Raises:
         InputError: No such phase, a network without layers, or training without what it needs.
@@ -93,9 +60,10 @@ def layout_space(model: Model, machine: Machine, *, phase: str, fixed: Mapping[s
     parameters, constraints, left = made
     parameters |= {name: [value] for name, value in fixed.items() if name in parameters}
     skipped: list[str] = []
-    fixed = {name: value for name, value in fixed.items() if name not in parameters}
-    count = _fitting(model, machine, phase, fixed, parameters, constraints, left, skipped)
-    return LayoutSpace(
+    rest = {name: value for name, value in fixed.items() if name not in parameters}
+    objective = CostModel(model=model, machine=machine, phase=phase, fixed=rest)
+    count = _fitting(objective, margin, parameters, constraints, left, skipped)
+    return Generated(
         parameters=parameters,
         constraints=tuple(constraints),
         left=tuple(left),
@@ -104,11 +72,8 @@ def layout_space(model: Model, machine: Machine, *, phase: str, fixed: Mapping[s
     )
 
 
+_rule = partial(rule, source=MEGATRON)
 _Made = tuple[dict[str, list[object]], list[dict[str, str]], list[Left]]
-
-
-def _rule(expression: str, reason: str, source: str = MEGATRON) -> dict[str, str]:
-    return {"expression": expression, "reason": reason, "source": source}
 
 
 def _divisors(number: float, left: list[Left], name: str, *wholes: tuple[float, str]) -> list[object]:
@@ -152,8 +117,12 @@ def _training(model: Model, count: int, fixed: Mapping[str, object]) -> _Made:
             f"{model.layers:g} % (pipeline_parallel * virtual_stages) == 0",
             f"pipeline times chunks must divide {model.layers:g} layers",
         ),
-        _rule("zero_stage < 2 or pipeline_parallel == 1", "ZeRO stages 2 and 3 need a pipeline of 1", ZERO),
-        _rule("sequence_parallel == 0 or tensor_parallel > 1", "there is no sequence to split", MEGATRON),
+        _rule(
+            "zero_stage < 2 or pipeline_parallel == 1",
+            "ZeRO stages 2 and 3 need a pipeline of 1",
+            source=ZERO,
+        ),
+        _rule("sequence_parallel == 0 or tensor_parallel > 1", "there is no sequence to split"),
     ]
     if length:
         parameters["context_parallel"] = _divisors(
@@ -233,10 +202,8 @@ def _whole(fixed: Mapping[str, object], name: str) -> float:
 
 
 def _fitting(
-    model: Model,
-    machine: Machine,
-    phase: str,
-    fixed: Mapping[str, object],
+    objective: CostModel,
+    margin: float,
     parameters: dict[str, list[object]],
     constraints: list[dict[str, str]],
     left: list[Left],
@@ -247,58 +214,45 @@ def _fitting(
     Raises:
         InfeasibleError: Nothing is left.
     """
-    if empty := [name for name, values in parameters.items() if not values]:
-        rules = "; ".join(dict.fromkeys(item.why for item in left if item.what.startswith(f"{empty[0]}=")))
-        raise InfeasibleError(f"no value of {empty[0]} is left: {rules}")
-    space = read_space({"parameters": parameters, "constraints": constraints})
-    count = space.size(MOST)
-    if count == 0:
-        raise InfeasibleError(
-            "no layout is left", hint="; ".join(dict.fromkeys(rule["reason"] for rule in constraints))
-        )
-    if count is None:
-        skipped.append(f"memory: more than {MOST} configurations; fix some with --set")
-        return None
-    settings = [configuration.to_json() for configuration in space.enumerate()]
-    needed = _memory_bytes(model, machine.count, phase, [{**fixed, **item} for item in settings])
-    capacity = machine.device.memory_capacity
-    if np.isnan(capacity):
-        skipped.append(f"memory: memory_bytes of {machine.device.id} is not known")
+    count = counted(parameters, constraints, left, most=MOST)
+    fits, unasked = fit_constraint(objective, margin=margin)
+    if unasked:
+        skipped.append(unasked)
+    if fits is None or not isinstance(fits.holds, Fit):
         return count
-    fits = needed <= capacity
-    if not fits.any():
+    if count is None:
+        skipped.append(f"values of no use were not looked for among more than {MOST:,} configurations")
+        return None
+    space = read_space({"parameters": parameters, "constraints": constraints})
+    u = np.concatenate(list(space.blocks()))
+    codes, needed = fits.holds.codes(space, u)
+    allowed, most = codes == 0, fits.holds.most_bytes
+    if not allowed.any():
         raise InfeasibleError(
-            f"nothing fits: at least {needed.min() / 1e9:.1f} GB on a device of {capacity / 1e9:.1f} GB",
+            f"nothing fits: at least {np.nanmin(needed) / 1e9:.1f} GB on a device of {most / 1e9:.1f} GB",
             hint="more devices, a smaller batch, or a lower precision",
         )
-    for name, values in parameters.items():
-        for value in list(values):
-            places = [place for place, item in enumerate(settings) if item.get(name) == value]
-            if not places:
-                broken = "; ".join(rule["reason"] for rule in constraints if name in rule["expression"])
-                left.append(Left(what=f"{name}={value}", why=f"never with: {broken}", source=MEGATRON))
-                values.remove(value)
-            elif not fits[places].any():
-                least = float(needed[places].min())
-                why = f"needs at least {least / 1e9:.1f} of {capacity / 1e9:.1f} GB"
-                left.append(Left(what=f"{name}={value}", why=why, source=COST_MODEL))
-                values.remove(value)
-    return int(fits.sum())
-
-
-def _memory_bytes(
-    model: Model, count: int, phase: str, settings: Sequence[Mapping[str, object]]
-) -> NDArray[np.float64]:
-    """Memory of the fullest device, shape (n,); needs neither links nor times.
-
-    Raises:
-        InputError: A setting that the cost model does not know, or a layout that cannot be.
-    """
-    devices = np.full(len(settings), float(count))
-    if phase == "training":
-        s = layouts.checked(model, columns(settings, TRAINING), devices)
-        parts = layouts.memory_parts(model, s, s["micro_batch"] * s["seq_len"] / s["context_parallel"])
-    else:
-        s = serving.checked(model, columns(settings, SERVING), devices)
-        parts = serving.memory_parts(model, s, s["batch"], s["input_len"] + s["output_len"])
-    return np.asarray(sum(parts.values()), dtype=np.float64)
+    for j, parameter in enumerate(space.parameters):
+        values = parameters[parameter.name]
+        levels = parameter.levels(u[:, j])
+        for level, value in enumerate(parameter.values):
+            here = levels == level
+            what = f"{parameter.name}={value}"
+            if not here.any():
+                broken = "; ".join(
+                    item["reason"] for item in constraints if parameter.name in item["expression"]
+                )
+                left.append(Left(what=what, why=f"never with: {broken}", source=MEGATRON))
+            elif not allowed[here].any():
+                why = f"needs at least {np.nanmin(needed[here]) / 1e9:.1f} of {most / 1e9:.1f} GB"
+                left.append(Left(what=what, why=why, source=SOURCE))
+            else:
+                continue
+            values.remove(value)
+    if gone := int((~allowed).sum()):
+        left.append(
+            Left(
+                what=f"{gone:,} of {count:,} configurations", why=f"not one that {fits.reason}", source=SOURCE
+            )
+        )
+    return int(allowed.sum())

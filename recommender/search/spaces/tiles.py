@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, InputError
 from recommender.cost_model.device import ELEMENT_BYTES, precision
-from recommender.search.layout_space import LayoutSpace, Left
 from recommender.search.space_file import read_space
+from recommender.search.spaces.generated import Generated, Left
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ _ASCENDC = "Ascend C: base blocks of Matmul tiling"
 
 def kernel_space(
     operator: str, shape: Mapping[str, object], number_format: str, device: Device, *, form: str = ""
-) -> LayoutSpace:
+) -> Generated:
     """Tiles of a matrix product that can run.
 
     Args:
@@ -100,7 +100,7 @@ def kernel_space(
     count = space.size(1_000_000)
     if count == 0:
         raise InfeasibleError("no tile fits", hint="; ".join(rule["reason"] for rule in constraints))
-    return LayoutSpace(
+    return Generated(
         parameters=parameters,
         constraints=tuple(constraints),
         left=tuple(left),

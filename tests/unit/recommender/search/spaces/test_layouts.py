@@ -7,8 +7,9 @@ import pytest
 from kg.errors import InfeasibleError, InputError
 from recommender.cost_model.estimate import Machine, estimate, machine
 from recommender.cost_model.model import Model, model_of
-from recommender.search.layout_space import LayoutSpace, layout_space
 from recommender.search.space_file import read_space
+from recommender.search.spaces.generated import Generated
+from recommender.search.spaces.layouts import layout_space
 from recommender.workspace import Workspace
 
 
@@ -26,7 +27,7 @@ def where(
     return machine(device, facts, count=count, server=server, server_facts=held)
 
 
-def configurations(made: LayoutSpace) -> list[dict[str, object]]:
+def configurations(made: Generated) -> list[dict[str, object]]:
     found = read_space(
         {"parameters": dict(made.parameters), "constraints": [dict(x) for x in made.constraints]}
     )

@@ -1,0 +1,1 @@
+"""Spaces made from facts of hardware and of the problem, with rules that name their source."""
