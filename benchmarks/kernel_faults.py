@@ -72,11 +72,12 @@ def aicpu(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 
 
 def aicpu_by_type(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """On the AI CPU for a type that no core has: 64-bit floats; some kinds do run on 64-bit integers."""
     if not has(ranks[0], "Input Data Types") or not aicpu(ranks, cost, random):
         return False
     for row in ranks[0].rows:
         if row[ranks[0].column("core")] == "AI_CPU":
-            row["Input Data Types"] = "INT64;INT64"
+            row["Input Data Types"] = "DOUBLE;DOUBLE"
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,14 @@ from recommender.diagnosis import (
     pipes,
     transfers,
 )
+from recommender.diagnosis.alike import compare
 from recommender.diagnosis.evidence import View
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ingest.profiles.facts import Profile
+    from ingest.profiles.facts import Profile, Rank
     from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
 
@@ -42,15 +44,56 @@ DOUBT = 0.01
 """Chance that a reading says the opposite of what is: no ratio is above 101 to 1 on one reading's word."""
 
 
-def analyse(profile: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
-    """The strongest evidence for each node; a node that nothing could show is absent: not collected."""
-    return strongest(everywhere(profile, thresholds))
+def analyse(profile: Profile, thresholds: Thresholds, before: Profile | None = None) -> dict[str, Evidence]:
+    """The strongest evidence for each node; a node that nothing could show is absent: not collected.
+
+    Args:
+        profile: The run.
+        thresholds: What shows each pattern.
+        before: An earlier run of the same job: what kernels that ran there too take beyond what they took.
+    """
+    return strongest(everywhere(views(profile, before)[0], thresholds))
 
 
-def everywhere(profile: Profile, thresholds: Thresholds) -> dict[tuple[str, int | None], Evidence]:
+def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], list[View]]:
+    """Each rank of a run and of an earlier one as analysers look at them, each told what the others tell."""
+    now = [View(rank) for rank in profile.ranks]
+    sooner = [] if before is None else [View(rank) for rank in before.ranks]
+    by_rank = {view.rank.rank: view for view in sooner}
+    for view in now:
+        if (twin := by_rank.get(view.rank.rank)) is not None:
+            compare(view, twin, repeats(view.rank, twin.rank))
+    cores = _agreed(now, sooner)
+    for group in (now, sooner):
+        highest = max((operators.highest_mhz(view) for view in group), default=0.0)
+        for view in group:
+            view.peer_mhz = highest
+    for view in now:
+        view.cores = cores or view.cores
+    return now, sooner
+
+
+def repeats(now: Rank, before: Rank) -> float:
+    """Steps of a later run over steps of an earlier one; 1 where either is not told."""
+    return len(now.steps) / len(before.steps) if now.steps and before.steps else 1.0
+
+
+def _agreed(now: list[View], before: list[View]) -> float:
+    """Cube cores that two ranks or more agree on, else those of the earlier run; 0 if nothing tells.
+
+    What one rank tells alone errs where the clock falls, or where every large kernel has a block too many.
+    """
+    for group, least in ((now, 2), (before, 1)):
+        counts = Counter(view.cores for view in group if view.cores).most_common(2)
+        if counts and counts[0][1] >= least and (len(counts) == 1 or counts[0][1] > counts[1][1]):
+            return counts[0][0]
+    return 0.0
+
+
+def everywhere(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int | None], Evidence]:
     """The strongest evidence for each node on each rank."""
     found: dict[tuple[str, int | None], Evidence] = {}
-    for item in _all([View(rank) for rank in profile.ranks], thresholds):
+    for item in _all(group, thresholds):
         before = found.get((item.node, item.rank))
         if before is None or _strength(item) > _strength(before):
             found[item.node, item.rank] = item
@@ -70,14 +113,11 @@ def _strength(item: Evidence) -> tuple[float, float]:
     return item.shown * item.share, item.shown
 
 
-def _all(views: list[View], thresholds: Thresholds) -> Iterator[Evidence]:
-    highest = max((operators.highest_mhz(view) for view in views), default=0.0)
-    for view in views:
-        view.peer_mhz = highest
-    for view in views:
+def _all(group: list[View], thresholds: Thresholds) -> Iterator[Evidence]:
+    for view in group:
         for find in ANALYSERS:
             yield from find(view, thresholds)
-    yield from peers.find(views, thresholds)
+    yield from peers.find(group, thresholds)
 
 
 def detected(item: Evidence, least: float = SIGNIFICANT_SHARE) -> float:
@@ -99,15 +139,25 @@ def ratios(found: Mapping[str, Evidence], least: float = SIGNIFICANT_SHARE) -> d
 def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
     """What a later profile shows beyond an earlier one, rank by rank: each cost less what it cost before.
 
+    What an earlier run of fewer steps lost counts as often as the later one has steps for each of its own.
     A setting that was there before explains nothing that is new. What the earlier profile did not show or
     collect can cost no more than the step grew.
     """
-    earlier = everywhere(before, thresholds)
-    length = {rank.rank: View(rank).total_us for rank in before.ranks}
-    growth = {rank.rank: View(rank).total_us - length.get(rank.rank, 0.0) for rank in after.ranks}
+    now, sooner = views(after, before)
+    longer = {rank.rank: rank for rank in before.ranks}
+    times = {
+        rank.rank: repeats(rank, longer[rank.rank]) if rank.rank in longer else 1.0 for rank in after.ranks
+    }
+    usual = max(times.values(), default=1.0)
+    earlier = {
+        key: replace(item, lost_us=item.lost_us * times.get(key[1], usual))
+        for key, item in everywhere(sooner, thresholds).items()
+    }
+    length = {view.rank.rank: view.total_us * times.get(view.rank.rank, 1.0) for view in sooner}
+    growth = {view.rank.rank: view.total_us - length.get(view.rank.rank, 0.0) for view in now}
     later = {
         key: _more(item, earlier.get(key), max(0.0, growth.get(key[1], max(growth.values(), default=0.0))))
-        for key, item in everywhere(after, thresholds).items()
+        for key, item in everywhere(now, thresholds).items()
     }
     return strongest({key: item for key, item in later.items() if item is not None})
 

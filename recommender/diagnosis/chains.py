@@ -35,7 +35,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         return
     found, broken = view.chains
     often = thresholds.shows("unfused-operators", "fusible_chain_count", repeats(found, len(kernels)))
-    own = kernels.duration_us * view.alone
+    own = np.where(view.is_new, kernels.duration_us * view.alone, 0.0)
     lost = np.zeros(len(kernels))
     of_layer: dict[str, Floats] = {}
     for rows, kinds in found:

@@ -189,7 +189,9 @@ def diagnose(
     """
     found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
     posterior = network.posterior(ratios(found, least))
-    tested = _tested(profile, thresholds, lambda refuted: accuse(network, found, posterior, least, refuted))
+    tested = _tested(
+        profile, before, thresholds, lambda refuted: accuse(network, found, posterior, least, refuted)
+    )
     return Diagnosis(
         profile=profile,
         findings=tuple(
@@ -204,7 +206,10 @@ def diagnose(
 
 
 def _tested(
-    profile: Profile, thresholds: Thresholds, accused_without: Callable[[Refuted], list[Accused]]
+    profile: Profile,
+    before: Profile | None,
+    thresholds: Thresholds,
+    accused_without: Callable[[Refuted], list[Accused]],
 ) -> list[tuple[Accused, FixTest | None]]:
     """The causes to tell with their fix tests; edges that a test refutes are left out of a new naming."""
     alone: dict[int, Found] = {}
@@ -215,7 +220,7 @@ def _tested(
         accused = accused_without(frozenset(test.refuted for test in failed.values() if test.refuted))[
             :MOST_TESTED
         ]
-        tests = {item.cause: fix_test(profile, item, thresholds, alone) for item in accused}
+        tests = {item.cause: fix_test(profile, item, thresholds, alone, before) for item in accused}
         new = {cause: test for cause, test in tests.items() if test and _fails(test) and cause not in failed}
         failed |= new
         if not any(test.refuted for test in new.values()):

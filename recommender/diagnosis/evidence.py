@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ingest.profiles.facts import Rank
-    from ingest.profiles.kernels import Kernels
+    from ingest.profiles.kernels import Kernels, Mask
+    from recommender.diagnosis.alike import Alike
 
 Floats = NDArray[np.float64]
 PLACES = 12
@@ -74,11 +75,13 @@ class View:
     Attributes:
         rank: Its facts.
         peer_mhz: Highest clock of the cores of any rank of the run; 0 if unknown.
+        alike: What an earlier run of the job tells of its kernels; None without one.
     """
 
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
         self.peer_mhz = 0.0
+        self.alike: Alike | None = None
 
     @cached_property
     def total_us(self) -> float:
@@ -109,6 +112,13 @@ class View:
         if kernels is None:
             return np.zeros(0)
         return alone(kernels)[kernels.is_compute]
+
+    @property
+    def is_new(self) -> Mask:
+        """Which compute kernels an earlier run does not have as often, all without one; shape (n,)."""
+        if self.alike is not None:
+            return ~self.alike.is_usual
+        return np.ones(0 if self.kernels is None else len(self.kernels), np.bool_)
 
     @cached_property
     def chains(self) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:

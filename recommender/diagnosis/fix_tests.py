@@ -14,7 +14,7 @@ import numpy as np
 
 from ingest.profiles.facts import Profile
 from recommender.diagnosis import modelled
-from recommender.diagnosis.analysis import analyse
+from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.evidence import Evidence, View
 from recommender.diagnosis.findings import LATE
 from recommender.diagnosis.thresholds import soft
@@ -91,7 +91,11 @@ class FixTest:
 
 
 def fix_test(
-    profile: Profile, accused: Accused, thresholds: Thresholds, alone: dict[int, Found] | None = None
+    profile: Profile,
+    accused: Accused,
+    thresholds: Thresholds,
+    alone: dict[int, Found] | None = None,
+    earlier_run: Profile | None = None,
 ) -> FixTest | None:
     """Repair a cause in the facts and look at the symptom again; None if the cause has no repair.
 
@@ -100,6 +104,7 @@ def fix_test(
         accused: The cause.
         thresholds: What shows each pattern.
         alone: What was found on each rank by itself, by its place in the run; filled as needed.
+        earlier_run: Of the same job, if the cause is one of what grew since.
     """
     cause = next((item for item in accused.evidence if item.node == accused.cause), None)
     if cause is None or cause.fixed is None:
@@ -121,15 +126,16 @@ def fix_test(
         return None
     known = {} if alone is None else alone
     if at not in known:
-        known[at] = _found(before, thresholds)
-    was, is_now = _costs(known[at], chain), _costs(_found(after, thresholds), chain)
+        known[at] = _found(before, thresholds, earlier_run)
+    was, is_now = _costs(known[at], chain), _costs(_found(after, thresholds, earlier_run), chain)
     seen = [node for node in effects if was[node] > 0] or [accused.cause]
     # What only a comparison of ranks shows costs nothing on one of them: the next of the chain is looked at.
     symptom = seen[0]
     standing = list(takewhile(lambda node: was[node] - is_now[node] <= LEAST_PART * was[node], seen))
     times = None
     if cause.node in modelled.KINDS and cause.lost_by_kernel_us is not None:
-        times = modelled.kernel_times_us(View(rank), cause.lost_by_kernel_us)
+        view = views(profile, earlier_run)[0][place]
+        times = modelled.kernel_times_us(view, cause.lost_by_kernel_us)
     return FixTest(
         measured_us=None if times is None else times[0],
         modelled_us=None if times is None else times[1],
@@ -142,9 +148,9 @@ def fix_test(
     )
 
 
-def _found(rank: Rank, thresholds: Thresholds) -> Found:
-    """What one rank shows, looked at alone."""
-    return analyse(Profile(path=rank.folder, ranks=(rank,)), thresholds)
+def _found(rank: Rank, thresholds: Thresholds, earlier_run: Profile | None) -> Found:
+    """What one rank shows, looked at alone or beside an earlier run."""
+    return analyse(Profile(path=rank.folder, ranks=(rank,)), thresholds, earlier_run)
 
 
 def _costs(found: Found, nodes: tuple[str, ...]) -> dict[str, float]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.profiles.facts import Rank
+    from ingest.profiles.kernels import Mask
     from recommender.diagnosis.evidence import Floats, View
     from recommender.diagnosis.thresholds import Thresholds
 
@@ -60,7 +61,7 @@ def _aicpu(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
     types = kernels.texts["input_types"]
     odd = types.where(any(t in label.upper().split(";") for t in _odd()) for label in types.labels)
     if there.any():
-        by_type = np.where(odd, lost, 0.0)
+        by_type = np.where(odd & ~_runs_on_cores(view), lost, 0.0)
         yield costly(
             view,
             "unsupported-dtype",
@@ -68,7 +69,7 @@ def _aicpu(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
             f"types without an AI Core kernel (64 bit) in {view.named(by_type)}",
             Reading(metric="share of AI CPU time", value=_part(by_type, lost), unit="1"),
         )
-        by_kind = np.where(of_kind(kernels, INDEXING), lost, 0.0)
+        by_kind = np.where(of_kind(kernels, INDEXING) & ~_runs_on_cores(view), lost, 0.0)
         yield costly(
             view,
             "index-operators",
@@ -76,6 +77,15 @@ def _aicpu(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
             f"indexing on the AI CPU: {view.named(by_kind)}",
             Reading(metric="share of AI CPU time", value=_part(by_kind, lost), unit="1"),
         )
+
+
+def _runs_on_cores(view: View) -> Mask:
+    """Kernels whose kind ran with the same types on an AI Core too: neither can be why they ran elsewhere."""
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    label, types = kernels.label, kernels.texts["input_types"]
+    pairs = label.codes.astype(np.int64) * len(types.labels) + types.codes
+    return np.isin(pairs, pairs[~kernels.is_aicpu])
 
 
 def _odd() -> tuple[str, ...]:
@@ -91,7 +101,7 @@ def _unwanted(view: View, own: Floats) -> Iterator[Evidence]:
         ("cast-traffic", CASTS, "conversions between number formats"),
         ("memory-copies", COPIES, "copies and concatenations"),
     ):
-        lost = np.where(of_kind(kernels, kinds) & ~kernels.is_aicpu, own, 0.0)
+        lost = np.where(of_kind(kernels, kinds) & ~kernels.is_aicpu & view.is_new, own, 0.0)
         count = int((lost > 0).sum())
         yield costly(
             view,

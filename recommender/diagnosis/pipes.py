@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts import Rank, StepTime
     from ingest.profiles.kernels import Mask
+    from recommender.diagnosis.alike import Alike
     from recommender.diagnosis.evidence import Floats, View
     from recommender.diagnosis.thresholds import Thresholds
 
@@ -66,8 +67,57 @@ def ratios(view: View) -> tuple[tuple[str, ...], Floats, Mask]:
     return names, np.clip(np.nan_to_num(table), 0, 1), known
 
 
+def _first_and_spare(filled: Floats) -> tuple[Floats, Floats]:
+    """How busy the busiest pipe of each kernel is, and by which part of that it leads the next."""
+    ordered = np.sort(filled, axis=0)
+    first, second = ordered[-1], ordered[-2]
+    return first, np.where(first > 0, 1 - second / np.maximum(first, 1e-9), 0.0)
+
+
+CHANGED = 0.01
+"""Change of a share of a kernel's time from which it is told from noise: as the profiler rounds it, averaged
+over repeats."""
+
+
+def _held_up_more(view: View, alike: Alike, filled: Floats) -> Mask:
+    """Kernels that their busiest pipe holds up more than before.
+
+    It takes a larger part of the kernel than it did, or leads the others further; or the kernel takes more
+    cycles: then it is not the clock that made it longer.
+    """
+    _, theirs, known = ratios(alike.before)
+
+    def was(values: Floats) -> Floats:
+        return alike.mean_before(np.where(known, values, np.nan))
+
+    busiest = filled.argmax(axis=0)
+    table = np.array([was(row) for row in theirs])
+    more = filled.max(axis=0) > np.take_along_axis(table, busiest[None], axis=0)[0] + CHANGED
+    ahead = _first_and_spare(filled)[1] > was(_first_and_spare(theirs)[1]) + CHANGED
+    longer = _cycles(view) > alike.mean_before(_cycles(alike.before)) * (1 + CHANGED)
+    return np.asarray(more | ahead | longer, np.bool_)
+
+
+def _missed(view: View) -> Floats:
+    """Share of instructions that each kernel's cores missed in their cache; nan where not collected."""
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    return np.fmax(kernels.pipe("aic_icache_miss_rate"), kernels.pipe("aiv_icache_miss_rate"))
+
+
+def _cycles(view: View) -> Floats:
+    """Cycles of the cores that work on each kernel; nan where not collected."""
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    return np.fmax(kernels.pipe("aic_total_cycles"), kernels.pipe("aiv_total_cycles"))
+
+
 def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
-    """Kernels held up by one unit, kernels held up by none, and instruction cache misses."""
+    """Kernels held up by one unit, kernels held up by none, and instruction cache misses.
+
+    Beside an earlier run, a kernel that is usual there loses what it takes longer now and more misses of its
+    cache do not explain, if its busiest pipe holds it up more than it did.
+    """
     kernels = view.kernels
     if kernels is None or not len(kernels) or view.total_us <= 0:
         return
@@ -76,10 +126,13 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     if not known.any():
         return
     busiest = filled.argmax(axis=0)
-    ordered = np.sort(filled, axis=0)
-    first, second = ordered[-1], ordered[-2]
-    spare = np.where(first > 0, 1 - second / np.maximum(first, 1e-9), 0.0)
+    first, spare = _first_and_spare(filled)
     own = kernels.duration_us * view.alone
+    won = own * spare
+    if (alike := view.alike) is not None:
+        missed = np.nan_to_num(_missed(view)) - np.nan_to_num(alike.mean_before(_missed(alike.before)))
+        grown = np.maximum(0.0, alike.grown_us - own * np.maximum(0.0, missed))
+        won = np.where(alike.is_usual, np.where(_held_up_more(view, alike, filled), grown, 0.0), won)
     label = kernels.label
     flash = label.where("flashattention" in text.lower() for text in label.labels)
     cost: dict[str, Floats] = {}
@@ -91,7 +144,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         mine = known & (busiest == place)
         if mine.any():
             shown[mine] = _shows(thresholds, pattern, name, first[mine], flash[mine])
-        cost[pattern] = cost.get(pattern, np.zeros(len(kernels))) + shown * own * spare
+        cost[pattern] = cost.get(pattern, np.zeros(len(kernels))) + shown * won
     for pattern, lost in cost.items():
         which = lost > 0
         yield _evidence(
@@ -112,7 +165,8 @@ def _told_elsewhere(view: View, thresholds: Thresholds) -> Mask:
     assert kernels is not None  # noqa: S101  the caller has looked
     often = repeats(view.chains[0], len(kernels))
     fusible = thresholds.shows("unfused-operators", "fusible_chain_count", often) >= 0.5
-    return np.asarray(unwanted(kernels) | kernels.is_aicpu | fusible, dtype=np.bool_)
+    needless = (unwanted(kernels) | fusible) & view.is_new
+    return np.asarray(needless | kernels.is_aicpu, dtype=np.bool_)
 
 
 def _shows(thresholds: Thresholds, pattern: str, metric: str, value: Floats, flash: Floats) -> Floats:
@@ -132,7 +186,12 @@ def _unbound(
     pattern = "no-bound-operator"
     shown = thresholds.shows(pattern, "operator_max_pipe_ratio", np.where(known & (first > 0), first, np.nan))
     shown = shown * thresholds.shows(pattern, "operator_time", kernels.duration_us * 1e-6)
-    lost = shown * own * np.clip(1 - first / BUSY, 0, 1)
+    won = own * np.clip(1 - first / BUSY, 0, 1)
+    if (alike := view.alike) is not None:
+        was, counted = ratios(alike.before)[1:]
+        idler = first < alike.mean_before(np.where(counted, was.max(axis=0), np.nan)) - CHANGED
+        won = np.where(alike.is_usual, np.where(idler, alike.grown_us, 0.0), won)
+    lost = shown * won
     yield _evidence(
         view,
         pattern,
@@ -146,7 +205,7 @@ def _unbound(
 def _cache(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence]:
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
-    missed = np.fmax(kernels.pipe("aic_icache_miss_rate"), kernels.pipe("aiv_icache_miss_rate"))
+    missed = _missed(view)
     if np.isnan(missed).all():
         return
     shown = thresholds.shows("instruction-cache-miss", "aic_icache_miss_rate", missed)
