@@ -18,11 +18,13 @@ class Shown:
 
     Attributes:
         task: What is searched; set before the first update.
+        brief: One line that moves, where there is a terminal; else a line an evaluation, with what was set.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, brief: bool = True) -> None:
         self.task: Task | None = None
-        self._live = sys.stderr.isatty()
+        self._brief = brief
+        self._live = brief and sys.stderr.isatty()
 
     def __enter__(self) -> Self:
         return self
@@ -38,6 +40,8 @@ class Shown:
         again = progress.trial is not None and progress.trial.origin == "repeat"
         most = f" of {progress.most}" if progress.most is not None and not again else ""
         parts = [f"evaluation {progress.done}{most}" + (", a finalist again" if again else "")]
+        if progress.trial is not None and not self._brief:
+            parts.append(f"trial {progress.trial.number}: {progress.trial.configuration}")
         if progress.trial is not None and progress.trial.evaluation is not None and not self._live:
             parts.append(self._said(progress.trial.evaluation))
         if progress.best is not None:

@@ -29,6 +29,7 @@ from cli.search_options import (
     TimeOption,
 )
 from cli.search_space import space
+from cli.search_worker import worker
 from cli.searching import (
     add_metrics,
     add_stop,
@@ -42,6 +43,7 @@ from cli.searching import (
     own_log,
     read_file,
     result_of,
+    show_begun,
     show_result,
 )
 from kg.errors import InputError
@@ -55,6 +57,7 @@ app = typer.Typer(
 
 
 app.command()(space)
+app.command()(worker)
 
 
 @app.command()
@@ -95,6 +98,12 @@ def run(
     cold: ColdOption = False,
     allow_unmeasured_accuracy: AccuracyOption = False,
     ingest: IngestOption = True,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate/--no-evaluate", help="Only begin the search: workers on other machines run it."
+        ),
+    ] = True,
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -113,6 +122,9 @@ def run(
     raw.update(given(timeout_s=None if timeout is None else seconds(timeout)))
     add_stop(raw, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
     begun = begin(context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
+    if not evaluate:
+        show_begun(begun, as_json=as_json)
+        return
     go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json)
 
 

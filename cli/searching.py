@@ -212,7 +212,7 @@ def go_on(
     shown.task = runner.task
     try:
         with shown:
-            _until_told(runner)
+            until_told(runner)
     except (KeyboardInterrupt, CancelledError):
         print(f"Go on: tunegraph search resume {log.storage}", file=sys.stderr)
         raise KeyboardInterrupt from None
@@ -227,15 +227,15 @@ def go_on(
         _take_in(context, log)
 
 
-def _until_told(runner: Runner) -> None:
-    """Run; a request to terminate is an interruption, after which the search can go on."""
+def until_told(runner: Runner) -> str:
+    """Run, and why it ended; a request to terminate is an interruption, after which the search can go on."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        runner.run()
+        return runner.run()
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -258,7 +258,9 @@ def _take_in(context: typer.Context, log: SearchLog) -> None:
             with Workspace.editor(chosen.workspace, cache=chosen.cache, command="search") as editor:
                 summary = editor.ingest([path])
         except WorkspaceError as fault:
-            output.note(f"not taken into the workspace: {fault}; tunegraph ingest {log.storage}")
+            output.note(
+                f"not taken into the workspace: {fault}; again: tunegraph search resume {log.storage}"
+            )
             return
     output.note(f"{summary.added.rows} new rows in the workspace: the next search is warmer")
 
@@ -271,3 +273,14 @@ def show_result(result: Result, *, as_json: bool) -> None:
         output.as_json(result.to_json())
     else:
         search_report.show(result)
+
+
+def show_begun(log: SearchLog, *, as_json: bool) -> None:
+    """Print that a search was begun, and how to join it."""
+    from cli import output
+
+    if as_json:
+        output.as_json({"search": log.name, "log": log.storage})
+    else:
+        print(f"{log.name} is begun. Join: tunegraph search worker --storage {log.storage} --name {log.name}")
+        print(f"See: tunegraph search status {log.storage} --name {log.name}")

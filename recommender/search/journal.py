@@ -47,6 +47,7 @@ class Journal:
         self.path = path
         self._patience_s = patience_s
         self._offsets = {0: 0}
+        self._held: IO[bytes] | None = None
         try:
             with path.open("ab" if create else "rb"):
                 pass
@@ -107,7 +108,26 @@ class Journal:
         patiently(append, str(self.path), self._patience_s)
 
     @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all other workers of this journal from writing until the end of the block.
+
+        Raises:
+            WorkspaceError: The file stayed away.
+        """
+        stream = patiently(lambda: self.path.open("r+b", buffering=0), str(self.path), self._patience_s)
+        with stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            self._held = stream
+            try:
+                yield
+            finally:
+                self._held = None
+
+    @contextmanager
     def _locked(self) -> Iterator[IO[bytes]]:
+        if self._held is not None:
+            yield self._held
+            return
         with self.path.open("r+b", buffering=0) as stream:  # never makes the file
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield stream
@@ -137,29 +157,42 @@ def patiently(
     what: str,
     patience_s: float = PATIENCE_S,
     trouble: tuple[type[Exception], ...] = (OSError,),
+    reason: Callable[[Exception], str | None] = lambda fault: getattr(fault, "strerror", None) or str(fault),
 ) -> T:
     """Do something that may fail for a while, again and again, longer apart each time.
+
+    The first failure and the return are logged, as warnings.
 
     Args:
         action: What to do; it must do nothing where it fails.
         what: The storage, for the message.
         patience_s: After which it is given up.
-        trouble: What counts as being away.
+        trouble: What may count as being away.
+        reason: Says of such an error why the storage is away; None where trying again is of no use, which
+            raises it.
 
     Raises:
         WorkspaceError: It stayed away.
     """
-    until, pause = time.monotonic() + patience_s, _FIRST_S
+    started, pause, was_away = time.monotonic(), _FIRST_S, False
     while True:
         try:
-            return action()
+            done = action()
         except trouble as fault:
-            said = getattr(fault, "strerror", None) or str(fault).splitlines()[0]
-            if time.monotonic() + pause > until:
+            said = reason(fault)
+            if said is None:
+                raise
+            if time.monotonic() + pause > started + patience_s:
                 raise WorkspaceError(
                     f"the log of the search, {what}, cannot be reached: {said}",
                     hint="what was told before is kept: when it is back, tunegraph search resume",
                 ) from fault
-            _log.warning("%s cannot be reached (%s): trying again in %.1f s", what, said, pause)
+            if not was_away:
+                _log.warning("%s cannot be reached (%s): trying for %.0f s", what, said, patience_s)
+            was_away = True
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_S)
+        else:
+            if was_away:
+                _log.warning("%s is back after %.1f s", what, time.monotonic() - started)
+            return done

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from recommender.search.evaluations import Evaluation, Origin
     from recommender.search.search import Search
-    from recommender.search.study import LoggedTrial, SearchLog
+    from recommender.search.study import SearchLog
     from recommender.search.task import Task
+    from recommender.search.trials import LoggedTrial
 
 _QUANTITY = re.compile(r"\s*([-+.\deE]+)\s*(\S*)\s*")
 
@@ -34,6 +35,8 @@ def caught_up(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
     for trial in trials:
         if trial.evaluation is not None:
             search.tell(trial.evaluation)
+        elif trial.state in {"RUNNING", "WAITING"} and trial.origin != "repeat":
+            search.hold(trial.configuration)
     return search, trials
 
 
@@ -44,11 +47,17 @@ def ask_for(log: SearchLog, n: int) -> list[LoggedTrial]:
         InfeasibleError: Nothing satisfies the constraints.
         InputError: Every configuration was evaluated or is being evaluated.
     """
+    found = log.alone(lambda: _asked(log, n))
+    if not found:
+        raise InputError("every configuration was evaluated, or is being evaluated")
+    return found
+
+
+def _asked(log: SearchLog, n: int) -> list[LoggedTrial]:
     task = task_of(log)
     search, trials = caught_up(log, task)
-    found = [
-        item for item in trials if item.state == "WAITING" and log.claim(item, owner=MANUAL, until=None)
-    ][:n]
+    waiting = [item for item in trials if item.state == "WAITING"][:n]
+    found = [item for item in waiting if log.claim(item, owner=MANUAL, until=None)]
     taken = {item.configuration for item in trials}
     while len(found) < n:
         suggestions = search.ask(1)
@@ -57,8 +66,6 @@ def ask_for(log: SearchLog, n: int) -> list[LoggedTrial]:
         if suggestions[0].configuration not in taken:
             taken.add(suggestions[0].configuration)
             found.append(log.start(suggestions[0], task.space, owner=MANUAL, until=None))
-    if not found:
-        raise InputError("every configuration was evaluated, or is being evaluated")
     return found
 
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from kg.values import Settings
     from recommender.measuring.outcome import Outcome
     from recommender.search.evaluations import Evaluation
-    from recommender.search.study import LoggedTrial, SearchLog
+    from recommender.search.study import SearchLog
     from recommender.search.task import Task
+    from recommender.search.trials import LoggedTrial
 
 _T90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
 """Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; 1.645 beyond the list is a

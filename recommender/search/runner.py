@@ -10,32 +10,32 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kg.entities import Better, Kind, Status
+from kg.entities import Kind, Status
 from kg.errors import InfeasibleError, WorkspaceError
 from recommender.measuring.outcome import CancelledError, Outcome
-from recommender.measuring.process import kill_marked
-from recommender.search.evaluations import Evaluation, Suggestion
+from recommender.search.beats import Beats
 from recommender.search.objective import evaluation_of
-from recommender.search.workers import MANUAL, is_gone, pid_here, worker
+from recommender.search.trial_queue import TrialQueue
+from recommender.search.workers import BEAT_S, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kg.values import Settings
     from recommender.measuring.outcome import Evaluator
+    from recommender.search.evaluations import Evaluation
     from recommender.search.search import Search
-    from recommender.search.study import LoggedTrial, SearchLog
+    from recommender.search.study import SearchLog
     from recommender.search.task import Task
+    from recommender.search.trials import LoggedTrial
 
 FUTILE = 10
 """Evaluations that all fail alike before any succeeds, after which a search ends; a choice."""
-REPEATS = 4
-"""How often each finalist is measured again, in turns so that drift favours none; a choice."""
-NEAR = 0.25
-"""How far from the best a finalist may be, beyond the second; what is slower will not turn out faster; a
-choice."""
 _LOOK_S = 0.2
-_TRIES = 100
+_IDLE_S = 0.5
+"""How often a worker that has nothing to do looks whether others have left something; a choice."""
+_HURRY_S = 5.0
+"""How long an interrupted worker waits for a storage that is away; a choice."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +76,9 @@ class Runner:
         mark: Marks the processes of its commands; empty without a command.
         on_progress: Told after each evaluation.
         clock: Unix time.
+        beat_s: How often it shows that it lives, where others may be on other machines.
+        ended: How many evaluations ended here.
+        dropped: How many of them others told, since this worker was taken for gone.
     """
 
     log: SearchLog
@@ -87,13 +90,25 @@ class Runner:
     on_progress: Callable[[Progress], None] = lambda _: None
     clock: Callable[[], float] = time.time
     cancel: threading.Event = field(default_factory=threading.Event)
-    _told: set[int] = field(default_factory=set)
-    _mine: dict[Future[Outcome], LoggedTrial] = field(default_factory=dict)
-    _numbers: dict[int, int] = field(default_factory=dict)
+    beat_s: float = BEAT_S
+    ended: int = 0
+    dropped: int = 0
+    queue: TrialQueue = field(init=False)
+    _running: dict[Future[Outcome], LoggedTrial] = field(default_factory=dict)
     _before_s: float = 0.0
-    _elsewhere: int = 0
     _started: float = 0.0
-    _owner: str = ""
+    _looked: float = 0.0
+
+    def __post_init__(self) -> None:
+        """See the trials as one of several workers does."""
+        self.queue = TrialQueue(
+            log=self.log,
+            task=self.task,
+            search=self.search,
+            watch=Watch(self.beat_s),
+            mark=self.mark,
+            clock=self.clock,
+        )
 
     def run(self) -> str:
         """Run to the end; why it ended.
@@ -104,14 +119,19 @@ class Runner:
             InputError: The objective cannot be evaluated at all.
             WorkspaceError: The log stayed away.
         """
-        self._owner, self._started = worker(), time.monotonic()
-        self._before_s = max((item.elapsed_s for item in self.catch_up(requeue=True)), default=0.0)
+        self._started = time.monotonic()
+        self._look()
+        self._before_s = max((item.elapsed_s for item in self.queue.trials), default=0.0)
         self.on_progress(self._progress(None))
-        with ThreadPoolExecutor(self.task.jobs, thread_name_prefix="evaluation") as pool:
+        with (
+            ThreadPoolExecutor(self.task.jobs, thread_name_prefix="evaluation") as pool,
+            Beats(self.log, lambda: list(self.queue.mine.values()), self.beat_s),
+        ):
             try:
-                reason = self._loop(pool)
+                self._evaluate(pool, self.task.jobs, self._next)
+                reason = self._stop_reason() or "every configuration of the space was evaluated"
                 if self.task.finalists > 1 and self.evaluator.kind is Kind.MEASURED:
-                    self._finals(pool)
+                    self._evaluate(pool, 1, self.queue.take_final)  # one at a time, so that none disturbs
             except BaseException as fault:
                 self._interrupt(requeue=not isinstance(fault, WorkspaceError))
                 raise
@@ -123,92 +143,81 @@ class Runner:
         self.log.note("stop_reason", reason)
         return reason
 
-    def catch_up(self, *, requeue: bool) -> list[LoggedTrial]:
-        """Tell the search what the log holds; returns all trials.
-
-        Args:
-            requeue: Queue again what is running under a worker that is gone.
-        """
-        trials = self.log.trials()
-        for trial in trials:
-            if trial.evaluation is not None and trial.number not in self._told:
-                self._told.add(trial.number)
-                self.search.tell(trial.evaluation)
-            elif requeue and self._is_left(trial):
-                _log.info("trial %d was left by a worker that is gone: queued again", trial.number)
-                if self.mark and (pid := pid_here(trial.owner)) is not None:
-                    kill_marked(f"{self.mark}/{pid}")  # its command may have outlived it
-                self.log.requeue(trial)
-        self._elsewhere = sum(item.state == "RUNNING" for item in trials) - len(self._mine)
-        return self.log.trials() if any(map(self._is_left, trials)) else trials
-
-    def _is_left(self, trial: LoggedTrial) -> bool:
-        """Whether a trial is running under a worker that is gone."""
-        if trial.state != "RUNNING" or trial.owner in {MANUAL, self._owner}:
-            return False
-        return is_gone(trial.owner, trial.until, self.clock())
-
     @property
     def elapsed_s(self) -> float:
         """How long the search took, all sessions together."""
         return self._before_s + (time.monotonic() - self._started if self._started else 0.0)
 
-    def _loop(self, pool: ThreadPoolExecutor) -> str:
-        exhausted = False
+    def _evaluate(
+        self, pool: ThreadPoolExecutor, most: int, take: Callable[[float | None], LoggedTrial | None]
+    ) -> None:
+        """Take and evaluate until there is nothing to take and no other worker might leave something."""
+        told_of = 0
         while True:
-            reason = self._stop_reason()
-            while reason is None and not exhausted and len(self._mine) < self.task.jobs:
-                exhausted = not self._begin(pool)
-                reason = self._stop_reason()
-            if not self._mine:
-                return reason or "every configuration of the space was evaluated"
-            self._collect()
+            begun = True
+            while begun and len(self._running) < most:
+                begun = self._begin(pool, take)
+            if self._running:
+                self._collect()
+            elif self.queue.others:
+                if self.queue.others != told_of:
+                    told_of = self.queue.others
+                    _log.info("waiting for %d evaluations of other workers", told_of)
+                if self.cancel.wait(_IDLE_S):
+                    raise CancelledError("interrupted")
+                self._look()
+            else:
+                return
 
-    def _begin(self, pool: ThreadPoolExecutor) -> bool:
-        """Start one evaluation; False if there is nothing left to evaluate."""
-        until = None if self.timeout_s is None else self.clock() + self.timeout_s
-        for trial in self.catch_up(requeue=True):
-            if trial.state == "WAITING" and self.log.claim(trial, owner=self._owner, until=until):
-                self._submit(pool, trial, None)
-                return True
-        taken = {item.configuration for item in self.log.trials() if item.origin != "repeat"}
-        suggestion = self._fresh(taken)
-        if suggestion is None:
+    def _begin(self, pool: ThreadPoolExecutor, take: Callable[[float | None], LoggedTrial | None]) -> bool:
+        """Start one evaluation; False if there is nothing to evaluate."""
+        if self.cancel.is_set():
+            raise CancelledError("interrupted")
+        trial = take(None if self.timeout_s is None else self.clock() + self.timeout_s)
+        self._looked = time.monotonic()
+        if trial is None:
             return False
-        trial = self.log.start(suggestion, self.task.space, owner=self._owner, until=until)
-        self._submit(pool, trial, suggestion)
+        self._running[pool.submit(self.evaluator.evaluate, trial.configuration, self.cancel)] = trial
         return True
 
-    def _fresh(self, taken: set[Settings]) -> Suggestion | None:
-        """A suggestion that no other worker has; None if there is no more."""
-        for _ in range(_TRIES):
-            suggestions = self.search.ask(1)
-            if not suggestions:
-                return None
-            if suggestions[0].origin == "repeat" or suggestions[0].configuration not in taken:
-                return suggestions[0]
-        return None
+    def _next(self, until: float | None) -> LoggedTrial | None:
+        if self._stop_reason() is not None:
+            return None  # no need to keep the others from choosing
+        return self.queue.take(until, lambda: self._stop_reason() is not None)
 
-    def _submit(self, pool: ThreadPoolExecutor, trial: LoggedTrial, suggestion: Suggestion | None) -> None:
-        if suggestion is not None:
-            self._numbers[trial.number] = suggestion.number
-        self._told.add(trial.number)  # told when it ends here
-        self._mine[pool.submit(self.evaluator.evaluate, trial.configuration, self.cancel)] = trial
+    def _look(self) -> None:
+        """See what the other workers did."""
+        self.queue.catch_up()
+        self._looked = time.monotonic()
 
     def _collect(self) -> None:
         """Wait for evaluations to end, and write and tell what came out."""
-        done, _ = wait(self._mine, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        done, _ = wait(self._running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         if self.cancel.is_set():
             raise CancelledError("interrupted")
         for future in done:
-            outcome = self._judged(self._mine[future].configuration, future.result())
-            trial = self._mine.pop(future)
-            evaluation = evaluation_of(outcome, trial.configuration, self.task.objectives, self.task.limits)
-            self.log.finish(
-                trial, evaluation, outcome, objectives=self.task.objectives, elapsed_s=self.elapsed_s
+            self._finish(future)
+        if time.monotonic() - self._looked > self.beat_s:
+            self._look()
+
+    def _finish(self, future: Future[Outcome]) -> None:
+        trial = self._running[future]
+        outcome = self._judged(trial.configuration, future.result())
+        evaluation = evaluation_of(outcome, trial.configuration, self.task.objectives, self.task.limits)
+        kept = self.log.finish(
+            trial, evaluation, outcome, objectives=self.task.objectives, elapsed_s=self.elapsed_s
+        )
+        del self._running[future]
+        number = self.queue.ended(trial, kept=kept)
+        self.ended += 1
+        if not kept:
+            self.dropped += 1
+            _log.warning(
+                "trial %d was given to another worker meanwhile: its result is dropped", trial.number
             )
-            self.search.tell(evaluation, self._numbers.pop(trial.number, None))
-            self.on_progress(self._progress(trial, evaluation))
+            return
+        self.search.tell(evaluation, number)
+        self.on_progress(self._progress(trial, evaluation))
 
     def _judged(self, configuration: Settings, outcome: Outcome) -> Outcome:
         """The outcome with a published loss of accuracy, where none was measured."""
@@ -228,7 +237,7 @@ class Runner:
         if self.cancel.is_set():
             return "interrupted"
         evaluations, stop = self.search.evaluations, self.task.stop
-        under_way = len(self._mine) + self._elsewhere
+        under_way = len(self._running) + self.queue.elsewhere
         if stop.evaluations is not None and len(evaluations) + under_way >= stop.evaluations:
             return f"budget of {stop.evaluations} evaluations used"
         spans = [item.cost_s for item in evaluations if item.cost_s is not None]
@@ -244,28 +253,20 @@ class Runner:
             return f"the first {len(failed)} evaluations all failed alike"
         return self.search.stop_reason
 
-    def _finals(self, pool: ThreadPoolExecutor) -> None:
-        """Measure the best few again, in turns, so that the winner is not the luckiest."""
-        best = _best(self.search, self.task.finalists)
-        done = sum(item.origin == "repeat" for item in self.log.trials())
-        turns = [configuration for _ in range(REPEATS) for configuration in best][done:]
-        for configuration in turns if len(best) > 1 else ():
-            until = None if self.timeout_s is None else self.clock() + self.timeout_s
-            again = Suggestion(number=-1, configuration=configuration, origin="repeat")
-            trial = self.log.start(again, self.task.space, owner=self._owner, until=until)
-            self._submit(pool, trial, None)
-            while self._mine:
-                self._collect()
-
     def _interrupt(self, *, requeue: bool) -> None:
         """End what is under way, and queue it again unless the log is away."""
         self.cancel.set()
-        for future, trial in list(self._mine.items()):
+        for future in self._running:
             if not future.cancel():
                 wait([future])
-            if requeue:
-                self.log.requeue(trial)
-        self._mine.clear()
+        self._running.clear()
+        if not requeue:
+            return
+        self.log.patience_s = min(self.log.patience_s, _HURRY_S)
+        try:
+            self.queue.give_back()
+        except WorkspaceError as fault:
+            _log.warning("%s; other workers will find what was under way here by its silence", fault)
 
     def _last_reason(self) -> str:
         reasons = [item.reason for item in self.search.evaluations if item.reason]
@@ -274,9 +275,14 @@ class Runner:
     def _progress(self, trial: LoggedTrial | None, evaluation: Evaluation | None = None) -> Progress:
         evaluations, stop = self.search.evaluations, self.task.stop
         spans = [item.cost_s for item in evaluations if item.cost_s is not None]
+        at_work = len(self._running) + self.queue.others
         left = None
         if stop.evaluations is not None and spans:
-            left = max(0, stop.evaluations - len(evaluations)) * statistics.fmean(spans) / self.task.jobs
+            left = (
+                max(0, stop.evaluations - len(evaluations))
+                * statistics.fmean(spans)
+                / max(self.task.jobs, at_work)
+            )
         if stop.time_s is not None:
             remaining = max(0.0, stop.time_s - self.elapsed_s)
             left = remaining if left is None else min(left, remaining)
@@ -287,20 +293,7 @@ class Runner:
             done=len(evaluations),
             most=stop.evaluations,
             best=self.search.incumbent,
-            running=len(self._mine),
+            running=at_work,
             left_s=left,
             elapsed_s=self.elapsed_s,
         )
-
-
-def _best(search: Search, count: int) -> list[Settings]:
-    """The configurations with the best values of the first objective that keep the limits, near the best."""
-    sign = 1 if search.objectives[0].better is Better.LOWER else -1
-    by_configuration: dict[Settings, list[float]] = {}
-    for item in search.evaluations:
-        if item.ok and item.values[0] is not None and search.keeps_limits(item):
-            by_configuration.setdefault(item.configuration, []).append(sign * item.values[0])
-    means = {item: statistics.fmean(values) for item, values in by_configuration.items()}
-    ordered = sorted(means, key=lambda item: (means[item], item.digest))[:count]
-    near = [item for item in ordered if abs(means[item] - means[ordered[0]]) <= NEAR * abs(means[ordered[0]])]
-    return near if len(near) > 1 else ordered[:2]  # one that stands alone may have been lucky

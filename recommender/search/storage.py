@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kg.errors import InputError, MissingDependencyError
+from recommender.search.addresses import is_url, shown
 from recommender.search.journal import Journal, patiently
 from recommender.search.parameters import ParameterKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from kg.values import Settings
     from recommender.search.space import SearchSpace
+
+T = TypeVar("T")
+
+_OPENING_S = 5.0
+"""How long a database is waited for before anything was done with it: then it is likelier a wrong URL."""
 
 
 def load_optuna() -> Any:
@@ -40,41 +46,55 @@ def open_backend(storage: str, *, create: bool, patience_s: float) -> Any:
     """A storage: a journal for a file, else the database that a URL names.
 
     Raises:
-        InputError: The URL is none, or the file of an SQLite URL is not there.
-        WorkspaceError: It cannot be reached.
+        InputError: The URL is none, or there is nothing in the database.
+        WorkspaceError: It cannot be reached, or is of another version of Optuna.
         MissingDependencyError: Optuna or the driver of the database is not installed.
     """
     optuna = load_optuna()
-    if "://" not in storage:
+    if not is_url(storage):
         journal = Journal(Path(storage), create=create, patience_s=patience_s)
         return optuna.storages.JournalStorage(cast("Any", journal))
-    if (
-        not create
-        and storage.startswith("sqlite:///")
-        and not Path(storage.removeprefix("sqlite:///")).is_file()
-    ):
-        raise InputError(f"no search at {storage}", hint="begin one: tunegraph search run FILE")
-    try:
-        return patiently(
-            lambda: optuna.storages.RDBStorage(storage), storage, min(patience_s, 5.0), _database_trouble()
-        )
-    except ImportError as missing:
-        raise MissingDependencyError(f"{storage}: its driver is not installed: {missing}") from missing
-    except (ValueError, KeyError) as fault:
-        raise InputError(f"{storage}: no storage of Optuna: {fault}") from fault
+    from recommender.search.databases import open_database
+
+    return patient(lambda: open_database(storage, create=create), storage, min(patience_s, _OPENING_S))
 
 
-def _database_trouble() -> tuple[type[Exception], ...]:
-    import sqlalchemy.exc
+def patient(action: Callable[[], T], storage: str, patience_s: float) -> T:
+    """Wait for a storage that is away; a journal waits by itself, at the level of its file.
 
-    return (OSError, sqlalchemy.exc.DBAPIError, load_optuna().exceptions.StorageInternalError)
+    Args:
+        action: Is done again where the storage was away.
+        storage: Its URL or file.
+        patience_s: After which it is given up.
 
-
-def patient(action: Callable[[], Any], storage: str, patience_s: float) -> Any:
-    """A journal waits by itself, at the level of its file; of a database each call is tried again."""
-    if "://" not in storage:
+    Raises:
+        WorkspaceError: It stayed away, or does not let us in.
+    """
+    if not is_url(storage):
         return action()
-    return patiently(action, storage, patience_s, _database_trouble())
+    from recommender.search.databases import reason, refusal, troubles
+
+    try:
+        return patiently(action, shown(storage), patience_s, troubles(), lambda fault: reason(fault, storage))
+    except troubles() as fault:
+        raise refusal(fault, storage) from fault
+
+
+@contextmanager
+def alone(backend: Any, storage: str, study: str) -> Iterator[Callable[[], object]]:
+    """Keep all other workers of a study from choosing until the end of the block.
+
+    Yields:
+        To be called before writing: raises where the turn was lost meanwhile.
+    """
+    if is_url(storage):
+        from recommender.search import databases
+
+        with databases.alone(backend, storage, study) as still:
+            yield still
+        return
+    with backend._backend.alone():  # the journal below Optuna's storage
+        yield lambda: None
 
 
 def study_names(backend: Any, storage: str, patience_s: float) -> dict[str, int]:

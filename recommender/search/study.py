@@ -8,90 +8,64 @@ reads back through ``ingest.optuna_study`` as the cases that were measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ingest.optuna_study import WHOLE
 from kg.entities import Better, Status
-from kg.errors import InputError
-from kg.values import Settings
-from recommender.search.evaluations import Evaluation
+from kg.errors import InputError, WorkspaceError
+from recommender.search.addresses import is_server, is_url, shown
 from recommender.search.journal import PATIENCE_S
-from recommender.search.storage import distributions, load_optuna, open_backend, patient, study_names
+from recommender.search.storage import (
+    alone,
+    distributions,
+    load_optuna,
+    open_backend,
+    patient,
+    study_names,
+)
+from recommender.search.trials import BEAT, OWN, logged, noted_of, outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
     from kg.entities import Objective
     from recommender.measuring.outcome import Outcome
-    from recommender.search.evaluations import Origin, Suggestion
+    from recommender.search.evaluations import Evaluation, Suggestion
     from recommender.search.space import SearchSpace
+    from recommender.search.trials import LoggedTrial
 
-OWN = "search"
-"""Attribute of a study and its trials that holds what a search needs to go on."""
 SOURCES = "search_sources"
 SCHEMA = 1
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedTrial:
-    """One trial of the log.
-
-    Attributes:
-        number: In its study, from 0; what people call it by.
-        trial_id: In its storage.
-        state: ``RUNNING``, ``COMPLETE``, ``PRUNED``, ``FAIL`` or ``WAITING``.
-        configuration: What is set.
-        origin: Why it was proposed.
-        owner: Who evaluates it.
-        until: Unix time after which its worker counts as gone; None for never.
-        evaluation: What came out; None before its end.
-        elapsed_s: How long the search had taken by then, all sessions together.
-        notes: What else was noted of the evaluation.
-        expected: What was predicted of each objective; None if nothing was.
-        ended: When it ended; None before.
-    """
-
-    number: int
-    trial_id: int
-    state: str
-    configuration: Settings
-    origin: Origin
-    owner: str
-    until: float | None
-    evaluation: Evaluation | None
-    elapsed_s: float
-    notes: tuple[str, ...]
-    expected: tuple[float, ...] | None
-    ended: datetime | None
+T = TypeVar("T")
 
 
 class SearchLog:
     """One search in its storage.
 
     Attributes:
-        storage: File or URL, as the user named it.
+        storage: File or URL, as the user named it but for its password.
         name: Of the study.
         about: What the search is: ``task`` (its file, resolved), ``digest``, ``seed`` and the like.
         sources: What it was started from, as JSON.
-        objectives: What decides.
+        patience_s: How long to wait for a storage that is away.
     """
 
     def __init__(
         self, storage: str, backend: Any, study_id: int, name: str, *, patience_s: float = PATIENCE_S
     ) -> None:
-        self.storage, self.name = storage, name
-        self._backend, self._id = backend, study_id
-        self._patience_s = patience_s
+        self.storage, self.name, self.patience_s = shown(storage), name, patience_s
+        self._url, self._backend, self._id = storage, backend, study_id
+        self._turn: Callable[[], object] | None = None
         self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
         about = attributes.get(OWN)
         if not isinstance(about, dict) or about.get("schema") != SCHEMA:
             raise InputError(
-                f"{storage}: study {name!r} was not made by a search of this version",
+                f"{self.storage}: study {name!r} was not made by a search of this version",
                 hint="its trials can be ingested: tunegraph ingest",
             )
         self.about: dict[str, Any] = about
@@ -126,13 +100,13 @@ class SearchLog:
             MissingDependencyError: Optuna is not installed.
         """
         optuna = load_optuna()
-        if "://" not in storage and not Path(storage).parent.is_dir():
+        if not is_url(storage) and not Path(storage).parent.is_dir():
             raise InputError(f"{storage}: there is no folder {Path(storage).parent}")
         backend = open_backend(storage, create=True, patience_s=patience_s)
         if name in study_names(backend, storage, patience_s):
             raise InputError(
-                f"{storage} holds a search named {name!r} already",
-                hint=f"go on with it: tunegraph search resume {storage}; or --log another",
+                f"{shown(storage)} holds a search named {name!r} already",
+                hint=f"go on with it: tunegraph search resume {shown(storage)}; or --log another, or --name",
             )
         directions = [
             optuna.study.StudyDirection.MINIMIZE
@@ -163,7 +137,7 @@ class SearchLog:
             WorkspaceError: The storage is not there or cannot be read.
             MissingDependencyError: Optuna is not installed.
         """
-        if "://" not in storage and not Path(storage).is_file():
+        if not is_url(storage) and not Path(storage).is_file():
             raise InputError(f"no search at {storage}", hint="begin one: tunegraph search run FILE")
         backend = open_backend(storage, create=False, patience_s=patience_s)
         names = study_names(backend, storage, patience_s)
@@ -172,17 +146,49 @@ class SearchLog:
         if name not in names:
             hint = f"--name one of: {', '.join(sorted(names)[:20])}" if names else "it is empty"
             raise InputError(
-                f"{storage} holds no search named {name!r}" if name else f"{storage}: which search?",
+                f"{shown(storage)} holds no search named {name!r}"
+                if name
+                else f"{shown(storage)}: which search?",
                 hint=hint,
             )
         return cls(storage, backend, names[name], name, patience_s=patience_s)
 
     def trials(self) -> list[LoggedTrial]:
-        """All trials, by number."""
-        found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
-        logged = [self._ended.get(item.number) or _logged(item) for item in found]
-        self._ended.update((item.number, item) for item in logged if item.evaluation is not None)
-        return logged
+        """All trials, by number.
+
+        Raises:
+            WorkspaceError: The storage stayed away, or the search was removed from it.
+        """
+        try:
+            found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
+        except KeyError:
+            raise WorkspaceError(f"{self.storage}: the search {self.name!r} was removed from it") from None
+        trials = [self._ended.get(item.number) or logged(item) for item in found]
+        self._ended.update((item.number, item) for item in trials if item.evaluation is not None)
+        return trials
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on other machines may be at work, which show that they live by ``beat``."""
+        return is_server(self._url)
+
+    def alone(self, action: Callable[[], T]) -> T:
+        """Do something while no other worker does the like: read what there is, choose, write it down.
+
+        Where the storage goes away in the middle, ``action`` is done again from its beginning.
+        """
+        if self._turn is not None:
+            return action()
+
+        def once() -> T:
+            with alone(self._backend, self._url, self.name) as turn:
+                self._turn = turn
+                try:
+                    return action()
+                finally:
+                    self._turn = None
+
+        return patient(once, self._url, self.patience_s)
 
     def study(self) -> Any:
         """The study, for Optuna's own analyses and plots."""
@@ -205,39 +211,61 @@ class SearchLog:
             "until": until,
             "expected": None if suggestion.expected is None else list(suggestion.expected),
         }
-        return self._make(suggestion.configuration, space, noted, state="RUNNING")
-
-    def queue(self, configuration: Settings, space: SearchSpace) -> LoggedTrial:
-        """Have a configuration evaluated next, by whoever comes first."""
-        return self._make(configuration, space, {"origin": "default", "owner": ""}, state="WAITING")
-
-    def _make(
-        self, configuration: Settings, space: SearchSpace, noted: dict[str, object], *, state: str
-    ) -> LoggedTrial:
         optuna = load_optuna()
+        configuration = suggestion.configuration
         template = optuna.trial.create_trial(
-            state=getattr(optuna.trial.TrialState, state),
+            state=optuna.trial.TrialState.RUNNING,
             params=configuration.to_json(),
             distributions=distributions(space, configuration),
-            user_attrs={OWN: noted},
+            user_attrs={OWN: noted, **self._beat()},
         )
-        trial_id = self._do(lambda: self._backend.create_new_trial(self._id, template))
-        return _logged(self._do(lambda: self._backend.get_trial(trial_id)))
 
-    def claim(self, trial: LoggedTrial, *, owner: str, until: float | None) -> bool:
-        """Take a waiting trial; False if somebody else was faster."""
-        running = load_optuna().trial.TrialState.RUNNING
-        if not self._do(lambda: self._backend.set_trial_state_values(trial.trial_id, running)):
-            return False
+        def make() -> Any:
+            self._see_turn()
+            return self._backend.get_trial(self._backend.create_new_trial(self._id, template))
+
+        return logged(self._do(make))
+
+    def claim(self, trial: LoggedTrial, *, owner: str, until: float | None) -> LoggedTrial | None:
+        """Take a waiting trial; None if somebody else was faster."""
         expected = None if trial.expected is None else list(trial.expected)
         noted = {"origin": trial.origin, "owner": owner, "until": until, "expected": expected}
-        self._do(lambda: self._backend.set_trial_user_attr(trial.trial_id, OWN, noted))
-        return True
 
-    def requeue(self, trial: LoggedTrial) -> None:
-        """Put a trial that nobody evaluates any more back in the queue."""
-        waiting = load_optuna().trial.TrialState.WAITING
-        self._do(lambda: self._backend.set_trial_state_values(trial.trial_id, waiting))
+        def take() -> LoggedTrial | None:
+            if self._now(trial).state != "WAITING":
+                return None
+            self._see_turn()
+            self._set_state(trial, "RUNNING")
+            self._set(trial, {OWN: noted, **self._beat()})
+            return self._now(trial)
+
+        return self.alone(take)
+
+    def requeue(self, trial: LoggedTrial, *, own: bool = False) -> bool:
+        """Put a trial that nobody evaluates any more back in the queue; False if somebody does, or did.
+
+        Args:
+            trial: As it was read when its worker was found to be gone.
+            own: It is this worker's, who gives it up.
+        """
+
+        def put_back() -> bool:
+            now = self._now(trial)
+            if now.state != "RUNNING" or now.owner != trial.owner or not (own or now.beat == trial.beat):
+                return False
+            self._see_turn()
+            self._set_state(trial, "WAITING")
+            return True
+
+        return self.alone(put_back)
+
+    def beat(self, trial: LoggedTrial) -> None:
+        """Show that the worker of a trial lives; from a thread of its own, and without patience.
+
+        Raises:
+            Exception: Whatever the storage says where it is away or the trial has ended.
+        """
+        self._set(trial, self._beat())
 
     def finish(
         self,
@@ -247,45 +275,56 @@ class SearchLog:
         *,
         objectives: Sequence[Objective],
         elapsed_s: float,
-    ) -> None:
-        """Write what came out; on disk when this returns."""
-        optuna = load_optuna()
-        expected = trial.expected
-        noted = {
-            "origin": trial.origin,
-            "owner": trial.owner,
-            "expected": None if expected is None else list(expected),
-            "elapsed_s": round(elapsed_s, 3),
-            "notes": list(outcome.notes),
-            "by_input": [dict(item) for item in outcome.by_input],
-            "others": {k: v for k, v in outcome.values.items() if k not in {o.metric for o in objectives}},
-            "evaluation": {
-                "values": list(evaluation.values),
-                "stdev": None if evaluation.stdev is None else list(evaluation.stdev),
-                "status": evaluation.status.value,
-                "reason": evaluation.reason,
-                "repeats": evaluation.repeats,
-                "cost_s": evaluation.cost_s,
-            },
-        }
-        self._do(lambda: self._backend.set_trial_user_attr(trial.trial_id, OWN, noted))
-        self._do(
-            lambda: self._backend.set_trial_user_attr(
-                trial.trial_id, WHOLE, {"outcomes": _outcomes(evaluation)}
-            )
-        )
+    ) -> bool:
+        """Write what came out; on disk when this returns.
+
+        Returns:
+            False where the trial was given to another worker meanwhile, who tells it: nothing was written.
+        """
+        noted = noted_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
+        values = None
         if evaluation.ok:
-            state, values = optuna.trial.TrialState.COMPLETE, evaluation.values[: len(objectives)]
+            state, values = "COMPLETE", evaluation.values[: len(objectives)]
         elif evaluation.status in {Status.FORBIDDEN, Status.NOT_MEASURED, Status.UNKNOWN}:
-            state, values = optuna.trial.TrialState.PRUNED, None
+            state = "PRUNED"
         else:
-            state, values = optuna.trial.TrialState.FAIL, None
-        self._do(lambda: self._backend.set_trial_state_values(trial.trial_id, state, values))
+            state = "FAIL"
+
+        def write() -> bool:
+            now = self._now(trial)
+            if now.evaluation is not None or now.owner != trial.owner:
+                return now.owner == trial.owner  # an answer that was lost on its way: it is written
+            self._see_turn()
+            self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
+            self._set_state(trial, state, values)
+            return True
+
+        return self.alone(write)
+
+    def _now(self, trial: LoggedTrial) -> LoggedTrial:
+        """A trial as it stands."""
+        return logged(self._backend.get_trial(trial.trial_id))
+
+    def _set(self, trial: LoggedTrial, attributes: Mapping[str, object]) -> None:
+        for key, content in attributes.items():
+            self._backend.set_trial_user_attr(trial.trial_id, key, content)
+
+    def _set_state(self, trial: LoggedTrial, state: str, values: object = None) -> None:
+        states = load_optuna().trial.TrialState
+        self._backend.set_trial_state_values(trial.trial_id, getattr(states, state), values)
+
+    def _beat(self) -> dict[str, float]:
+        return {BEAT: round(time.time(), 3)} if self.is_shared else {}
+
+    def _see_turn(self) -> None:
+        """See before writing that it is still this worker's turn."""
+        if self._turn is not None:
+            self._turn()
 
     def copy_to(self, path: Path) -> None:
         """Write the search into a new journal, which every reader of files understands."""
         optuna = load_optuna()
-        target = open_backend(str(path), create=True, patience_s=self._patience_s)
+        target = open_backend(str(path), create=True, patience_s=self.patience_s)
         self._do(
             lambda: optuna.copy_study(
                 from_study_name=self.name, from_storage=self._backend, to_storage=target
@@ -294,57 +333,14 @@ class SearchLog:
 
     def note(self, key: str, content: object) -> None:
         """Keep something of the search as a whole, such as why it ended."""
-        self.about = {**self.about, key: content}
-        self._do(lambda: self._backend.set_study_user_attr(self._id, OWN, self.about))
 
-    def _do(self, action: Callable[[], Any]) -> Any:
-        return patient(action, self.storage, self._patience_s)
+        def write() -> None:
+            self.about = {**self._backend.get_study_user_attrs(self._id)[OWN], key: content}
+            self._backend.set_study_user_attr(self._id, OWN, self.about)
 
+        self.alone(write)
 
-def _outcomes(evaluation: Evaluation) -> list[dict[str, object] | None]:
-    """What the reader needs of each value; None for one that is not known."""
-    if not evaluation.ok:
-        failed: dict[str, object] = {"value": None, "status": evaluation.status.value}
-        return [failed | {"reason": evaluation.reason}, *([None] * (len(evaluation.values) - 1))]
-    spreads = evaluation.stdev or (None,) * len(evaluation.values)
-    return [
-        None
-        if value is None
-        else {"value": value, "status": "ok", "n": evaluation.repeats}
-        | ({} if spread is None else {"std": spread})
-        for value, spread in zip(evaluation.values, spreads, strict=True)
-    ]
-
-
-def _logged(trial: Any) -> LoggedTrial:
-    noted = trial.user_attrs.get(OWN)
-    noted = noted if isinstance(noted, dict) else {}
-    configuration = Settings(trial.params)
-    raw = noted.get("evaluation")
-    evaluation = None
-    if isinstance(raw, dict) and trial.state.is_finished():
-        spreads = raw.get("stdev")
-        evaluation = Evaluation(
-            configuration=configuration,
-            values=tuple(raw["values"]),
-            status=Status(raw["status"]),
-            reason=raw["reason"],
-            stdev=None if spreads is None else tuple(spreads),
-            repeats=raw["repeats"],
-            cost_s=raw["cost_s"],
-        )
-    expected = noted.get("expected")
-    return LoggedTrial(
-        number=trial.number,
-        trial_id=trial._trial_id,
-        state=trial.state.name,
-        configuration=configuration,
-        origin=noted.get("origin", "random"),
-        owner=str(noted.get("owner", "")),
-        until=noted.get("until"),
-        evaluation=evaluation,
-        elapsed_s=float(noted.get("elapsed_s", 0.0)),
-        notes=tuple(noted.get("notes", ())),
-        expected=None if expected is None else tuple(expected),
-        ended=trial.datetime_complete,
-    )
+    def _do(self, action: Callable[[], T]) -> T:
+        if self._turn is not None:  # the whole turn is done again where the storage goes away in it
+            return action()
+        return patient(action, self._url, self.patience_s)

@@ -15,7 +15,8 @@ from recommender.measuring.outcome import CancelledError, Outcome
 from recommender.search.assembly import search_of
 from recommender.search.callables import Function
 from recommender.search.result import Result
-from recommender.search.runner import REPEATS, Runner
+from recommender.search.finalists import REPEATS
+from recommender.search.runner import Runner
 from recommender.search.study import SearchLog
 from recommender.search.table import RecordedTable
 from recommender.search.task import Task
