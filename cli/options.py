@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a problem is put together from them."""
+"""Options that several commands share, and what their texts mean."""
 
 from __future__ import annotations
 
@@ -130,66 +130,6 @@ def _split(text: str) -> list[str]:
     return [*pieces, text[start:]]
 
 
-def raw_problem(
-    *,
-    file: Path | None,
-    model: str | None,
-    operator: str | None,
-    phase: str | None,
-    shape: list[str] | None,
-    precision: str | None,
-    trait: list[str] | None,
-    hardware: str | None,
-    count: int | None,
-    objective: str | None,
-    limit: list[str] | None,
-    bottleneck: list[str] | None,
-    current: list[str] | None,
-    software: list[str] | None,
-    from_command: str | None = None,
-    config_json: Path | None = None,
-    smi: Path | None = None,
-) -> dict[str, object]:
-    """The problem as the user put it: what texts tell, a problem file over them, options over all.
-
-    Raises:
-        InputError: A file cannot be read, or an option has the wrong form.
-    """
-    from ingest.launches.told import Told, together
-    from ingest.problems import read_problem_file
-
-    parts = told(from_command=from_command, config_json=config_json, smi=smi)
-    raw = together([*parts, Told(question=read_problem_file(file))] if file else parts)
-    plain = {
-        "model": model,
-        "op": operator,
-        "phase": phase,
-        "precision": precision,
-        "hardware": hardware,
-        "count": count,
-        "objective": objective,
-    }
-    raw.update({name: value for name, value in plain.items() if value is not None})
-    tables: dict[str, dict[str, object]] = {
-        "shape": pairs("--shape", shape),
-        "traits": pairs("--trait", trait),
-        "bottlenecks": pairs("--bottleneck", bottleneck, bare=True),
-        "current": pairs("--current", current),
-        "software": pairs("--software", software, as_text=True),
-    }
-    for name, table in tables.items():
-        if table:
-            raw[name] = {**_table(name, raw.get(name)), **table}
-    if limit:
-        before = raw.get("limits") or []
-        if isinstance(before, dict):
-            before = [f"{metric}<={value}" for metric, value in before.items()]
-        if not isinstance(before, list):
-            raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {before!r}")
-        raw["limits"] = [*before, *limit]
-    return raw
-
-
 def told(*, from_command: str | None, config_json: Path | None, smi: Path | None) -> list[Told]:
     """What the texts that people have tell; a command over a model's sizes, those over a table of devices.
 
@@ -217,14 +157,3 @@ def told(*, from_command: str | None, config_json: Path | None, smi: Path | None
 
         found.append(read_launch(texts.text_of(Path(from_command)), Path(from_command).name))
     return found
-
-
-def _table(name: str, before: object) -> dict[str, object]:
-    """What a file says of something that options add to; bottlenecks may be names alone."""
-    if isinstance(before, list) and name == "bottlenecks":
-        return dict.fromkeys(map(str, before))
-    if before is None:
-        return {}
-    if not isinstance(before, dict):
-        raise InputError(f"{name}: expected names and values, not {before!r}")
-    return dict(before)

@@ -7,52 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import open_workspace
-from cli.options import (
-    BottleneckOption,
-    CommandOption,
-    ConfigOption,
-    CountOption,
-    CurrentOption,
-    HardwareOption,
-    JsonOption,
-    LimitOption,
-    ModelOption,
-    ObjectiveOption,
-    PhaseOption,
-    PrecisionOption,
-    ProblemFile,
-    ShapeOption,
-    SmiOption,
-    SoftwareOption,
-    finite,
-    raw_problem,
-)
+from cli.options import JsonOption, finite
+from cli.problem_options import ProblemOptions, asks
 
 if TYPE_CHECKING:
     from recommender.benefit import Benefit, Expected, Prediction
 
 
+@asks("operator", "trait")
 def predict(
     context: typer.Context,
-    file: ProblemFile = None,
-    model: ModelOption = None,
-    phase: PhaseOption = None,
-    shape: ShapeOption = None,
-    precision: PrecisionOption = None,
-    hardware: HardwareOption = None,
-    count: CountOption = None,
+    asked: ProblemOptions,
     server: Annotated[
         str | None,
         typer.Option("--server", help="What the devices sit in: its links."),
     ] = None,
-    objective: ObjectiveOption = None,
-    limit: LimitOption = None,
-    bottleneck: BottleneckOption = None,
-    current: CurrentOption = None,
-    software: SoftwareOption = None,
-    from_command: CommandOption = None,
-    config_json: ConfigOption = None,
-    smi: SmiOption = None,
     intensity: Annotated[
         float | None,
         typer.Option("--intensity", callback=finite, help="Of the grid, gCO2 per kWh: gives carbon too."),
@@ -63,25 +32,7 @@ def predict(
     """Predict gain, memory, energy and carbon of tuning, with intervals, before any of it is done."""
     from cli import output
 
-    raw = raw_problem(
-        file=file,
-        model=model,
-        operator=None,
-        phase=phase,
-        shape=shape,
-        precision=precision,
-        trait=None,
-        hardware=hardware,
-        count=count,
-        objective=objective,
-        limit=limit,
-        bottleneck=bottleneck,
-        current=current,
-        software=software,
-        from_command=from_command,
-        config_json=config_json,
-        smi=smi,
-    )
+    raw = asked.raw()
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
         prediction = workspace.predict(

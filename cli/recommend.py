@@ -10,27 +10,8 @@ import typer
 
 from cli.context import open_workspace
 from cli.from_profile import ProfileOption, with_profile
-from cli.options import (
-    BottleneckOption,
-    CommandOption,
-    ConfigOption,
-    CountOption,
-    CurrentOption,
-    HardwareOption,
-    JsonOption,
-    LimitOption,
-    ModelOption,
-    ObjectiveOption,
-    OperatorOption,
-    PhaseOption,
-    PrecisionOption,
-    ProblemFile,
-    ShapeOption,
-    SmiOption,
-    SoftwareOption,
-    TraitOption,
-    raw_problem,
-)
+from cli.options import JsonOption
+from cli.problem_options import ProblemOptions, asks
 from cli.verify import (
     AlphaOption,
     BudgetOption,
@@ -62,25 +43,10 @@ _TOLD_SHARE = 0.15
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 
 
+@asks()
 def recommend(
     context: typer.Context,
-    file: ProblemFile = None,
-    model: ModelOption = None,
-    operator: OperatorOption = None,
-    phase: PhaseOption = None,
-    shape: ShapeOption = None,
-    precision: PrecisionOption = None,
-    trait: TraitOption = None,
-    hardware: HardwareOption = None,
-    count: CountOption = None,
-    objective: ObjectiveOption = None,
-    limit: LimitOption = None,
-    bottleneck: BottleneckOption = None,
-    current: CurrentOption = None,
-    software: SoftwareOption = None,
-    from_command: CommandOption = None,
-    config_json: ConfigOption = None,
-    smi: SmiOption = None,
+    asked: ProblemOptions,
     from_profile: ProfileOption = None,
     k: NumberOption = 5,
     form: FormatOption = "",
@@ -108,25 +74,7 @@ def recommend(
         pairs=verify_pairs,
         time=verify_time,
     )
-    raw = raw_problem(
-        file=file,
-        model=model,
-        operator=operator,
-        phase=phase,
-        shape=shape,
-        precision=precision,
-        trait=trait,
-        hardware=hardware,
-        count=count,
-        objective=objective,
-        limit=limit,
-        bottleneck=bottleneck,
-        current=current,
-        software=software,
-        from_command=from_command,
-        config_json=config_json,
-        smi=smi,
-    )
+    raw = asked.raw()
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         problem, notes = workspace.problem(raw)
@@ -178,46 +126,17 @@ def _expected_loss(answer: Answer) -> list[str]:
     ]
 
 
+@asks("limit", "bottleneck", "current", "software")
 def similar(
     context: typer.Context,
-    file: ProblemFile = None,
-    model: ModelOption = None,
-    operator: OperatorOption = None,
-    phase: PhaseOption = None,
-    shape: ShapeOption = None,
-    precision: PrecisionOption = None,
-    trait: TraitOption = None,
-    hardware: HardwareOption = None,
-    count: CountOption = None,
-    objective: ObjectiveOption = None,
-    from_command: CommandOption = None,
-    config_json: ConfigOption = None,
-    smi: SmiOption = None,
+    asked: ProblemOptions,
     k: NumberOption = 10,
     as_json: JsonOption = False,
 ) -> None:
     """List the known problems that are nearest, and how near each is."""
     from cli import output
 
-    raw = raw_problem(
-        file=file,
-        model=model,
-        operator=operator,
-        phase=phase,
-        shape=shape,
-        precision=precision,
-        trait=trait,
-        hardware=hardware,
-        count=count,
-        objective=objective,
-        limit=None,
-        bottleneck=None,
-        current=None,
-        software=None,
-        from_command=from_command,
-        config_json=config_json,
-        smi=smi,
-    )
+    raw = asked.raw()
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
         found = workspace.neighbours(problem, k)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.options import pairs, raw_problem
+from cli.options import pairs
+from cli.problem_options import ProblemOptions
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,37 +61,19 @@ def test_any_text_gives_pairs_or_bad_input(text: str) -> None:
         assert all(name.strip() for name in pairs("--shape", [text]))
 
 
-def given_nothing(**more: Any) -> dict[str, Any]:
-    names = (
-        "file",
-        "model",
-        "operator",
-        "phase",
-        "shape",
-        "precision",
-        "trait",
-        "hardware",
-        "count",
-        "objective",
-    )
-    return {**dict.fromkeys((*names, "limit", "bottleneck", "current", "software")), **more}
-
-
 def test_options_are_laid_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text(
         "model: gpt2\nshape: {M: 1, N: 2}\nlimits: [peak_memory<=1GB]\nbottlenecks: {wait: 0.1}\ncurrent: {a: 1}\n"
     )
-    raw = raw_problem(
-        **given_nothing(
-            file=file,
-            model="bert",
-            shape=["N=3"],
-            limit=["latency<=1ms"],
-            bottleneck=["memory"],
-            current=["b=2"],
-        )
-    )
+    raw = ProblemOptions(
+        file=file,
+        model="bert",
+        shape=["N=3"],
+        limit=["latency<=1ms"],
+        bottleneck=["memory"],
+        current=["b=2"],
+    ).raw()
     assert raw == {
         "model": "bert",
         "shape": {"M": 1, "N": 3},
@@ -103,7 +86,7 @@ def test_options_are_laid_over_the_file(tmp_path: Path) -> None:
 def test_other_forms_of_a_file_are_added_to_as_well(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text("limits: {peak_memory: 1GB}\nbottlenecks: [wait]\n")
-    raw = raw_problem(**given_nothing(file=file, limit=["latency<=1ms"], bottleneck=["memory=0.2"]))
+    raw = ProblemOptions(file=file, limit=["latency<=1ms"], bottleneck=["memory=0.2"]).raw()
     assert raw == {
         "limits": ["peak_memory<=1GB", "latency<=1ms"],
         "bottlenecks": {"wait": None, "memory": 0.2},
@@ -117,7 +100,7 @@ def test_a_form_that_is_none_is_not_passed_over(tmp_path: Path, content: str, op
     file = tmp_path / "problem.yaml"
     file.write_text(content)
     with pytest.raises(InputError, match="not 3"):
-        raw_problem(**given_nothing(file=file, **option))
+        ProblemOptions(file=file, **option).raw()
 
 
 def test_brackets_by_the_thousand_are_a_text() -> None:
@@ -126,4 +109,4 @@ def test_brackets_by_the_thousand_are_a_text() -> None:
 
 
 def test_without_options_there_is_no_question() -> None:
-    assert raw_problem(**given_nothing()) == {}
+    assert ProblemOptions().raw() == {}

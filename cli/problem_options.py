@@ -1,0 +1,145 @@
+"""A question on the command line: its options, for all commands that ask one, and the problem they make."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, get_type_hints
+
+from cli.options import (
+    BottleneckOption,
+    CommandOption,
+    ConfigOption,
+    CountOption,
+    CurrentOption,
+    HardwareOption,
+    LimitOption,
+    ModelOption,
+    ObjectiveOption,
+    OperatorOption,
+    PhaseOption,
+    PrecisionOption,
+    ProblemFile,
+    ShapeOption,
+    SmiOption,
+    SoftwareOption,
+    TraitOption,
+    pairs,
+    told,
+)
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemOptions:
+    """What a user put: a file, texts that are at hand, and options; the options win."""
+
+    file: ProblemFile = None
+    model: ModelOption = None
+    operator: OperatorOption = None
+    phase: PhaseOption = None
+    shape: ShapeOption = None
+    precision: PrecisionOption = None
+    trait: TraitOption = None
+    hardware: HardwareOption = None
+    count: CountOption = None
+    objective: ObjectiveOption = None
+    limit: LimitOption = None
+    bottleneck: BottleneckOption = None
+    current: CurrentOption = None
+    software: SoftwareOption = None
+    from_command: CommandOption = None
+    config_json: ConfigOption = None
+    smi: SmiOption = None
+
+    def raw(self) -> dict[str, object]:
+        """The problem as the user put it: what texts tell, a problem file over them, options over all.
+
+        Raises:
+            InputError: A file cannot be read, or an option has the wrong form.
+        """
+        from ingest.launches.told import Told, together
+        from ingest.problems import read_problem_file
+
+        parts = told(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
+        raw = together([*parts, Told(question=read_problem_file(self.file))] if self.file else parts)
+        plain = {
+            "model": self.model,
+            "op": self.operator,
+            "phase": self.phase,
+            "precision": self.precision,
+            "hardware": self.hardware,
+            "count": self.count,
+            "objective": self.objective,
+        }
+        raw.update({name: value for name, value in plain.items() if value is not None})
+        tables: dict[str, dict[str, object]] = {
+            "shape": pairs("--shape", self.shape),
+            "traits": pairs("--trait", self.trait),
+            "bottlenecks": pairs("--bottleneck", self.bottleneck, bare=True),
+            "current": pairs("--current", self.current),
+            "software": pairs("--software", self.software, as_text=True),
+        }
+        for name, table in tables.items():
+            if table:
+                raw[name] = {**_table(name, raw.get(name)), **table}
+        if self.limit:
+            raw["limits"] = [*_limits(raw.get("limits")), *self.limit]
+        return raw
+
+
+def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a problem in the place of its parameter ``asked``.
+
+    Args:
+        left_out: Fields of :class:`ProblemOptions` that the command does not take.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        types = get_type_hints(ProblemOptions, include_extras=True)
+        names = [item.name for item in fields(ProblemOptions) if item.name not in left_out]
+        options = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=types[name])
+            for name in names
+        ]
+        own = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in own.parameters.values():
+            as_keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters += options if parameter.name == "asked" else [as_keyword]
+
+        @wraps(command)
+        def asking(**given: object) -> None:
+            asked = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
+            command(asked=asked, **given)
+
+        asking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        asking.__annotations__ = {item.name: item.annotation for item in parameters}
+        del asking.__wrapped__
+        return asking
+
+    return decorate
+
+
+def _table(name: str, before: object) -> dict[str, object]:
+    """What a file says of something that options add to; bottlenecks may be names alone."""
+    if isinstance(before, list) and name == "bottlenecks":
+        return dict.fromkeys(map(str, before))
+    if before is None:
+        return {}
+    if not isinstance(before, dict):
+        raise InputError(f"{name}: expected names and values, not {before!r}")
+    return dict(before)
+
+
+def _limits(before: object) -> list[object]:
+    """What a file says of limits, as a list."""
+    if isinstance(before, dict):
+        return [f"{metric}<={value}" for metric, value in before.items()]
+    if not isinstance(before, list | None):
+        raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {before!r}")
+    return before or []
