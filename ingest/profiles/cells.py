@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
 import sys
@@ -10,16 +11,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import TextIO
 
 _BLANK = frozenset({"", "N/A", "NA", "NAN", "NULL", "NONE", "-", "INF", "-INF"})
 LONGEST_CELL = 1 << 24
 """Characters of a cell: call stacks are long, but no table of a profiler needs more."""
+LARGEST = 1e24
+"""No counter, size or time of a profiler is larger; what is was damaged, and would overflow sums."""
+LONGEST_US = 1e12
+"""Microseconds that anything profiled may last: eleven days."""
+_EARLIEST_US, _LATEST_US = -1e12, 9.1e15
+"""Between these a timestamp and all that may be added to it fit 64 bits of nanoseconds."""
+_SAMPLE = 1 << 20
+"""Bytes by which the encoding of a table is told."""
+_LONGEST_HEADER = 1 << 17
 
 
 def number(text: object) -> float:
     """A number, or nan where none was collected."""
     if isinstance(text, int | float):
-        return float(text) if math.isfinite(text) else math.nan
+        return float(text) if abs(text) <= LARGEST else math.nan
     if not isinstance(text, str):
         return math.nan
     plain = text.strip()
@@ -29,7 +40,19 @@ def number(text: object) -> float:
         value = float(plain.rstrip("%"))
     except ValueError:
         return math.nan
-    return value if math.isfinite(value) else math.nan
+    return value if abs(value) <= LARGEST else math.nan
+
+
+def known(text: object) -> float | None:
+    """A number, or None where none was collected."""
+    value = number(text)
+    return None if math.isnan(value) else value
+
+
+def duration_us(text: object) -> float:
+    """How long something lasted, microseconds; nan where none was collected or none can be."""
+    value = number(text)
+    return value if 0 <= value <= LONGEST_US else math.nan
 
 
 def nanoseconds(text: object) -> int | None:
@@ -39,9 +62,9 @@ def nanoseconds(text: object) -> int | None:
     point instead.
     """
     if isinstance(text, float):
-        return round(text * 1e3) if math.isfinite(text) and abs(text) < 9e15 else None
+        return round(text * 1e3) if _EARLIEST_US < text < _LATEST_US else None
     if isinstance(text, int):
-        return text * 1000 if abs(text) < 9 * 10**15 else None
+        return text * 1000 if _EARLIEST_US < text < _LATEST_US else None
     if not isinstance(text, str):
         return None
     plain = text.strip()
@@ -50,8 +73,8 @@ def nanoseconds(text: object) -> int | None:
     digits = whole.lstrip("+-")
     if not (digits.isascii() and digits.isdigit()) or (rest and not (rest.isascii() and rest.isdigit())):
         value = number(plain)
-        return None if math.isnan(value) or abs(value) >= 9e15 else round(value * 1e3)
-    if len(digits) > 16:
+        return round(value * 1e3) if _EARLIEST_US < value < _LATEST_US else None
+    if len(digits) > 16 or not _EARLIEST_US < sign * int(digits) < _LATEST_US:
         return None
     return sign * (int(digits) * 1000 + round(int((rest + "000000")[:6]) / 1000))
 
@@ -62,36 +85,66 @@ def count(text: object) -> int:
     return 0 if math.isnan(value) else round(value)
 
 
-def table(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, dict[str, str]]]:
+def table(
+    path: Path, on_fault: Callable[[str], None], *, repeated: bool = False
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Rows of a CSV file by column name, with the line on which each ends.
 
     A byte order mark, blanks and tabs around cells and an empty last column are passed over. A row that has
     another number of cells than the header is told to ``on_fault`` and left out; of a file that breaks off
-    everything before the break is given.
+    everything before the break is given. Of a name that comes twice the first column counts; with
+    ``repeated`` the others are there as ``NAME#2`` and so on.
     """
-    csv.field_size_limit(min(LONGEST_CELL, sys.maxsize))
     header: list[str] | None = None
-    bad = first_bad = line = 0
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            reader = csv.reader(line.replace("\0", "") for line in lines)
-            for cells in reader:
-                line = reader.line_num
-                if not any(cell.strip() for cell in cells):
-                    continue
-                if header is None:
-                    header = _header(cells)
-                elif _fits(cells, header):
-                    yield line, {k: v.strip() for k, v in zip(header, cells, strict=False) if k}
-                else:
-                    bad += 1
-                    first_bad = first_bad or line
-    except csv.Error as fault:
-        on_fault(f"{path.name}: no CSV beyond line {line} ({fault})")
+    bad = first_bad = 0
+    for line, cells in lines(path, on_fault):
+        if header is None:
+            header = _header(cells, repeated=repeated)
+        elif _fits(cells, header):
+            yield line, {k: v.strip() for k, v in zip(header, cells, strict=False) if k}
+        else:
+            bad += 1
+            first_bad = first_bad or line
     if header is None:
         on_fault(f"{path.name}: empty")
     if bad:
         on_fault(f"{path.name}: {bad} rows are cut or damaged and left out, the first at line {first_bad}")
+
+
+def lines(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, list[str]]]:
+    """Cells of each row that is not blank, the header's among them, with the line on which it ends."""
+    csv.field_size_limit(min(LONGEST_CELL, sys.maxsize))
+    line = 0
+    try:
+        with opened(path) as text:
+            reader = csv.reader(line.replace("\0", "") for line in text)
+            for cells in reader:
+                line = reader.line_num
+                if any(cell.strip() for cell in cells):
+                    yield line, cells
+    except csv.Error as fault:
+        on_fault(f"{path.name}: no CSV beyond line {line} ({fault})")
+
+
+def opened(path: Path) -> TextIO:
+    """A table as text: UTF-8, else UTF-16 where its mark says so, else GB 18030 as on Chinese systems."""
+    with path.open("rb") as file:
+        sample = file.read(_SAMPLE)
+    encoding = "utf-8-sig"
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif not _is_text(sample, "utf-8") and _is_text(sample, "gb18030"):
+        encoding = "gb18030"
+    return path.open(encoding=encoding, errors="replace", newline="")
+
+
+def _is_text(sample: bytes, encoding: str) -> bool:
+    """Whether bytes, cut off anywhere, are text of an encoding."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _fits(cells: list[str], header: list[str]) -> bool:
@@ -101,24 +154,25 @@ def _fits(cells: list[str], header: list[str]) -> bool:
     return not any(cell.strip() for cell in cells[len(header) :])
 
 
-def _header(cells: list[str]) -> list[str]:
-    """Column names; a name that comes twice counts once, the first time."""
-    seen: set[str] = set()
+def _header(cells: list[str], *, repeated: bool) -> list[str]:
+    """Column names; empty for a column that is passed over."""
+    seen: dict[str, int] = {}
     header = []
     for cell in cells:
         name = cell.strip()
-        header.append("" if name in seen else name)
-        seen.add(name)
+        seen[name] = times = seen.get(name, 0) + 1
+        header.append(name if times == 1 else f"{name}#{times}" if repeated and name else "")
     return header
 
 
 def header_of(path: Path) -> frozenset[str]:
     """Column names of a CSV file; empty if it has none."""
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            for line in lines:
+        with opened(path) as text:
+            while line := text.readline(_LONGEST_HEADER):
                 if line.strip():
-                    return frozenset(cell.strip() for cell in next(csv.reader([line]), []))
-    except (OSError, csv.Error):
+                    plain = line.replace("\0", "")
+                    return frozenset(cell.strip() for cell in next(csv.reader([plain]), []))
+    except (OSError, csv.Error, UnicodeError):
         return frozenset()
     return frozenset()

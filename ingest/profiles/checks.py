@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from ingest.profiles.facts import Rank, StepTime
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
+OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"
+"""Layouts in which other things are missed than in a profile of a job."""
 PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
 
 
 def lacks(rank: Rank) -> Iterator[Missing]:
     """What was not collected, and how to collect it."""
+    if rank.layout in {OPERATOR, SIMULATOR}:
+        yield from _of_operator(rank)
+        return
     yield from _of_kernels(rank)
     if not rank.steps:
         yield Missing(what="the split of the step", how="keep step_trace_time.csv, or starts of kernels")
@@ -36,6 +41,23 @@ def lacks(rank: Rank) -> Iterator[Missing]:
         yield Missing(what="use of device memory", how="profile with profile_memory=True")
     if len(rank.frequency_mhz) < 2:
         yield Missing(what="the clock over time", how="export a database or keep trace_view.json")
+    caches = rank.details.caches
+    if caches and all(cache.hit_rate is None for cache in caches):
+        yield Missing(
+            what="hit rates of the L2 cache", how="profile with aic_metrics=L2Cache instead of l2_cache=True"
+        )
+    if rank.layout == MINDSPORE and rank.details.pipeline is None:
+        yield Missing(what="queues and workers of the data pipeline", how="profile with data_process=True")
+
+
+def _of_operator(rank: Rank) -> Iterator[Missing]:
+    """What the profile of one operator lacks."""
+    if rank.kernels is None:
+        yield Missing(what="how long the operator takes on a device", how="run msprof op on a device")
+    elif not any(name.endswith("_ratio") for name in rank.kernels.pipes):
+        yield Missing(what="counters of the cores", how="run msprof op with --aic-metrics=Default")
+    if not rank.details.hotspots:
+        yield Missing(what="cycles by instruction and line of code", how="run msprof op simulator")
 
 
 def _of_kernels(rank: Rank) -> Iterator[Missing]:
@@ -56,7 +78,7 @@ def _of_kernels(rank: Rank) -> Iterator[Missing]:
 
 
 def _communicates(rank: Rank) -> bool:
-    if any(step.exposed_us + step.overlapped_us > 0 for step in rank.steps):
+    if rank.details.collective_sums or any(step.exposed_us + step.overlapped_us > 0 for step in rank.steps):
         return True
     return rank.kernels is not None and bool(rank.kernels.is_communication.any())
 
@@ -87,6 +109,7 @@ def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float])
                     f"step {told.step or '?'}: {name.removesuffix('_us')} is {theirs / 1e3:.3f} ms in "
                     f"{told.place.file} and {ours / 1e3:.3f} ms in the kernels: the table of kernels is cut"
                 )
+    yield from _sums_of_collectives(rank)
     if rank.kernels is None or not totals:
         return
     label = rank.kernels.label
@@ -97,3 +120,17 @@ def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float])
     off = sum(abs(total - ours_by_kind.get(kind, 0.0)) for kind, total in totals.items())
     if whole > 0 and off > TOLERANCE * whole:
         yield f"sums by operator type differ from op_statistic by {off / whole:.1%}: one of the two is cut"
+
+
+def _sums_of_collectives(rank: Rank) -> Iterator[str]:
+    """Where communication operators and the profiler's sums of them differ."""
+    told = sum(item.total_us for item in rank.details.collective_sums)
+    if rank.kernels is None or told <= 0:
+        return
+    mine = float(rank.kernels.duration_us[rank.kernels.is_communication].sum())
+    if mine > 0 and abs(told - mine) > TOLERANCE * told:
+        place = rank.details.collective_sums[0].place.file
+        yield (
+            f"communication takes {told / 1e3:.3f} ms in {place} and {mine / 1e3:.3f} ms in the kernels: "
+            "one of the two is cut"
+        )

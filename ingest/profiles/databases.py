@@ -12,6 +12,7 @@ import math
 import sqlite3
 from typing import TYPE_CHECKING
 
+from ingest.profiles.cells import LONGEST_US, number
 from ingest.profiles.facts import Call, Place
 from ingest.profiles.host_tables import is_loader
 from ingest.profiles.kernels import KernelBuilder
@@ -26,8 +27,12 @@ if TYPE_CHECKING:
 
 _TIMES = {"aic_total_time": "aicore_time(us)", "aiv_total_time": "aiv_time(us)"}
 _NS_PER_US = 1e3
-_BYTES_PER_MB = float(1 << 20)
-_KINDS = {"op": 50001, "trace": 50003}
+BYTES_PER_MB = float(1 << 20)
+_KNOWN_SCHEMA = "1"
+"""Major version of the schema that is documented and was seen."""
+_LATEST_NS = 9_100_000_000_000_000_000
+_LEVELS = {"communication": "hccl"}
+"""What newer schemas call a level."""
 
 
 class Database:
@@ -40,7 +45,10 @@ class Database:
     """
 
     def __init__(self, path: Path, file: str, on_fault: Callable[[str], None]) -> None:
-        self.path, self.file, self._on_fault = path, file, on_fault
+        self.path, self.file, self.on_fault = path, file, on_fault
+        beside = path.with_name(f"{path.name}-wal")
+        if beside.is_file() and beside.stat().st_size > 0:
+            on_fault(f"{path.name}: what lies in {beside.name} was never written into it, and is not read")
         self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         self.columns: dict[str, frozenset[str]] = {}
@@ -68,7 +76,7 @@ class Database:
         try:
             yield from self._connection.execute(sql)
         except (sqlite3.Error, UnicodeDecodeError) as fault:
-            self._on_fault(f"{self.path.name}: cannot be read further ({fault})")
+            self.on_fault(f"{self.path.name}: cannot be read further ({fault})")
 
     def rows(self, table: str) -> Iterator[tuple[int, dict[str, object]]]:
         """All rows of a table by column name, with their number."""
@@ -104,28 +112,38 @@ def read_kernels(data: Database) -> Kernels | None:
         wanted = {
             "name": "name", "kind": "opType", "core": "taskType", "input_shapes": "inputShapes",
             "input_types": "inputDataTypes", "input_formats": "inputFormats", "output_shapes": "outputShapes",
-            "output_types": "outputDataTypes", "output_formats": "outputFormats",
+            "output_types": "outputDataTypes", "output_formats": "outputFormats", "state": "opState",
         }  # fmt: skip
-        blocks = next((name for name in ("blockDim", "blockNum", "block_dim") if name in own), "")
-        listed = [f"c.{theirs}" if theirs in own else "NULL" for theirs in wanted.values()]
+        # blockDim became blockNum; where both are, the first counts threads of another kind of kernel
+        blocks = next((name for name in ("blockNum", "blockDim", "block_dim") if name in own), "")
+        tasks = data.columns["TASK"]
+        listed = [f"t.{name}" if name in tasks else "NULL" for name in ("streamId", "deviceId")]
         listed += [f"c.{blocks}" if blocks else "NULL", "c.waitNs" if "waitNs" in own else "NULL"]
+        listed += [f"c.{theirs}" if theirs in own else "NULL" for theirs in wanted.values()]
+        without = 0
         for row in data.select(
-            f"SELECT t.rowid, c.globalTaskId, t.startNs, t.endNs, t.streamId, {', '.join(listed)} "  # noqa: S608
+            f"SELECT t.rowid, c.globalTaskId, t.startNs, t.endNs, {', '.join(listed)} "  # noqa: S608
             "FROM COMPUTE_TASK_INFO c JOIN TASK t ON t.globalTaskId = c.globalTaskId ORDER BY t.startNs"
         ):
-            start, end = whole(row[2]), whole(row[3])
-            texts = {ours: data.text(code) for ours, code in zip(wanted, row[5:14], strict=True)}
+            start, lasted = _span(row[2], row[3])
+            if lasted is None:
+                without += 1
+                continue
+            texts = {ours: data.text(code) for ours, code in zip(wanted, row[8:], strict=True)}
             builder.add(
                 whole(row[0]),
                 start,
-                duration_us=max(0, end - start) / _NS_PER_US,
-                blocks=real(row[14]) or math.nan,
-                wait_us=real(row[15]) / _NS_PER_US,
+                duration_us=lasted,
+                blocks=real(row[6]) or math.nan,
+                wait_us=real(row[7]) / _NS_PER_US,
                 pipes=pipes.get(whole(row[1])),
-                stream=str(row[4]),
+                stream="" if row[4] is None else str(row[4]),
+                device="" if row[5] is None else str(row[5]),
                 step=_step_at(steps, start),
                 **{ours: text.strip('"') if "put" in ours else text for ours, text in texts.items()},
             )
+        if without:
+            data.on_fault(f"{data.path.name}: {without} tasks have no time that can be, and are left out")
     _communication(data, builder, steps)
     return builder.done() if len(builder) else None
 
@@ -134,14 +152,24 @@ def _communication(data: Database, builder: KernelBuilder, steps: list[tuple[str
     if not data.has("COMMUNICATION_OP", "opName", "startNs", "endNs"):
         return
     for row, cells in data.rows("COMMUNICATION_OP"):
-        start, end = whole(cells["startNs"]), whole(cells["endNs"])
+        start, lasted = _span(cells["startNs"], cells["endNs"])
+        if lasted is None:
+            continue
         name = data.text(cells["opName"])
         kind = data.text(cells.get("opType"))
+        device = cells.get("deviceId")
         builder.add(
-            row, start, duration_us=max(0, end - start) / _NS_PER_US, name=name,
+            row, start, duration_us=lasted, name=name,
             kind=kind or name.split("__")[0] + "_", core="COMMUNICATION", step=_step_at(steps, start),
-            stream=f"group {data.text(cells.get('groupName'))}",
+            stream=f"group {data.text(cells.get('groupName'))}", device="" if device is None else str(device),
         )  # fmt: skip
+
+
+def _span(start: object, end: object) -> tuple[int, float | None]:
+    """Begin in nanoseconds and length in microseconds; a length of None where the two make none."""
+    began, ended = whole(start), whole(end)
+    lasted = (ended - began) / _NS_PER_US
+    return began, lasted if 0 <= began <= _LATEST_NS and 0 <= lasted <= LONGEST_US else None
 
 
 def _pipes(data: Database) -> dict[int, dict[str, float]]:
@@ -195,9 +223,11 @@ def read_calls(data: Database) -> list[Call]:
                 if level == "trace" and "gc" not in name.lower():
                     continue
                 level = "loader" if is_loader(name) else level
+            if not 0 <= real(total) <= LONGEST_US * _NS_PER_US:
+                continue
             found.append(
                 Call(
-                    level=level,
+                    level=_LEVELS.get(level, level),
                     name=name,
                     total_us=real(total) / _NS_PER_US,
                     count=whole(n),
@@ -207,7 +237,9 @@ def read_calls(data: Database) -> list[Call]:
             )
     if data.has("GC_RECORD", "startNs", "endNs"):
         for row, cells in data.rows("GC_RECORD"):
-            lasted = (whole(cells["endNs"]) - whole(cells["startNs"])) / _NS_PER_US
+            _, lasted = _span(cells["startNs"], cells["endNs"])
+            if lasted is None:
+                continue
             found.append(Call(level="gc", name="GC", total_us=lasted, count=1, max_us=lasted,
                               place=Place(f"{data.file}#GC_RECORD", (row,))))  # fmt: skip
     return found
@@ -221,8 +253,8 @@ def read_memory(data: Database) -> MemoryUse | None:
         (
             data.text(c["component"]).upper(),
             whole(c["timestamp"]),
-            real(c["totalReserved"]) / _BYTES_PER_MB,
-            real(c["totalAllocated"]) / _BYTES_PER_MB,
+            real(c["totalReserved"]) / BYTES_PER_MB,
+            real(c["totalAllocated"]) / BYTES_PER_MB,
         )
         for _, c in data.rows("MEMORY_RECORD")
     )
@@ -237,7 +269,8 @@ def read_frequency(data: Database) -> tuple[tuple[int, float], ...]:
     if not data.has("AICORE_FREQ", "timestampNs", "freq"):
         return ()
     rows = data.select("SELECT timestampNs, freq FROM AICORE_FREQ ORDER BY timestampNs")
-    return tuple((whole(at), real(mhz)) for at, mhz in rows)
+    samples = ((whole(at), real(mhz)) for at, mhz in rows)
+    return tuple((at, mhz) for at, mhz in samples if mhz > 0)
 
 
 def read_meta(data: Database) -> dict[str, object]:
@@ -245,6 +278,9 @@ def read_meta(data: Database) -> dict[str, object]:
     found: dict[str, object] = {}
     if data.has("META_DATA", "name", "value"):
         for name, value in data.select("SELECT name, value FROM META_DATA"):
+            if name == "SCHEMA_VERSION_MAJOR" and str(value) != _KNOWN_SCHEMA:
+                data.on_fault(f"{data.path.name}: schema {value}, known is {_KNOWN_SCHEMA}: "
+                              "read as far as its columns are the same")  # fmt: skip
             with contextlib.suppress(ValueError, RecursionError):
                 found[str(name)] = json.loads(str(value))
     if data.has("NPU_INFO", "name"):
@@ -258,7 +294,7 @@ def read_meta(data: Database) -> dict[str, object]:
 
 
 def whole(value: object) -> int:
-    """A whole number out of a database that stores some of them as text; 0 where there is none."""
+    """A whole number out of a database, some of them text; 0 where there is none."""
     try:
         return int(value)  # type: ignore[call-overload, no-any-return]  # what is none is caught
     except (TypeError, ValueError, OverflowError):
@@ -266,11 +302,12 @@ def whole(value: object) -> int:
 
 
 def real(value: object) -> float:
-    """A number out of a database; nan where there is none."""
-    try:
-        return float(value)  # type: ignore[arg-type]  # what is none is caught
-    except (TypeError, ValueError):
+    """A number out of a database, some of them text; nan where there is none."""
+    if isinstance(value, str | bytes):
+        with contextlib.suppress(ValueError):
+            return number(float(value))
         return math.nan
+    return number(value)
 
 
 def _quoted(name: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ingest.profiles.details import Details
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -147,7 +149,8 @@ class Call:
     """What the host did under one name.
 
     Attributes:
-        level: acl, runtime, hccl, node, op, python, gc or loader.
+        level: acl, runtime, hccl, node, model, op, queue, python, gc, loader, aicpu, os, or dataset:
+            workers that make training data beside the step, so no time of the step.
         name: Of the call.
         total_us: All calls together.
         count: How many.
@@ -204,7 +207,9 @@ class Rank:
         calls: Calls of the host.
         memory: Use of device memory.
         frequency_mhz: Samples of the clock of the cores: nanoseconds and megahertz.
-        hbm_gb_s: Sampled bandwidth of device memory: nanoseconds and GB/s, all channels added.
+        hbm_gb_s: Sampled bandwidth of device memory: nanoseconds and GB/s, all channels, reads and writes
+            added.
+        details: Iterations, sums, caches, memory by module, counters, data loading.
         loads: File by file, how many rows it gave.
         missing: What was not collected.
         notes: What was cut, skipped or does not add up.
@@ -226,6 +231,7 @@ class Rank:
     memory: MemoryUse | None = None
     frequency_mhz: tuple[tuple[int, float], ...] = ()
     hbm_gb_s: tuple[tuple[int, float], ...] = ()
+    details: Details = field(default_factory=Details)
     loads: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import header_of
+from ingest.profiles.checks import lacks
 from ingest.profiles.facts import Profile, Rank
-from ingest.profiles.rank import Found, read_rank, split_devices
-from ingest.profiles.traces import is_trace
+from ingest.profiles.files import Found, archive, classify, is_log
+from ingest.profiles.gpu_collectives import split_waiting
+from ingest.profiles.rank import read_rank, split_devices
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""
 _RAW = ("FRAMEWORK", "host", "data", "sqlite", "logs")
-_HEAD = 1 << 16
 LOOKED_FOR = (
-    "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, "
-    "step_trace_time.csv, api_statistic*.csv, communication.json, trace_view.json or another Chrome trace, "
-    "ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, cluster_step_trace_time.csv"
+    "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace*.csv, "
+    "api_statistic*.csv, communication*.json, communication_statistic_*.csv, trace_view.json or another "
+    "Chrome trace, ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, core*_instr_exe.csv, "
+    "minddata_pipeline_*, cluster_step_trace_time.csv"
 )
+
+__all__ = ["is_log", "read_profile"]
 
 
 @dataclass(slots=True)
@@ -44,8 +47,6 @@ def read_profile(path: Path) -> Profile:
     Raises:
         InputError: It does not exist, or nothing in it comes from a profiler.
     """
-    if not path.exists():
-        raise InputError(f"{path}: no such file or folder")
     units = _units(path)
     if not units:
         raise InputError(f"{path}: not a profile", hint=LOOKED_FOR)
@@ -57,6 +58,7 @@ def read_profile(path: Path) -> Profile:
         ranks += split_devices(read) if read else []
         shared += others
     ranks = _joined(ranks, shared, notes)
+    ranks = [replace(rank, missing=tuple(lacks(rank))) for rank in split_waiting(ranks)]
     if not ranks:
         raise InputError(f"{path}: nothing in it that came of a profiler could be read", hint=LOOKED_FOR)
     notes += _mixed(ranks)
@@ -64,36 +66,65 @@ def read_profile(path: Path) -> Profile:
 
 
 def _units(path: Path) -> list[_Unit]:
-    if path.is_file():
+    """Files by the rank they are of.
+
+    Raises:
+        InputError: The path does not exist, cannot be read, or is an archive.
+    """
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+        packed = archive(path) if is_file and path.suffix != ".gz" else ""
+        if is_folder:
+            next(path.iterdir(), None)
+    except OSError as fault:
+        raise InputError(f"{path}: cannot be read ({fault.strerror or fault})") from fault
+    if packed:
+        raise InputError(f"{path}: a {packed} archive, not a profile", hint="unpack it, and name the folder")
+    if is_file:
         found = classify(path)
         return [_Unit(path.parent, [found])] if found else []
+    if not is_folder:
+        raise InputError(f"{path}: no such file or folder")
     by_home: dict[Path, _Unit] = {}
     for folder in _folders(path):
-        for file in sorted(folder.iterdir()):
-            if file.is_file() and not file.name.startswith("."):
-                found = classify(file)
-                if found is not None:
-                    home = _home(folder, path)
-                    by_home.setdefault(home, _Unit(home)).files.append(found)
+        for found in _files(folder):
+            home = found.path if found.kind == "kineto" else _home(folder, path)
+            by_home.setdefault(home, _Unit(home)).files.append(found)
     return [by_home[home] for home in sorted(by_home)]
 
 
+def _files(folder: Path) -> Iterator[Found]:
+    try:
+        files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    except OSError:
+        return
+    for file in files:
+        found = classify(file)
+        if found is not None:
+            yield found
+
+
 def _folders(path: Path) -> Iterator[Path]:
-    """The folder and those below it, without the raw data of the profiler."""
-    waiting, looked = [path], 0
+    """The folder and those below it, without the raw data of the profiler; links are not followed."""
+    waiting, looked = deque([path]), 0
     while waiting and looked < MOST_FOLDERS:
-        folder = waiting.pop(0)
+        folder = waiting.popleft()
         looked += 1
         yield folder
         try:
             below = sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink())
         except OSError:
             continue
-        waiting += [item for item in below if item.name not in _RAW and not item.name.startswith(".")]
+        waiting.extend(item for item in below if item.name not in _RAW and not item.name.startswith("."))
 
 
 def _home(folder: Path, top: Path) -> Path:
     """The folder of the rank that files in ``folder`` belong to."""
+    for above in (folder, *folder.parents):
+        if above.name.startswith("OPPROF_"):  # its folders are operators and cores of one run
+            return above
+        if above == top:
+            break
     if folder.name in {"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output"} and folder != top:
         return _home(folder.parent, top) if folder.parent.name.startswith("PROF_") else folder.parent
     if folder.name == "summary" and folder.parent.name.startswith("device_"):
@@ -103,58 +134,8 @@ def _home(folder: Path, top: Path) -> Path:
     return folder
 
 
-def is_log(path: Path) -> bool:
-    """Whether a file is none of a profiler but text, as a log is."""
-    if not path.is_file() or classify(path) is not None:
-        return False
-    if path.suffix in {".csv", ".db", ".json"}:
-        return False
-    with path.open("rb") as file:
-        return b"\0" not in file.read(_HEAD)
-
-
-def classify(path: Path) -> Found | None:
-    """What kind of file of a profiler it is, by content rather than by name; None if of none."""
-    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    try:
-        if suffix == ".csv":
-            kind = Found.kind_of_table(header_of(path), path.name)
-        elif suffix == ".db":
-            with path.open("rb") as file:
-                kind = "database" if file.read(15) == b"SQLite format 3" else ""
-        elif suffix in {".json", ".json.gz"}:
-            kind = _kind_of_json(path)
-        else:
-            kind = ""
-    except OSError:
-        return None
-    return Found(path, kind) if kind else None
-
-
-def _kind_of_json(path: Path) -> str:
-    if re.fullmatch(r"profiler_info(_\d+)?\.json", path.name):
-        return "info"
-    if path.name == "profiler_metadata.json":
-        return "metadata"
-    from ingest.content import Content, ContentError
-
-    try:
-        with Content(path) as content:
-            head = next(content.chunks(), b"")[:_HEAD].decode("utf-8", "replace")
-    except ContentError:
-        return ""
-    if '"Communication Time Info"' in head:
-        of_cluster = head.lstrip('\ufeff {\n\r\t"').startswith(("(", 'p2p"'))
-        return "cluster communication" if of_cluster else "communication"
-    if '"Transport Type"' in head and '"Transit Size(MB)"' in head:
-        return "matrix"
-    return "trace" if is_trace(head) else ""
-
-
 def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Rank]:
     """Ranks, with what a cluster's analysis says of those that have none of their own."""
-    from dataclasses import replace
-
     known: dict[int | None, int] = {
         rank.rank: place for place, rank in enumerate(ranks) if rank.rank is not None
     }

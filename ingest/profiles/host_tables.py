@@ -1,11 +1,11 @@
-"""What the host did: api_statistic, operator_details, data_preprocess."""
+"""What the host did: api_statistic, operator_details, data_preprocess, os_runtime_statistic."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import count, number, table
+from ingest.profiles.cells import count, duration_us, known, table
 from ingest.profiles.facts import Call, Place
 
 if TYPE_CHECKING:
@@ -32,21 +32,35 @@ def is_operator_table(header: frozenset[str]) -> bool:
     return {"Name", "Host Self Duration(us)"} <= header
 
 
+def is_preprocess(header: frozenset[str]) -> bool:
+    """Whether a CSV file lists work of the AI CPU (data_preprocess, msprof's aicpu)."""
+    return "Node" in header and bool({"Compute_time(us)", "Compute_time(ms)"} & header)
+
+
+def is_system_call_table(header: frozenset[str]) -> bool:
+    """Whether a CSV file sums calls of the operating system."""
+    return {"Process ID", "Thread ID", "Name", "Time(us)", "Count"} <= header
+
+
+_LEVELS = {"communication": "hccl", "ascendcl": "acl"}
+"""What versions of the profiler call a level."""
+
+
 def read_apis(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
     """Calls of the runtime, summed by the profiler."""
     found = []
     for line, row in table(path, on_fault):
-        total = number(row.get("Time(us)"))
+        total = duration_us(row.get("Time(us)"))
         if math.isnan(total):
             continue
-        longest = number(row.get("Max(us)"))
+        level = row.get("Level", "").lower()
         found.append(
             Call(
-                level=row.get("Level", "").lower(),
+                level=_LEVELS.get(level, level),
                 name=row["API Name"],
                 total_us=total,
                 count=count(row.get("Count")),
-                max_us=None if math.isnan(longest) else longest,
+                max_us=known(row.get("Max(us)")),
                 place=Place(file, (line,)),
             )
         )
@@ -60,7 +74,7 @@ def read_operators(path: Path, file: str, on_fault: Callable[[str], None]) -> li
     for line, row in table(path, on_fault):
         name = row.get("Name", "")
         is_waiting = is_loader(name)
-        spent = number(row.get("Host Total Duration(us)" if is_waiting else "Host Self Duration(us)"))
+        spent = duration_us(row.get("Host Total Duration(us)" if is_waiting else "Host Self Duration(us)"))
         if math.isnan(spent):
             continue
         held = sums.setdefault(name, [0.0, 0.0, 0.0])
@@ -85,13 +99,35 @@ def read_preprocess(path: Path, file: str, on_fault: Callable[[str], None]) -> l
     """Work of the AI CPU as Level2 tells it: by node, run and wait time."""
     found = []
     for line, row in table(path, on_fault):
-        total = number(row.get("Total_time(us)", row.get("Total_time(ms)", "")))
+        total = duration_us(row.get("Total_time(us)", row.get("Total_time(ms)", "")))
         if not math.isnan(total):
-            scale = 1e3 if "Total_time(ms)" in row else 1.0
+            scale = 1e3 if "Total_time(us)" not in row else 1.0
             name = row.get("Node", row.get("Name", ""))
             found.append(Call(level="aicpu", name=name, total_us=total * scale, count=1,
                               max_us=total * scale, place=Place(file, (line,))))  # fmt: skip
     return found
+
+
+def read_system_calls(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
+    """Calls of the operating system, all threads of a name together."""
+    held: dict[str, tuple[float, int, float, int]] = {}
+    for line, row in table(path, on_fault):
+        total, times = duration_us(row["Time(us)"]), count(row["Count"])
+        if not math.isnan(total):
+            spent, before, longest, first = held.get(row["Name"], (0.0, 0, 0.0, line))
+            longest = max(longest, known(row.get("Max(us)")) or 0.0)
+            held[row["Name"]] = spent + total, before + times, longest, first
+    return [
+        Call(
+            level="os",
+            name=name,
+            total_us=spent,
+            count=times,
+            max_us=longest or None,
+            place=Place(file, (line,)),
+        )
+        for name, (spent, times, longest, line) in held.items()
+    ]
 
 
 def is_loader(name: str) -> bool:

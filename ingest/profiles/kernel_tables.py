@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import nanoseconds, number, table
+from ingest.profiles.cells import duration_us, nanoseconds, number, table
 from ingest.profiles.kernels import KernelBuilder
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ _NOT_RUN = frozenset({"PROFILING_ENABLE", "PROFILING_DISABLE", "EVENT_RECORD", "
                       "EVENT_RESET", "NOTIFY WAIT", "NOTIFY RECORD"})  # fmt: skip
 """Rows of task_time that stand for no work."""
 
+_CORES = {"KERNEL_AICORE": "AI_CORE", "KERNEL_AICPU": "AI_CPU", "KERNEL_AIVEC": "AI_VECTOR_CORE"}
+"""What task_time calls cores that other tables name otherwise."""
+_CUBE_UNITS = ("mac", "mte1", "mte2", "scalar", "fixpipe", "icache", "l0", "l1")
+_VECTOR_UNITS = ("vec", "mte3", "ub")
+"""Units of a core that is cube and vector in one (Atlas training and inference products), whose columns
+have no prefix; the others are those of the cube."""
+_UNIT_ENDS = ("_ratio", "_time(us)", "_miss_rate", "(GB/s)", "_fops")
+
 
 def is_kernel_table(header: frozenset[str]) -> bool:
     """Whether a CSV file lists kernels one by one, with their times."""
@@ -57,39 +65,39 @@ def read_kernels(path: Path, file: str, on_fault: Callable[[str], None]) -> Kern
     """Kernels of a table, in its order; rows without a duration are left out and counted."""
     builder = KernelBuilder(file)
     columns: dict[str, str] = {}
-    pipes: list[str] = []
+    pipes: list[tuple[str, str]] = []
     start = stop = duration = wait = blocks = ""
     is_first = True
-    unknown = negative = 0
+    without = 0
     for line, row in table(path, on_fault):
         if is_first:
             is_first = False
             columns = {ours: _column(row, theirs) for ours, theirs in _NAMES.items()}
             start, stop, duration = _column(row, _START), _column(row, _STOP), _column(row, _DURATION)
             wait, blocks = _column(row, _WAIT), _column(row, _BLOCKS)
-            pipes = [name for name in row if name.startswith(("aic", "aiv", "cube_util", "vector_"))]
+            pipes = _counters(row)
         texts = {ours: row[theirs] for ours, theirs in columns.items() if theirs}
         if texts.get("core", "") in _NOT_RUN:
             continue
-        lasted = number(row.get(duration))
-        if math.isnan(lasted) or lasted < 0:
-            unknown += math.isnan(lasted)
-            negative += not math.isnan(lasted)
-            continue
         began = nanoseconds(row[start]) if start else None
-        if began is not None and stop and (ended := nanoseconds(row[stop])) is not None:
-            lasted = max(lasted, (ended - began) / 1e3) if math.isnan(lasted) else lasted
+        lasted = duration_us(row.get(duration))
+        if math.isnan(lasted) and began is not None and stop and not row.get(duration):
+            ended = nanoseconds(row[stop])
+            lasted = duration_us((ended - began) / 1e3) if ended is not None else lasted
+        if math.isnan(lasted):
+            without += 1
+            continue
         builder.add(
             line,
             began,
             duration_us=lasted,
             wait_us=number(row.get(wait)),
             blocks=number(row.get(blocks)),
-            pipes={name: number(row[name]) for name in pipes},
+            pipes={ours: number(row[theirs]) for ours, theirs in pipes},
             **{ours: "" if text == "N/A" else _plain(ours, text) for ours, text in texts.items()},
         )
-    if unknown or negative:
-        on_fault(f"{path.name}: {unknown + negative} rows have no time that can be, and are left out")
+    if without:
+        on_fault(f"{path.name}: {without} rows have no time that can be, and are left out")
     return builder.done()
 
 
@@ -100,7 +108,7 @@ def read_statistic(
     builder = KernelBuilder(file)
     totals: dict[str, float] = {}
     for line, row in table(path, on_fault):
-        total = number(row.get("Total Time(us)"))
+        total = duration_us(row.get("Total Time(us)"))
         if math.isnan(total):
             continue
         kind = row.get("OP Type", "")
@@ -113,6 +121,25 @@ def _column(row: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((name for name in names if name in row), "")
 
 
+def _counters(row: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Columns of counters: what they are called here, and in the table."""
+    found = [(name, name) for name in row if name.startswith(("aic", "aiv", "cube_util", "vector_"))]
+    if any(name.startswith(("aic_", "aiv_")) for name, _ in found):
+        return found
+    for name in row:
+        if name.endswith(_UNIT_ENDS) and name.startswith(_CUBE_UNITS):
+            found.append((f"aic_{name}", name))
+        elif name.endswith(_UNIT_ENDS) and name.startswith(_VECTOR_UNITS):
+            found.append((f"aiv_{name}", name))
+        elif name == "total_cycles":
+            found.append(("aic_total_cycles", name))
+    if len(found) > 1 and "aicore_time(us)" in row:
+        found.append(("aiv_time(us)", "aicore_time(us)"))
+    return found
+
+
 def _plain(column: str, text: str) -> str:
-    """Shapes come wrapped in quotes of their own."""
+    """A text as other tables have it; shapes come wrapped in quotes of their own."""
+    if column == "core":
+        return _CORES.get(text, text)
     return text.strip('"') if column.startswith(("input", "output")) else text

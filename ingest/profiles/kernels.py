@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -161,6 +161,28 @@ class Kernels:
             numbers={**self.numbers, **numbers},
             pipes=self.pipes,
         )
+
+
+def concatenated(parts: Sequence[Kernels]) -> Kernels:
+    """Kernels of several files, one after the other; the first file names them, rows count in their own."""
+    names = {name for part in parts for name in part.pipes}
+    return Kernels(
+        file=parts[0].file,
+        rows=np.concatenate([part.rows for part in parts]),
+        start_ns=np.concatenate([part.start_ns for part in parts]),
+        texts={name: _joined([part.texts[name] for part in parts]) for name in TEXTS},
+        numbers={name: np.concatenate([part.numbers[name] for part in parts]) for name in NUMBERS},
+        pipes={name: np.concatenate([part.pipe(name) for part in parts]) for name in names},
+    )
+
+
+def _joined(columns: Sequence[Texts]) -> Texts:
+    known: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        own = np.array([known.setdefault(label, len(known)) for label in column.labels], dtype=np.int32)
+        codes.append(own[column.codes])
+    return Texts(np.concatenate(codes), tuple(known))
 
 
 def is_collective(name: str) -> bool:

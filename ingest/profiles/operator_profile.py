@@ -1,4 +1,8 @@
-"""``msprof op``: the profile of one operator, a row a core (OPPROF_* folders)."""
+"""``msprof op``: the profile of one operator, a row a core in each table of counters (OPPROF_* folders).
+
+Beside OpBasicInfo stand PipeUtilization, ArithmeticUtilization, Memory, MemoryL0, MemoryUB, L2Cache and
+ResourceConflictRatio, each with the time and the cycles of the core; a timestamp may follow the name.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.cells import number, table
+from ingest.profiles.cells import duration_us, number, table
+from ingest.profiles.details import CoreUse
 from ingest.profiles.facts import Place
 from ingest.profiles.kernels import KernelBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from ingest.profiles.kernels import Kernels
 
-BASIC, PIPES = "OpBasicInfo", "PipeUtilization"
 _RENAMED = {
     "aic_cube_ratio": "aic_mac_ratio", "aic_cube_time(us)": "aic_mac_time(us)",
+    "aic_cube_fp16_ratio": "aic_mac_fp16_ratio", "aic_cube_int8_ratio": "aic_mac_int8_ratio",
     "aic_time(us)": "aicore_time(us)",
 }  # fmt: skip
+"""What tables of kernels call the same."""
+_SUMMED = ("_cycles", "_hit", "_allocate", "_fops", "_number", "_instructions", "_datas(KB)")
+"""Ends of names that count over all cores; others are averaged."""
 
 
 def is_basic(header: frozenset[str]) -> bool:
@@ -29,38 +37,89 @@ def is_basic(header: frozenset[str]) -> bool:
     return {"Op Name", "Task Duration(us)", "Current Freq", "Rated Freq"} <= header
 
 
-def read_operator(
-    basic: Path, pipes: Path | None, file: str, on_fault: Callable[[str], None]
-) -> tuple[Kernels, tuple[tuple[int, float], ...]]:
-    """The operator as one kernel, with ratios averaged over its cores; rated and current clock, MHz."""
-    ratios = {} if pipes is None else _ratios(pipes, on_fault)
-    builder = KernelBuilder(file)
-    clock: tuple[tuple[int, float], ...] = ()
-    for line, row in table(basic, on_fault):
-        lasted = number(row.get("Task Duration(us)"))
-        if math.isnan(lasted):
-            continue
-        rated, current = number(row.get("Rated Freq")), number(row.get("Current Freq"))
-        if rated > 0 and current > 0:
-            clock = ((0, rated), (1, current))
-        builder.add(
-            line, None, duration_us=lasted, blocks=number(row.get("Block Dim")), pipes=ratios,
-            name=row.get("Op Name", ""), kind=row.get("Op Name", ""), core=row.get("Op Type", ""),
-            device=row.get("Device Id", ""),
-        )  # fmt: skip
-    return builder.done(), clock
+def is_counters(header: frozenset[str]) -> bool:
+    """Whether a CSV file has counters of one operator, a row a core."""
+    return {"block_id", "sub_block_id"} <= header
 
 
-def _ratios(path: Path, on_fault: Callable[[str], None]) -> Mapping[str, float]:
-    sums: dict[str, list[float]] = {}
-    for _, row in table(path, on_fault):
+class Operators:
+    """Takes the operators of one OPPROF folder, one of its runs after the other."""
+
+    def __init__(self, file: str) -> None:
+        self._builder = KernelBuilder(file)
+        self.cores: list[CoreUse] = []
+        self.clock: tuple[tuple[int, float], ...] = ()
+
+    def take(
+        self, basic: Path, counters: Iterable[tuple[Path, str]], on_fault: Callable[[str], None]
+    ) -> None:
+        """One operator: its row of OpBasicInfo, and its tables of counters with what to call them."""
+        cores: dict[str, dict[str, float]] = {}
+        places: dict[str, Place] = {}
+        for path, name in counters:
+            _by_core(path, name, cores, places, on_fault)
+        for line, row in table(basic, on_fault):
+            lasted = duration_us(row.get("Task Duration(us)"))
+            if math.isnan(lasted):
+                on_fault(f"{basic.name}: line {line} has no duration, and is left out")
+                continue
+            rated, current = number(row.get("Rated Freq")), number(row.get("Current Freq"))
+            if rated > 0 and current > 0:
+                self.clock = ((0, rated), (1, current))
+            operator = row.get("Op Name", "")
+            self._builder.add(
+                line, None, duration_us=lasted, blocks=number(row.get("Block Dim", row.get("Block Num"))),
+                pipes=over_cores(cores), name=operator, kind=operator, core=_core(row.get("Op Type", "")),
+                device=row.get("Device Id", ""),
+            )  # fmt: skip
+            for core, counted in sorted(cores.items(), key=lambda item: _place(item[0])):
+                spent = counted.get("aicore_time(us)", counted.get("aiv_time(us)", math.nan))
+                if not math.isnan(spent):
+                    self.cores.append(CoreUse(operator=operator, core=core, time_us=spent, counters=counted,
+                                              place=places[core]))  # fmt: skip
+
+    def done(self) -> Kernels:
+        """The operators as kernels, with their counters summed or averaged over cores."""
+        return self._builder.done()
+
+
+def _place(core: str) -> tuple[float, str]:
+    """Blocks by their number, then their parts by name."""
+    block, _, part = core.partition(" ")
+    return number(block), part
+
+
+def _core(kind: str) -> str:
+    """The core as tables of kernels name it."""
+    return {"mix": "MIX_AIC", "vector": "AI_VECTOR_CORE", "cube": "AI_CORE", "aicore": "AI_CORE"}.get(
+        kind.lower(), kind
+    )
+
+
+def _by_core(
+    path: Path,
+    file: str,
+    cores: dict[str, dict[str, float]],
+    places: dict[str, Place],
+    on_fault: Callable[[str], None],
+) -> None:
+    for line, row in table(path, on_fault):
+        core = f"{row['block_id']} {row['sub_block_id']}"
+        places.setdefault(core, Place(file, (line,)))
+        held = cores.setdefault(core, {})
         for name, cell in row.items():
             value = number(cell)
-            if not math.isnan(value) and name.startswith(("aic_", "aiv_")):
-                sums.setdefault(_RENAMED.get(name, name), []).append(value)
-    return {name: float(np.mean(values)) for name, values in sums.items()}
+            if name not in {"block_id", "sub_block_id"} and not math.isnan(value):
+                held.setdefault(_RENAMED.get(name, name), value)
 
 
-def place(basic: str) -> Place:
-    """Where the operator stands."""
-    return Place(basic, (2,))
+def over_cores(cores: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Counters of an operator from those of its cores; what a core does not have does not count."""
+    held: dict[str, list[float]] = {}
+    for counted in cores.values():
+        for name, value in counted.items():
+            held.setdefault(name, []).append(value)
+    return {
+        name: float(np.sum(values) if name.endswith(_SUMMED) else np.mean(values))
+        for name, values in held.items()
+    }

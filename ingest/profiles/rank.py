@@ -4,254 +4,76 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ingest.profiles import (
-    analysis_database,
-    communication,
-    databases,
-    host_tables,
-    kernel_tables,
-    memory_tables,
-    operator_profile,
-    step_tables,
-)
-from ingest.profiles.checks import doubts, lacks
+from ingest.profiles import cache_tables, iterations
+from ingest.profiles.checks import MINDSPORE, OPERATOR, SIMULATOR, doubts, lacks
+from ingest.profiles.details import Details
 from ingest.profiles.facts import Rank
+from ingest.profiles.gathering import Gathering
 from ingest.profiles.intervals import split
-from ingest.profiles.traces import read_trace
+from ingest.profiles.kernels import concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from ingest.profiles.facts import Call, Collective, Link, MemoryUse, StepTime
+    from ingest.profiles.facts import Call, MemoryUse, StepTime
+    from ingest.profiles.files import Found
     from ingest.profiles.kernels import Kernels
 
 Row = TypeVar("Row")
 
-LARGE_TRACE = 256 << 20
-"""Bytes of a trace beyond which it is left unread where tables tell the kernels: it takes a minute a GB."""
-
 _RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d+)(?![\d.])", re.IGNORECASE)
+_SLICE = re.compile(r"_slice_\d+")
 _FINEST = (
     *("kernel_details", "op_summary", "database", "trace"),
     *("operator", "task_time", "kernels", "statistic"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A file and what it is."""
-
-    path: Path
-    kind: str
-
-    @staticmethod
-    def kind_of_table(header: frozenset[str], name: str) -> str:
-        """What a CSV file is by its columns; empty if no profiler writes it."""
-        tests = (
-            ("operator", operator_profile.is_basic(header)),
-            ("steps", step_tables.is_step_table(header)),
-            ("apis", host_tables.is_api_table(header)),
-            ("operators", host_tables.is_operator_table(header)),
-            ("record", memory_tables.is_record(header)),
-            ("allocations", memory_tables.is_operator_memory(header)),
-            ("statistic", kernel_tables.is_statistic(header)),
-            ("preprocess", {"Node", "Compute_time(us)"} <= header or {"Node", "Compute_time(ms)"} <= header),
-            ("pipes", {"block_id", "sub_block_id"} <= header and name.startswith(operator_profile.PIPES)),
-        )
-        for kind, is_it in tests:
-            if is_it:
-                return kind
-        if not kernel_tables.is_kernel_table(header) or {"block_id"} & header:
-            return ""
-        if "kernel_name" in header and "task_time(us)" in header:
-            return "task_time"
-        if "Op Name" in header and "Task Duration(us)" in header:
-            return "op_summary"
-        return "kernel_details" if {"Name", "Duration(us)"} <= header else "kernels"
-
-
-class _Gathering:
-    """What the files of a rank say, source by source."""
-
-    def __init__(self, home: Path, top: Path) -> None:
-        self.home, self.top = home, top
-        self.notes: list[str] = []
-        self.loads: dict[str, int] = {}
-        self.kernels: dict[str, list[Kernels]] = {}
-        self.steps: dict[str, list[tuple[str, str, StepTime]]] = {}
-        self.collectives: dict[str, list[Collective]] = {}
-        self.links: dict[str, list[Link]] = {}
-        self.calls: dict[str, list[Call]] = {}
-        self.memory: list[MemoryUse] = []
-        self.allocations: int | None = None
-        self.frequency: tuple[tuple[int, float], ...] = ()
-        self.totals: dict[str, float] = {}
-        self.cluster: dict[int, list[Collective]] = {}
-        self.meta: dict[str, object] = {}
-        self.rank: int | None = None
-        self.is_gpu = False
-        self.file = ""
-
-    def fault(self, text: str) -> None:
-        self.notes.append(text)
-
-    def name(self, path: Path) -> str:
-        try:
-            return str(path.relative_to(self.top))
-        except ValueError:
-            return path.name
-
-    def take(self, found: Found, pipes: Path | None) -> None:  # noqa: PLR0912  one branch a kind of file
-        path, file = found.path, self.name(found.path)
-        kind, fault = found.kind, self.fault
-        if kind in {"kernel_details", "op_summary", "task_time", "kernels"}:
-            self._kernels(kind, kernel_tables.read_kernels(path, file, fault))
-        elif kind == "statistic":
-            table, self.totals = kernel_tables.read_statistic(path, file, fault)
-            self._kernels(kind, table)
-        elif kind == "operator":
-            table, clock = operator_profile.read_operator(path, pipes, file, fault)
-            self._kernels(kind, table)
-            self.frequency = self.frequency or clock
-        elif kind == "steps":
-            self.steps["text"] = step_tables.read_steps(path, file, fault)
-            self.loads[file] = len(self.steps["text"])
-        elif kind == "communication":
-            self.collectives["text"] = communication.read_collectives(path, file, fault)
-            self.loads[file] = len(self.collectives["text"])
-        elif kind == "cluster communication":
-            self.cluster = communication.read_cluster(path, file, fault)
-            self.loads[file] = sum(map(len, self.cluster.values()))
-        elif kind == "matrix":
-            self.links["text"] = communication.read_links(path, file, fault)
-            self.loads[file] = len(self.links["text"])
-        elif kind in {"apis", "operators", "preprocess"}:
-            readers = {"apis": host_tables.read_apis, "operators": host_tables.read_operators,
-                       "preprocess": host_tables.read_preprocess}  # fmt: skip
-            self.calls[kind] = readers[kind](path, file, fault)
-            self.loads[file] = len(self.calls[kind])
-        elif kind == "record":
-            use = memory_tables.read_record(path, file, fault)
-            if use is not None:
-                self.memory.append(use)
-                self.loads[file] = len(use.timeline)
-        elif kind == "allocations":
-            self.allocations = memory_tables.count_allocations(path, fault)
-            self.loads[file] = self.allocations
-        elif kind == "database":
-            self._database(path, file)
-        elif kind == "trace":
-            self._trace(path, file)
-        elif kind in {"info", "metadata"}:
-            self._info(path)
-
-    def _kernels(self, kind: str, kernels: Kernels) -> None:
-        if len(kernels):
-            self.kernels.setdefault(kind, []).append(kernels)
-        self.loads[kernels.file] = len(kernels)
-
-    def _database(self, path: Path, file: str) -> None:
-        with databases.Database(path, file, self.fault) as data:
-            if not data.columns:
-                self.fault(f"{path.name}: a database without tables")
-                return
-            kernels = databases.read_kernels(data)
-            if kernels is not None:
-                self._kernels("database", kernels)
-            self.calls.setdefault("database", []).extend(databases.read_calls(data))
-            use = databases.read_memory(data)
-            if use is not None:
-                self.memory.append(use)
-            self.frequency = self.frequency or databases.read_frequency(data)
-            for key, read in (
-                ("steps", analysis_database.read_steps),
-                ("collectives", analysis_database.read_collectives),
-                ("links", analysis_database.read_links),
-            ):
-                held = getattr(self, key)
-                rows = read(data)
-                if rows:
-                    held["database"] = [*held.get("database", []), *rows]
-            meta = databases.read_meta(data)
-            rank = meta.pop("rank", None)
-            if isinstance(rank, int):
-                self.rank = rank
-            self.meta.update(meta)
-            self.loads.setdefault(file, len(data.columns))
-
-    def _trace(self, path: Path, file: str) -> None:
-        if path.stat().st_size > LARGE_TRACE and {"kernel_details", "op_summary"} & set(self.kernels):
-            self.fault(
-                f"{path.name}: {path.stat().st_size >> 20} MiB, not read: the tables tell the kernels; "
-                "name the file itself to have it read"
-            )
-            return
-        trace = read_trace(path, file, self.fault)
-        if trace.kernels is not None:
-            self._kernels("trace", trace.kernels)
-        self.loads[file] = trace.events
-        self.calls["trace"] = trace.calls
-        self.frequency = self.frequency or trace.frequency_mhz
-        self.is_gpu = trace.is_gpu
-        if trace.device:
-            self.meta["device"] = trace.device
-        if trace.rank is not None:
-            self.rank = trace.rank
-
-    def _info(self, path: Path) -> None:
-        content = communication.load(path, self.fault)
-        self.meta.update(content)
-        told = content.get("rank_id", content.get("rank"))
-        if isinstance(told, int) or (isinstance(told, str) and told.isdigit()):
-            self.rank = int(told)
-
-
+_CALLS = ("apis", "operators", "preprocess", "dataset", "queue", "system calls", "trace", "database")
 _ORDER = ("info", "metadata", "kernel_details", "op_summary")
 
 
 def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | None, list[Rank]]:
     """The rank that the files of one folder are about, and the ranks that a cluster's analysis tells of."""
-    gathered = _Gathering(home, top)
-    ordered = sorted(files, key=lambda f: (_ORDER.index(f.kind) if f.kind in _ORDER else len(_ORDER), f.path))
-    pipes = next((found.path for found in ordered if found.kind == "pipes"), None)
-    for found in ordered:
-        try:
-            gathered.take(found, pipes)
-        except OSError as fault:
-            gathered.fault(f"{found.path.name}: cannot be read ({fault.strerror or fault})")
+    gathered = Gathering(home, top)
+    gathered.take_all(
+        sorted(files, key=lambda f: (_ORDER.index(f.kind) if f.kind in _ORDER else len(_ORDER), f.path))
+    )
     steps = _preferred(gathered.steps)
-    own = [step for kind, _, step in steps if not kind]
+    own = tuple(step for kind, _, step in steps if not kind)
     others = _of_cluster(gathered, [row for row in steps if row[0]])
     kernels, kind = _finest(gathered)
-    calls = _calls(gathered.calls)
-    if not (kernels is not None or own or gathered.collectives or gathered.links or calls or gathered.memory):
-        return (None, others) if others else (None, [])
-    counted = () if kernels is None else tuple(split(kernels))
-    memory = gathered.memory[0] if gathered.memory else None
-    if memory is not None and gathered.allocations is not None:
-        memory = replace(memory, allocations=gathered.allocations)
+    found = _details(gathered, kernels)
+    calls = [*_calls(gathered.calls), *iterations.waiting(found.iterations)]
+    told = own or gathered.collectives or gathered.links or calls or gathered.memory or found
+    if kernels is None and not told:
+        return None, others
+    counted: tuple[StepTime, ...] = ()
+    if kernels is not None:
+        kernels, counted = iterations.stepped(kernels, found.iterations)
+        counted = counted or tuple(split(kernels))
     rank = Rank(
         rank=gathered.rank if gathered.rank is not None else _rank_of(home),
         folder=gathered.name(home) if home != top else ".",
-        layout=_layout(home, kind, is_gpu=gathered.is_gpu),
+        layout=_layout(gathered, kind),
         level=_level(gathered.meta),
         device=str(gathered.meta.get("device", "")),
         software=_software(gathered.meta),
         environment=_strings(gathered.meta.get("ENV_VARIABLES")),
         parallel=_table(gathered.meta.get("distributed_args")),
-        steps=tuple(own) or counted,
+        steps=own or counted,
         kernels=kernels,
         collectives=tuple(_preferred(gathered.collectives)),
         links=tuple(_preferred(gathered.links)),
         calls=tuple(calls),
-        memory=memory,
+        memory=_memory(gathered),
         frequency_mhz=gathered.frequency,
+        hbm_gb_s=gathered.hbm,
+        details=found,
         loads=gathered.loads,
         notes=tuple(gathered.notes),
     )
@@ -259,10 +81,38 @@ def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | Non
     return replace(rank, missing=tuple(lacks(rank)), notes=notes), others
 
 
+def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
+    caches = gathered.caches
+    if kernels is not None and not any(cache.hit_rate is not None for cache in caches):
+        caches = [*caches, *cache_tables.of_kernels(kernels)]
+    pipelines = gathered.pipelines
+    names = [name for name in ("pipeline summary", "pipeline", "pipeline raw") if name in pipelines]
+    return Details(
+        iterations=tuple(gathered.iterations),
+        collective_sums=tuple(gathered.sums),
+        caches=tuple(caches),
+        modules=tuple(_preferred(gathered.modules)),
+        counters=tuple(gathered.counters),
+        fused=tuple(gathered.fused),
+        cores=tuple(gathered.cores),
+        hotspots=gathered.hotspots,
+        group_calls=gathered.group_calls,
+        pipeline=pipelines[names[0]] if names else None,
+    )
+
+
+def _memory(gathered: Gathering) -> MemoryUse | None:
+    source = next((name for name in ("text", "database", "trace") if name in gathered.memory), "")
+    if not source:
+        return None
+    use = gathered.memory[source]
+    return use if gathered.allocations is None else replace(use, allocations=gathered.allocations)
+
+
 def _calls(held: dict[str, list[Call]]) -> list[Call]:
     """Calls of each level from the finest source that has them: no call is counted twice."""
     found: dict[str, list[Call]] = {}
-    for source in ("apis", "operators", "preprocess", "trace", "database"):
+    for source in _CALLS:
         levels = {call.level for call in held.get(source, [])} - found.keys()
         for call in held.get(source, []):
             if call.level in levels:
@@ -275,15 +125,18 @@ def _preferred(held: dict[str, list[Row]]) -> list[Row]:
     return held.get("text") or held.get("database") or []
 
 
-def _finest(gathered: _Gathering) -> tuple[Kernels | None, str]:
+def _finest(gathered: Gathering) -> tuple[Kernels | None, str]:
     for kind in _FINEST:
         held = gathered.kernels.get(kind)
-        if held:
-            if len(held) > 1:
-                gathered.fault(
-                    f"{len(held)} files of kernels in one folder: {held[0].file} is read, the others left out"
-                )
-            return held[0], kind
+        if not held:
+            continue
+        first = held[0]
+        slices = [table for table in held if _SLICE.sub("", table.file) == _SLICE.sub("", first.file)]
+        if len(slices) < len(held):
+            gathered.fault(
+                f"{len(held)} files of kernels in one folder: {first.file} is read, the others left out"
+            )
+        return (concatenated(slices) if len(slices) > 1 else first), kind
     return None, ""
 
 
@@ -292,20 +145,27 @@ def split_devices(rank: Rank) -> list[Rank]:
     if rank.kernels is None:
         return [rank]
     column = rank.kernels.texts["device"]
-    codes = [int(code) for code in np.unique(column.codes) if column.labels[int(code)].isdigit()]
+    codes = [int(code) for code in np.unique(column.codes) if column.labels[int(code)].isdecimal()]
     if len(codes) < 2:
         return [rank]
+    notes = ["one table holds several devices: each is shown as a rank"]
+    without = int((~np.isin(column.codes, codes)).sum())
+    if without:
+        notes.append(f"{without} rows of {rank.kernels.file} name no device, and are left out")
     found = []
     for code in codes:
+        label = column.labels[code]
+        own = rank.details.of_device(label)
         part = rank.kernels.where(column.codes == code)
+        part, steps = iterations.stepped(part, own.iterations)
         found.append(
-            replace(rank, rank=int(column.labels[code]), kernels=part, steps=tuple(split(part)),
-                    notes=(*rank.notes, "one table holds several devices: each is shown as a rank"))
+            replace(rank, rank=int(label), kernels=part, steps=steps or tuple(split(part)), details=own,
+                    notes=(*rank.notes, *notes))
         )  # fmt: skip
     return found
 
 
-def _of_cluster(gathered: _Gathering, steps: list[tuple[str, str, StepTime]]) -> list[Rank]:
+def _of_cluster(gathered: Gathering, steps: list[tuple[str, str, StepTime]]) -> list[Rank]:
     held: dict[int, list[StepTime]] = {}
     for kind, index, step in steps:
         if kind == "rank" and index.isdigit():
@@ -322,17 +182,20 @@ def _of_cluster(gathered: _Gathering, steps: list[tuple[str, str, StepTime]]) ->
 
 
 def _rank_of(home: Path) -> int | None:
-    found = _RANK.search(home.name) or re.fullmatch(r"device_(\d+)", home.name)
+    name = home.name.partition(".")[0] if home.is_file() else home.name
+    found = _RANK.search(name) or re.fullmatch(r"device_(\d+)", name)
     return int(found[1]) if found else None
 
 
-def _layout(home: Path, kind: str, *, is_gpu: bool) -> str:
-    if is_gpu:
+def _layout(gathered: Gathering, kind: str) -> str:
+    if gathered.is_gpu:
         return "Kineto trace"
     if kind == "operator":
-        return "msprof op"
-    if home.name.endswith("_ascend_ms"):
-        return "MindSpore profiler"
+        return OPERATOR
+    if not kind and gathered.hotspots:
+        return SIMULATOR
+    if gathered.home.name.endswith("_ascend_ms") or "ms_version" in gathered.meta or gathered.pipelines:
+        return MINDSPORE
     if kind in {"op_summary", "task_time", "statistic"}:
         return "msprof"
     return {"trace": "trace", "database": "profiler database"}.get(kind, "Ascend PyTorch Profiler")

@@ -5,28 +5,41 @@ Read event by event, so a trace of gigabytes needs memory only for its kernels (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ingest.content import Content, ContentError
 from ingest.json_stream import JsonStream
-from ingest.profiles.cells import nanoseconds, number
-from ingest.profiles.facts import Call, Place, StepTime
+from ingest.profiles.cells import LONGEST_US, nanoseconds, number
+from ingest.profiles.facts import Call, Place
+from ingest.profiles.gpu_events import (
+    CATEGORIES,
+    COPY,
+    COPY_CORE,
+    KERNEL,
+    OPERATOR,
+    RUNTIME,
+    GpuEvents,
+)
 from ingest.profiles.host_tables import is_loader
-from ingest.profiles.kernels import KernelBuilder, is_collective
+from ingest.profiles.kernels import UNKNOWN_NS, KernelBuilder, Texts, is_collective
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ingest.profiles.details import GroupCall
+    from ingest.profiles.facts import MemoryUse
     from ingest.profiles.kernels import Kernels
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
-_GPU_KERNELS = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
-_RUNTIMES = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime", "xpu_runtime"})
-COPY = "MEMCPY"
-"""Core of a copy between host and device, or within a device, by the copy engine."""
+
+
+LATEST_NS = 4_000_000_000_000_000_000
+"""No trace was recorded later: the year 2096."""
 
 
 @dataclass(slots=True)
@@ -41,16 +54,21 @@ class Trace:
         device: Name of the device; empty if not told.
         events: How many events there were.
         is_gpu: Its kernels have the categories of GPUs.
+        memory: Use of device memory; None if it was not recorded.
+        group_calls: Collectives that it names with their groups.
+        base_ns: What its timestamps count from, nanoseconds since an epoch.
     """
 
     kernels: Kernels | None = None
     calls: list[Call] = field(default_factory=list)
     frequency_mhz: tuple[tuple[int, float], ...] = ()
-    steps: tuple[StepTime, ...] = ()
     rank: int | None = None
     device: str = ""
     events: int = 0
     is_gpu: bool = False
+    memory: MemoryUse | None = None
+    group_calls: tuple[GroupCall, ...] = ()
+    base_ns: int = 0
 
 
 class _Reader:
@@ -63,6 +81,7 @@ class _Reader:
         self.frequency: list[tuple[int, float]] = []
         self.steps: list[tuple[int, int, str]] = []
         self.events = 0
+        self.gpu = GpuEvents(file, self.builder)
         self.is_gpu = False
 
     def take(self, event: object) -> None:
@@ -77,37 +96,46 @@ class _Reader:
             args = event.get("args")
             if at is not None and isinstance(args, dict) and (mhz := number(args.get("MHz"))) > 0:
                 self.frequency.append((at, mhz))
+        elif phase == "i" and event.get("name") == "[memory]":
+            self.gpu.remember(event)
 
-    def _complete(self, event: dict[str, object]) -> None:  # noqa: PLR0912  one branch a category
+    def _complete(self, event: dict[str, object]) -> None:
         lasted = event.get("dur")
         if not isinstance(lasted, int | float):
             lasted = number(lasted)
-        if not lasted >= 0:  # nan, too
+        if not 0 <= lasted <= LONGEST_US:  # nan, too
             return
+        lasted = float(lasted)
         name = str(event.get("name", ""))
         category = event.get("cat")
+        if not isinstance(category, str):
+            category = None if category is None else str(category)
         args = event.get("args")
         told = args if isinstance(args, dict) else {}
+        kind = CATEGORIES.get(category or "")
         if category is None:
             self._of_ascend(event, name, lasted, told)
-        elif category in _GPU_KERNELS:
-            if category != "gpu_user_annotation":
-                self._of_gpu(event, name, lasted, str(category), told)
-        elif category in _RUNTIMES:
+        elif kind in (KERNEL, COPY):
+            self.is_gpu = True
+            self.gpu.take(event, self.events, kind, lasted, told)
+        elif kind == RUNTIME:
             self._call("runtime", name, lasted)
-        elif category in {"cpu_op", "user_annotation", "Operator"}:
-            if name.startswith("ProfilerStep#"):
-                at = nanoseconds(event.get("ts"))
-                if at is not None:
-                    self.steps.append((at, at + round(lasted * 1e3), name.partition("#")[2]))
-            elif is_loader(name):
-                self._call("loader", name, lasted)
-            elif category != "user_annotation":
-                self._call("op", name, lasted)
+        elif kind is not None:  # an operator or an annotation
+            self._of_framework(event, name, lasted, kind)
         elif category == "GC" or name in {"GC", "gc.collect"}:
             self._call("gc", name, lasted)
         elif category in {"enqueue", "dequeue"}:
             self._call("queue", name.partition("@")[0], lasted)
+
+    def _of_framework(self, event: dict[str, object], name: str, lasted: float, kind: str) -> None:
+        if name.startswith("ProfilerStep#"):
+            at = nanoseconds(event.get("ts"))
+            if at is not None:
+                self.steps.append((at, at + round(lasted * 1e3), name.partition("#")[2]))
+        elif is_loader(name):
+            self._call("loader", name, lasted)
+        elif kind == OPERATOR:
+            self._call("op", name, lasted)
 
     def _of_ascend(self, event: dict[str, object], name: str, lasted: float, told: dict[str, object]) -> None:
         if name in _OVERLAP:
@@ -127,28 +155,10 @@ class _Reader:
             return
         core = "COMMUNICATION" if is_operator else kind.removeprefix("KERNEL_")
         if name.startswith("MEMCPY") or kind in {"PCIE_DMA_SQE", "SDMA_SQE", "SDMA"}:
-            core = COPY
+            core = COPY_CORE
         self.builder.add(
-            self.events, nanoseconds(event.get("ts")), duration_us=float(lasted), name=name, core=core,
+            self.events, nanoseconds(event.get("ts")), duration_us=lasted, name=name, core=core,
             stream=str(told.get("Physic Stream Id", told.get("Stream Id", event.get("tid", "")))),
-        )  # fmt: skip
-
-    def _of_gpu(
-        self, event: dict[str, object], name: str, lasted: float, category: str, told: dict[str, object]
-    ) -> None:
-        self.is_gpu = True
-        core = COPY if category != "kernel" else "COMMUNICATION" if is_collective(name) else "GPU"
-        grid = told.get("grid")
-        blocks = float("nan")
-        if isinstance(grid, list) and grid:
-            blocks = 1.0
-            for side in grid:
-                blocks *= number(side)
-        occupancy = number(told.get("est. achieved occupancy %"))
-        self.builder.add(
-            self.events, nanoseconds(event.get("ts")), duration_us=float(lasted), name=name, core=core,
-            stream=str(told.get("stream", event.get("tid", ""))), blocks=blocks,
-            pipes={"occupancy": occupancy / 100} if occupancy == occupancy else None,  # noqa: PLR0124  nan
         )  # fmt: skip
 
     def _call(self, level: str, name: str, lasted: float) -> None:
@@ -174,6 +184,9 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.frequency_mhz = tuple(sorted(reader.frequency))
     found.kernels = _stepped(reader) if len(reader.builder) else None
+    found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
+    if found.base_ns and found.kernels is not None:
+        _rebase(found)
     found.calls = [
         Call(level=level, name=name, total_us=held[0], count=int(held[1]), max_us=held[2],
              place=Place(file, (int(held[3]),)))
@@ -182,12 +195,18 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     return found
 
 
+def _rebase(found: Trace) -> None:
+    """Times since the epoch instead of since the trace's own base, so that ranks stand on one clock."""
+    kernels, base = found.kernels, found.base_ns
+    if kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:  # counted from the epoch already
+        return
+    starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
+    found.kernels = kernels.replaced(start_ns=starts)
+    found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
+
+
 def _stepped(reader: _Reader) -> Kernels:
     """Kernels with the step in which each began; before the first and after the last step there is none."""
-    import numpy as np
-
-    from ingest.profiles.kernels import Texts
-
     kernels = reader.builder.done()
     if not reader.steps:
         return kernels
@@ -195,10 +214,7 @@ def _stepped(reader: _Reader) -> Kernels:
     starts = np.array([start for start, _, _ in steps], dtype=np.int64)
     codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int32)
     labels = ("", *(name for _, _, name in steps))
-    return type(kernels)(
-        file=kernels.file, rows=kernels.rows, start_ns=kernels.start_ns, numbers=kernels.numbers,
-        pipes=kernels.pipes, texts={**kernels.texts, "step": Texts(codes, labels)},
-    )  # fmt: skip
+    return replace(kernels, texts={**kernels.texts, "step": Texts(codes, labels)})
 
 
 def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
@@ -215,8 +231,12 @@ def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
         value = stream.value()
         if name == "distributedInfo" and isinstance(value, dict) and isinstance(value.get("rank"), int):
             found.rank = value["rank"]
-        elif name == "deviceProperties" and isinstance(value, list) and value and isinstance(value[0], dict):
-            found.device = str(value[0].get("name", ""))
+        elif name in {"deviceProperties", "computeProperties"} and isinstance(value, list):
+            found.device = next(
+                (str(item["name"]) for item in value if isinstance(item, dict) and "name" in item), ""
+            )
+        elif name == "baseTimeNanoseconds" and isinstance(value, int) and 0 <= value <= LATEST_NS:
+            found.base_ns = value
 
 
 def is_trace(head: str) -> bool:

@@ -1,0 +1,146 @@
+"""Which file of a profiler a file is: by its columns and its content, not by its name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.content import Content, ContentError
+from ingest.profiles import (
+    cache_tables,
+    collective_tables,
+    data_tables,
+    fusion_tables,
+    host_tables,
+    iterations,
+    kernel_tables,
+    memory_tables,
+    operator_profile,
+    simulation,
+    step_tables,
+    system_tables,
+)
+from ingest.profiles.cells import header_of
+from ingest.profiles.traces import is_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_HEAD = 1 << 16
+_ARCHIVES = (
+    (0, b"PK\x03\x04", "zip"), (0, b"7z\xbc\xaf\x27\x1c", "7z"), (0, b"Rar!", "rar"),
+    (257, b"ustar", "tar"), (0, b"\xfd7zXZ\x00", "xz"), (0, b"\x28\xb5\x2f\xfd", "zstd"),
+    (0, b"BZh", "bzip2"), (0, b"\x1f\x8b", "gzip"),
+)  # fmt: skip
+"""Place and content of the mark by which archives are known."""
+_SIMULATED = ("simulator", "simulation")
+
+_TABLES: tuple[tuple[str, Callable[[frozenset[str]], bool]], ...] = (
+    ("operator", operator_profile.is_basic),
+    ("steps", step_tables.is_step_table),
+    ("iterations", iterations.is_iteration_table),
+    ("apis", host_tables.is_api_table),
+    ("system calls", host_tables.is_system_call_table),
+    ("operators", host_tables.is_operator_table),
+    ("record", memory_tables.is_record),
+    ("modules", memory_tables.is_module_memory),
+    ("allocations", memory_tables.is_operator_memory),
+    ("statistic", kernel_tables.is_statistic),
+    ("collective statistic", collective_tables.is_collective_statistic),
+    ("caches", cache_tables.is_cache_table),
+    ("fused", fusion_tables.is_fusion_table),
+    ("preprocess", host_tables.is_preprocess),
+    ("simulated", simulation.is_simulated),
+    ("counters", operator_profile.is_counters),
+    ("pipeline", data_tables.is_pipeline_summary),
+    ("pipeline raw", data_tables.is_pipeline_raw),
+    ("dataset", data_tables.is_dataset),
+    ("queue", data_tables.is_queue_table),
+    ("system", system_tables.is_system_table),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file and what it is."""
+
+    path: Path
+    kind: str
+
+
+def classify(path: Path) -> Found | None:
+    """What kind of file of a profiler it is; None if of none."""
+    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    try:
+        if suffix == ".csv":
+            kind = _kind_of_table(header_of(path))
+        elif suffix == ".db":
+            with path.open("rb") as file:
+                kind = "database" if file.read(15) == b"SQLite format 3" else ""
+        elif suffix in {".json", ".json.gz"}:
+            kind = _kind_of_json(path)
+        else:
+            kind = ""
+    except OSError:
+        return None
+    return Found(path, kind) if kind else None
+
+
+def _kind_of_table(header: frozenset[str]) -> str:
+    for kind, is_it in _TABLES:
+        if is_it(header):
+            return kind
+    if not kernel_tables.is_kernel_table(header):
+        return ""
+    if {"kernel_name", "task_time(us)"} <= header:
+        return "task_time"
+    if {"Op Name", "Task Duration(us)"} <= header:
+        return "op_summary"
+    return "kernel_details" if {"Name", "Duration(us)"} <= header else "kernels"
+
+
+def _kind_of_json(path: Path) -> str:
+    if re.fullmatch(r"profiler_info(_\d+)?\.json", path.name):
+        return "info"
+    if path.name == "profiler_metadata.json":
+        return "metadata"
+    try:
+        with Content(path) as content:
+            head = next(content.chunks(), b"")[:_HEAD].decode("utf-8", "replace")
+    except ContentError:
+        return ""
+    if '"Communication Time Info"' in head:
+        of_cluster = head.lstrip('\ufeff {\n\r\t"').startswith(("(", 'p2p"'))
+        return "cluster communication" if of_cluster else "communication"
+    if '"Transport Type"' in head and '"Transit Size(MB)"' in head:
+        return "matrix"
+    if '"pipeline_ops"' in head and '"queue_' in head:
+        return "pipeline summary"
+    if not is_trace(head) or any(part in _SIMULATED for part in path.parts[-3:-1]):
+        return ""
+    is_kineto = path.name != "trace_view.json" and (
+        '"schemaVersion"' in head or '"deviceProperties"' in head or '"distributedInfo"' in head
+    )
+    return "kineto" if is_kineto else "trace"
+
+
+def archive(path: Path) -> str:
+    """What kind of archive a file is; empty if none."""
+    with path.open("rb") as file:
+        head = file.read(512)
+    return next((name for at, mark, name in _ARCHIVES if head[at : at + len(mark)] == mark), "")
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file is none of a profiler but text, as a log is."""
+    try:
+        if not path.is_file() or classify(path) is not None or path.suffix in {".csv", ".db", ".json"}:
+            return False
+        if archive(path):
+            return False
+        with path.open("rb") as file:
+            return b"\0" not in file.read(_HEAD)
+    except OSError:
+        return False

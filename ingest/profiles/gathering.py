@@ -1,0 +1,274 @@
+"""What the files of one rank say, source by source, before one of them is chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from ingest.profiles import (
+    analysis_database,
+    cache_tables,
+    collective_tables,
+    communication,
+    data_tables,
+    database_details,
+    databases,
+    fusion_tables,
+    host_tables,
+    iterations,
+    kernel_tables,
+    memory_tables,
+    step_tables,
+    system_tables,
+)
+from ingest.profiles.operator_profile import Operators
+from ingest.profiles.simulation import Simulation
+from ingest.profiles.traces import read_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ingest.profiles.details import (
+        CacheUse,
+        CollectiveSum,
+        CoreUse,
+        Counter,
+        DataPipeline,
+        FusedOperator,
+        GroupCall,
+        Hotspot,
+        Iteration,
+        ModuleMemory,
+    )
+    from ingest.profiles.facts import Call, Collective, Link, MemoryUse, StepTime
+    from ingest.profiles.files import Found
+    from ingest.profiles.kernels import Kernels
+
+Row = TypeVar("Row")
+
+LARGE_TRACE = 256 << 20
+"""Bytes of a trace beyond which it is left unread where tables tell the kernels: it takes a minute a GB."""
+_CALLS = {
+    "apis": host_tables.read_apis, "operators": host_tables.read_operators,
+    "preprocess": host_tables.read_preprocess, "system calls": host_tables.read_system_calls,
+    "dataset": data_tables.read_dataset, "queue": data_tables.read_queue,
+}  # fmt: skip
+_PIPELINES = {"pipeline": data_tables.read_summary_table, "pipeline raw": data_tables.read_raw}
+
+
+class Gathering:
+    """Takes the files of a rank one by one.
+
+    Args:
+        home: Folder of the rank, or its one file.
+        top: Folder that names of files begin at.
+    """
+
+    def __init__(self, home: Path, top: Path) -> None:
+        self.home, self.top = home, top
+        self.notes: list[str] = []
+        self.loads: dict[str, int] = {}
+        self.kernels: dict[str, list[Kernels]] = {}
+        self.steps: dict[str, list[tuple[str, str, StepTime]]] = {}
+        self.collectives: dict[str, list[Collective]] = {}
+        self.links: dict[str, list[Link]] = {}
+        self.calls: dict[str, list[Call]] = {}
+        self.memory: dict[str, MemoryUse] = {}
+        self.allocations: int | None = None
+        self.frequency: tuple[tuple[int, float], ...] = ()
+        self.hbm: tuple[tuple[int, float], ...] = ()
+        self.totals: dict[str, float] = {}
+        self.cluster: dict[int, list[Collective]] = {}
+        self.meta: dict[str, object] = {}
+        self.rank: int | None = None
+        self.is_gpu = False
+        self.iterations: list[Iteration] = []
+        self.sums: list[CollectiveSum] = []
+        self.caches: list[CacheUse] = []
+        self.modules: dict[str, list[ModuleMemory]] = {}
+        self.counters: list[Counter] = []
+        self.fused: list[FusedOperator] = []
+        self.cores: list[CoreUse] = []
+        self.hotspots: tuple[Hotspot, ...] = ()
+        self.group_calls: tuple[GroupCall, ...] = ()
+        self.pipelines: dict[str, DataPipeline] = {}
+
+    def fault(self, text: str) -> None:
+        """Take a note of something that cannot be read or does not add up."""
+        self.notes.append(text)
+
+    def name(self, path: Path) -> str:
+        """What to call a file."""
+        try:
+            return str(path.relative_to(self.top))
+        except ValueError:
+            return path.name
+
+    def take_all(self, files: Sequence[Found]) -> None:
+        """Take every file; one that cannot be read is told and passed over."""
+        for found in files:
+            try:
+                self._take(found)
+            except OSError as fault:
+                self.fault(f"{found.path.name}: cannot be read ({fault.strerror or fault})")
+        self._operators(files)
+        self._simulated([found.path for found in files if found.kind == "simulated"])
+
+    def _take(self, found: Found) -> None:  # noqa: PLR0912  one branch a kind of file
+        path, file, kind = found.path, self.name(found.path), found.kind
+        if kind in {"kernel_details", "op_summary", "task_time", "kernels"}:
+            self._kernels(kind, kernel_tables.read_kernels(path, file, self.fault))
+        elif kind == "statistic":
+            table, self.totals = kernel_tables.read_statistic(path, file, self.fault)
+            self._kernels(kind, table)
+        elif kind == "steps":
+            self.steps["text"] = self._loaded(file, step_tables.read_steps(path, file, self.fault))
+        elif kind == "communication":
+            rows = communication.read_collectives(path, file, self.fault)
+            self.collectives["text"] = self._loaded(file, rows)
+        elif kind == "cluster communication":
+            self.cluster = communication.read_cluster(path, file, self.fault)
+            self.loads[file] = sum(map(len, self.cluster.values()))
+        elif kind == "matrix":
+            self.links["text"] = self._loaded(file, communication.read_links(path, file, self.fault))
+        elif kind in _CALLS:
+            self.calls.setdefault(kind, []).extend(self._loaded(file, _CALLS[kind](path, file, self.fault)))
+        elif kind == "record":
+            self._memory("text", memory_tables.read_record(path, file, self.fault), file)
+        elif kind == "allocations":
+            self.allocations = self.loads[file] = memory_tables.count_allocations(path, self.fault)
+        elif kind == "database":
+            self._database(path, file)
+        elif kind in {"trace", "kineto"}:
+            self._trace(path, file)
+        elif kind in {"info", "metadata"}:
+            self._info(path)
+        elif kind in _PIPELINES:
+            self._pipeline(kind, _PIPELINES[kind](path, file, self.fault), file)
+        elif kind == "pipeline summary":
+            content = communication.load(path, self.fault)
+            self._pipeline(kind, data_tables.pipeline(content, file, self.fault), file)
+        else:
+            self._detail(kind, path, file)
+
+    def _detail(self, kind: str, path: Path, file: str) -> None:
+        if kind == "iterations":
+            self.iterations += self._loaded(file, iterations.read_iterations(path, file, self.fault))
+        elif kind == "collective statistic":
+            self.sums += self._loaded(file, collective_tables.read_sums(path, file, self.fault))
+        elif kind == "caches":
+            self.caches += self._loaded(file, cache_tables.read_caches(path, file, self.fault))
+        elif kind == "modules":
+            rows = self._loaded(file, memory_tables.read_modules(path, file, self.fault))
+            self.modules.setdefault("text", []).extend(rows)
+        elif kind == "fused":
+            self.fused += self._loaded(file, fusion_tables.read_fused(path, file, self.fault))
+        elif kind == "system":
+            self.counters += self._loaded(file, system_tables.read_counters(path, file, self.fault))
+
+    def _loaded(self, file: str, rows: list[Row]) -> list[Row]:
+        self.loads[file] = len(rows)
+        return rows
+
+    def _kernels(self, kind: str, kernels: Kernels) -> None:
+        if len(kernels):
+            self.kernels.setdefault(kind, []).append(kernels)
+        self.loads[kernels.file] = len(kernels)
+
+    def _memory(self, source: str, use: MemoryUse | None, file: str) -> None:
+        if use is not None:
+            self.memory.setdefault(source, use)
+            self.loads.setdefault(file, len(use.timeline))
+
+    def _pipeline(self, kind: str, found: DataPipeline | None, file: str) -> None:
+        if found is not None:
+            self.pipelines[kind] = found
+            self.loads[file] = len(found.stages)
+
+    def _operators(self, files: Sequence[Found]) -> None:
+        """Operators of ``msprof op``, each with the tables of counters that stand beside it."""
+        basics = [found.path for found in files if found.kind == "operator"]
+        if not basics:
+            return
+        tables = [found.path for found in files if found.kind == "counters"]
+        operators = Operators(self.name(basics[0]))
+        for basic in basics:
+            beside = [path for path in tables if path.parent == basic.parent]
+            if sum(other.parent == basic.parent for other in basics) > 1:
+                beside = [path for path in beside if _stamp(path) == _stamp(basic)]
+            beside.sort(key=lambda path: not path.name.startswith("PipeUtilization"))  # the one to point at
+            try:
+                operators.take(basic, [(path, self.name(path)) for path in beside], self.fault)
+            except OSError as fault:
+                self.fault(f"{basic.name}: cannot be read ({fault.strerror or fault})")
+        self._kernels("operator", operators.done())
+        self.cores += operators.cores
+        self.frequency = self.frequency or operators.clock
+
+    def _simulated(self, paths: list[Path]) -> None:
+        simulation = Simulation()
+        for path in paths:
+            try:
+                self.loads[self.name(path)] = simulation.take(path, self.name(path), self.fault)
+            except OSError as fault:
+                self.fault(f"{path.name}: cannot be read ({fault.strerror or fault})")
+        self.hotspots = simulation.done()
+
+    def _database(self, path: Path, file: str) -> None:
+        with databases.Database(path, file, self.fault) as data:
+            if not data.columns:
+                self.fault(f"{path.name}: a database without tables")
+                return
+            kernels = databases.read_kernels(data)
+            if kernels is not None:
+                self._kernels("database", kernels)
+            self.calls.setdefault("database", []).extend(databases.read_calls(data))
+            self._memory("database", databases.read_memory(data), file)
+            self.frequency = self.frequency or databases.read_frequency(data)
+            self.hbm = self.hbm or database_details.read_hbm(data)
+            self.modules.setdefault("database", []).extend(database_details.read_modules(data))
+            self.counters += database_details.read_counters(data)
+            self.steps.setdefault("database", []).extend(analysis_database.read_steps(data))
+            self.collectives.setdefault("database", []).extend(analysis_database.read_collectives(data))
+            self.links.setdefault("database", []).extend(analysis_database.read_links(data))
+            meta = databases.read_meta(data)
+            rank = meta.pop("rank", None)
+            if isinstance(rank, int):
+                self.rank = rank
+            self.meta.update(meta)
+            self.loads.setdefault(file, len(data.columns))
+
+    def _trace(self, path: Path, file: str) -> None:
+        if path.stat().st_size > LARGE_TRACE and {"kernel_details", "op_summary"} & set(self.kernels):
+            self.fault(
+                f"{path.name}: {path.stat().st_size >> 20} MiB, not read: the tables tell the kernels; "
+                "name the file itself to have it read"
+            )
+            return
+        trace = read_trace(path, file, self.fault)
+        if trace.kernels is not None:
+            self._kernels("trace", trace.kernels)
+        self.loads[file] = trace.events
+        self.calls.setdefault("trace", []).extend(trace.calls)
+        self.frequency = self.frequency or trace.frequency_mhz
+        self._memory("trace", trace.memory, file)
+        self.group_calls += trace.group_calls
+        self.is_gpu = self.is_gpu or trace.is_gpu
+        if trace.device:
+            self.meta["device"] = trace.device
+        if trace.rank is not None:
+            self.rank = trace.rank
+
+    def _info(self, path: Path) -> None:
+        content = communication.load(path, self.fault)
+        self.meta.update(content)
+        told = content.get("rank_id", content.get("rank"))
+        if told is None:  # MindSpore's says it in its name alone
+            told = path.stem.rpartition("_")[2]
+        if (isinstance(told, int) and told >= 0) or (isinstance(told, str) and told.isdecimal()):
+            self.rank = int(told)
+
+
+def _stamp(path: Path) -> str:
+    """The time in the name of a file, such as in ``L2Cache_20240603022812284.csv``."""
+    return path.stem.partition("_")[2]
