@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
 OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"
+KINETO = "Kineto trace"
 """Layouts in which other things are missed than in a profile of a job."""
 PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
 
@@ -25,6 +26,9 @@ def lacks(rank: Rank) -> Iterator[Missing]:
     """What was not collected, and how to collect it."""
     if rank.layout in {OPERATOR, SIMULATOR}:
         yield from _of_operator(rank)
+        return
+    if rank.layout == KINETO:
+        yield from _of_kineto(rank)
         return
     yield from _of_kernels(rank)
     if not rank.steps:
@@ -50,6 +54,24 @@ def lacks(rank: Rank) -> Iterator[Missing]:
         yield Missing(what="queues and workers of the data pipeline", how="profile with data_process=True")
 
 
+def _of_kineto(rank: Rank) -> Iterator[Missing]:
+    """What the trace of a GPU lacks; its operators have no types, counters and clocks to collect."""
+    both = "record activities=[CPU, CUDA]"
+    if rank.kernels is None:
+        yield Missing(what="kernels", how=both)
+    elif not any(rank.kernels.texts["step"].labels):
+        yield Missing(what="the split of the step", how="call the profiler's step() after each step")
+    if rank.kernels is not None and rank.kernels.is_communication.any() and not rank.collectives:
+        how = "lay the traces of all ranks of a group into one folder, of PyTorch 2.2 or newer"
+        yield Missing(what="waiting and transfer of collectives", how=how)
+    if not any(call.level == "runtime" for call in rank.calls):
+        yield Missing(what="calls of the runtime", how=both)
+    if not any(call.level in {"op", "loader"} for call in rank.calls):
+        yield Missing(what="operators of the framework on the host", how=both)
+    if rank.memory is None:
+        yield Missing(what="use of device memory", how="profile with profile_memory=True")
+
+
 def _of_operator(rank: Rank) -> Iterator[Missing]:
     """What the profile of one operator lacks."""
     if rank.kernels is None:
@@ -67,8 +89,6 @@ def _of_kernels(rank: Rank) -> Iterator[Missing]:
         return
     if not (kernels.start_ns != UNKNOWN_NS).any():
         yield Missing(what="start times of kernels", how="keep kernel_details.csv or op_summary_*.csv")
-    if rank.layout == "Kineto trace":
-        return
     if not any(kernels.texts["kind"].labels):
         yield Missing(what="operator types and shapes", how=LEVEL1)
     if not any(name.endswith("_ratio") for name in kernels.pipes):

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-TOTAL = "Total Op Info"
+TOTAL = "Total"
+"""What names of sums begin with: ``Total Op Info`` is one."""
+TIMES = "Communication Time Info"
 LARGEST = 1 << 29
 """Bytes of a communication file; a cluster of thousands stays below."""
 
@@ -41,26 +43,25 @@ def read_collectives(path: Path, file: str, on_fault: Callable[[str], None]) -> 
     """Communication operators of one rank."""
     found = []
     for step, kinds in load(path, on_fault).items():
+        if isinstance(kinds, dict) and TIMES in kinds:  # msprof's own: operators without steps
+            found.append(_collective(step, kinds, "", told_p2p=False, place=Place(file)))
+            continue
         for kind, operators in _items(kinds):
             for name, info in _items(operators):
-                if name != TOTAL:
-                    item = _collective(name, info, step, is_p2p=kind == "p2p", place=Place(file))
-                    if item is not None:
-                        found.append(item)
-    return found
+                found.append(_collective(name, info, step, told_p2p=kind == "p2p", place=Place(file)))
+    return [item for item in found if item is not None]
 
 
 def read_cluster(path: Path, file: str, on_fault: Callable[[str], None]) -> dict[int, list[Collective]]:
     """Communication operators of every rank, from a cluster's analysis."""
     found: dict[int, list[Collective]] = {}
     for group, steps in load(path, on_fault).items():
-        is_p2p = group == "p2p"
         for step, operators in _items(steps):
             for name, ranks in _items(operators):
                 for rank, info in _items(ranks):
-                    if not rank.isdigit() or name == TOTAL:
+                    if not rank.isdecimal():
                         continue
-                    item = _collective(name, info, step, is_p2p=is_p2p, place=Place(file))
+                    item = _collective(name, info, step, told_p2p=group == "p2p", place=Place(file))
                     if item is not None:
                         found.setdefault(int(rank), []).append(item)
     return found
@@ -69,10 +70,13 @@ def read_cluster(path: Path, file: str, on_fault: Callable[[str], None]) -> dict
 def read_links(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Link]:
     """Traffic between pairs of ranks: communication_matrix.json and cluster_communication_matrix.json."""
     found = []
-    for level in load(path, on_fault).values():
-        for _, operators in _items(level):
-            for name, pairs in _items(operators):
-                found += _pairs(pairs, name, file)
+    for name, level in load(path, on_fault).items():
+        for kind, operators in _items(level):
+            if isinstance(operators, dict) and "Transport Type" in operators:  # msprof's own, without steps
+                found += _pairs({kind: operators}, name, file)
+                continue
+            for operator, pairs in _items(operators):
+                found += _pairs(pairs, operator, file)
     return found
 
 
@@ -97,10 +101,10 @@ def _pairs(pairs: object, operator: str, file: str) -> list[Link]:
     return found
 
 
-def _collective(name: str, info: object, step: str, *, is_p2p: bool, place: Place) -> Collective | None:
-    if not isinstance(info, dict):
+def _collective(name: str, info: object, step: str, *, told_p2p: bool, place: Place) -> Collective | None:
+    if not isinstance(info, dict) or name.startswith(TOTAL):
         return None
-    times = info.get("Communication Time Info")
+    times = info.get(TIMES)
     if not isinstance(times, dict):
         return None
     elapse = number(times.get("Elapse Time(ms)"))
@@ -112,7 +116,7 @@ def _collective(name: str, info: object, step: str, *, is_p2p: bool, place: Plac
         name=operator,
         group=group,
         step=step.removeprefix("step"),
-        is_p2p=is_p2p or "send" in operator.lower() or "recv" in operator.lower() or "receive" in operator,
+        is_p2p=told_p2p or is_p2p(operator),
         elapse_ms=elapse,
         transit_ms=_zero(times.get("Transit Time(ms)")),
         wait_ms=_zero(times.get("Wait Time(ms)")),
@@ -122,6 +126,12 @@ def _collective(name: str, info: object, step: str, *, is_p2p: bool, place: Plac
         transfers=tuple(_transfers(info.get("Communication Bandwidth Info"))),
         place=place,
     )
+
+
+def is_p2p(operator: str) -> bool:
+    """Whether an operator of this name moves data between two ranks."""
+    low = operator.lower()
+    return "send" in low or "recv" in low or "receive" in low
 
 
 def _transfers(bandwidth: object) -> Iterator[Transfer]:
@@ -147,4 +157,4 @@ def _items(content: object) -> list[tuple[str, object]]:
 
 def _zero(cell: object) -> float:
     value = number(cell)
-    return 0.0 if math.isnan(value) else value
+    return max(0.0, value) if value == value else 0.0  # noqa: PLR0124  nan differs from itself

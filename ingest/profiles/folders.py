@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""
+_INSIDE = frozenset({"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output", "analyze", "analyse"})
+"""Folders in that of a rank."""
 _RAW = ("FRAMEWORK", "host", "data", "sqlite", "logs")
 LOOKED_FOR = (
     "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace*.csv, "
@@ -125,7 +127,7 @@ def _home(folder: Path, top: Path) -> Path:
             return above
         if above == top:
             break
-    if folder.name in {"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output"} and folder != top:
+    if folder.name in _INSIDE and folder != top:
         return _home(folder.parent, top) if folder.parent.name.startswith("PROF_") else folder.parent
     if folder.name == "summary" and folder.parent.name.startswith("device_"):
         return folder.parent

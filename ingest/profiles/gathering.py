@@ -81,12 +81,12 @@ class Gathering:
         self.cluster: dict[int, list[Collective]] = {}
         self.meta: dict[str, object] = {}
         self.rank: int | None = None
-        self.is_gpu = False
+        self.is_kineto = False
         self.iterations: list[Iteration] = []
         self.sums: list[CollectiveSum] = []
         self.caches: list[CacheUse] = []
         self.modules: dict[str, list[ModuleMemory]] = {}
-        self.counters: list[Counter] = []
+        self.counters: dict[str, list[Counter]] = {}
         self.fused: list[FusedOperator] = []
         self.cores: list[CoreUse] = []
         self.hotspots: tuple[Hotspot, ...] = ()
@@ -141,6 +141,7 @@ class Gathering:
             self._database(path, file)
         elif kind in {"trace", "kineto"}:
             self._trace(path, file)
+            self.is_kineto = self.is_kineto or kind == "kineto"
         elif kind in {"info", "metadata"}:
             self._info(path)
         elif kind in _PIPELINES:
@@ -159,12 +160,13 @@ class Gathering:
         elif kind == "caches":
             self.caches += self._loaded(file, cache_tables.read_caches(path, file, self.fault))
         elif kind == "modules":
-            rows = self._loaded(file, memory_tables.read_modules(path, file, self.fault))
-            self.modules.setdefault("text", []).extend(rows)
+            modules = self._loaded(file, memory_tables.read_modules(path, file, self.fault))
+            self.modules.setdefault("text", []).extend(modules)
         elif kind == "fused":
             self.fused += self._loaded(file, fusion_tables.read_fused(path, file, self.fault))
         elif kind == "system":
-            self.counters += self._loaded(file, system_tables.read_counters(path, file, self.fault))
+            counters = self._loaded(file, system_tables.read_counters(path, file, self.fault))
+            self.counters.setdefault("text", []).extend(counters)
 
     def _loaded(self, file: str, rows: list[Row]) -> list[Row]:
         self.loads[file] = len(rows)
@@ -222,21 +224,29 @@ class Gathering:
             kernels = databases.read_kernels(data)
             if kernels is not None:
                 self._kernels("database", kernels)
-            self.calls.setdefault("database", []).extend(databases.read_calls(data))
+            _first(self.calls, databases.read_calls(data))
             self._memory("database", databases.read_memory(data), file)
             self.frequency = self.frequency or databases.read_frequency(data)
             self.hbm = self.hbm or database_details.read_hbm(data)
-            self.modules.setdefault("database", []).extend(database_details.read_modules(data))
-            self.counters += database_details.read_counters(data)
-            self.steps.setdefault("database", []).extend(analysis_database.read_steps(data))
-            self.collectives.setdefault("database", []).extend(analysis_database.read_collectives(data))
-            self.links.setdefault("database", []).extend(analysis_database.read_links(data))
+            _first(self.modules, database_details.read_modules(data))
+            self.counters.setdefault("database", []).extend(database_details.read_counters(data))
+            _first(self.steps, analysis_database.read_steps(data))
+            self._collectives(analysis_database.read_collectives(data))
+            _first(self.links, analysis_database.read_links(data))
             meta = databases.read_meta(data)
             rank = meta.pop("rank", None)
             if isinstance(rank, int):
                 self.rank = rank
             self.meta.update(meta)
             self.loads.setdefault(file, len(data.columns))
+
+    def _collectives(self, rows: list[tuple[int | None, Collective]]) -> None:
+        """Operators of this rank, or of the ranks of a cluster."""
+        _first(self.collectives, [item for rank, item in rows if rank is None])
+        if not self.cluster:
+            for rank, item in rows:
+                if rank is not None:
+                    self.cluster.setdefault(rank, []).append(item)
 
     def _trace(self, path: Path, file: str) -> None:
         if path.stat().st_size > LARGE_TRACE and {"kernel_details", "op_summary"} & set(self.kernels):
@@ -253,7 +263,7 @@ class Gathering:
         self.frequency = self.frequency or trace.frequency_mhz
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
-        self.is_gpu = self.is_gpu or trace.is_gpu
+        self.is_kineto = self.is_kineto or trace.is_gpu
         if trace.device:
             self.meta["device"] = trace.device
         if trace.rank is not None:
@@ -267,6 +277,12 @@ class Gathering:
             told = path.stem.rpartition("_")[2]
         if (isinstance(told, int) and told >= 0) or (isinstance(told, str) and told.isdecimal()):
             self.rank = int(told)
+
+
+def _first(held: dict[str, list[Row]], rows: list[Row]) -> None:
+    """What the first database says: others of a folder were made from the same recording."""
+    if rows:
+        held.setdefault("database", rows)
 
 
 def _stamp(path: Path) -> str:

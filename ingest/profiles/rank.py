@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from ingest.profiles import cache_tables, iterations
-from ingest.profiles.checks import MINDSPORE, OPERATOR, SIMULATOR, doubts, lacks
+from ingest.profiles.checks import KINETO, MINDSPORE, OPERATOR, SIMULATOR, doubts, lacks
 from ingest.profiles.details import Details
 from ingest.profiles.facts import Rank
 from ingest.profiles.gathering import Gathering
@@ -40,8 +40,9 @@ _ORDER = ("info", "metadata", "kernel_details", "op_summary")
 def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | None, list[Rank]]:
     """The rank that the files of one folder are about, and the ranks that a cluster's analysis tells of."""
     gathered = Gathering(home, top)
+    known = _without_raw(files)
     gathered.take_all(
-        sorted(files, key=lambda f: (_ORDER.index(f.kind) if f.kind in _ORDER else len(_ORDER), f.path))
+        sorted(known, key=lambda f: (_ORDER.index(f.kind) if f.kind in _ORDER else len(_ORDER), f.path))
     )
     steps = _preferred(gathered.steps)
     own = tuple(step for kind, _, step in steps if not kind)
@@ -81,6 +82,26 @@ def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | Non
     return replace(rank, missing=tuple(lacks(rank)), notes=notes), others
 
 
+def _without_raw(files: Iterable[Found]) -> list[Found]:
+    """The files, less those of raw data (PROF_*) of which the framework's profiler exported the same."""
+    known = list(files)
+    exported = {_told(found) for found in known if found.path.parent.name == "ASCEND_PROFILER_OUTPUT"}
+    return [
+        found
+        for found in known
+        if _told(found) not in exported or not any(part.startswith("PROF_") for part in found.path.parts[-3:])
+    ]
+
+
+def _told(found: Found) -> tuple[str, str]:
+    """What a file is about: sampled counters by their own name, tasks apart from their analysis."""
+    if found.kind == "system":
+        return found.kind, found.path.name.partition("_")[0].partition(".")[0]
+    if found.kind == "database":
+        return found.kind, "tasks" if found.path.name.startswith(("ascend_", "msprof_")) else "analysis"
+    return found.kind, ""
+
+
 def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
     caches = gathered.caches
     if kernels is not None and not any(cache.hit_rate is not None for cache in caches):
@@ -92,7 +113,7 @@ def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
         collective_sums=tuple(gathered.sums),
         caches=tuple(caches),
         modules=tuple(_preferred(gathered.modules)),
-        counters=tuple(gathered.counters),
+        counters=tuple(_preferred(gathered.counters)),
         fused=tuple(gathered.fused),
         cores=tuple(gathered.cores),
         hotspots=gathered.hotspots,
@@ -168,7 +189,7 @@ def split_devices(rank: Rank) -> list[Rank]:
 def _of_cluster(gathered: Gathering, steps: list[tuple[str, str, StepTime]]) -> list[Rank]:
     held: dict[int, list[StepTime]] = {}
     for kind, index, step in steps:
-        if kind == "rank" and index.isdigit():
+        if kind == "rank" and index.isdecimal():
             held.setdefault(int(index), []).append(step)
     found = []
     for number in sorted({*held, *gathered.cluster}):
@@ -188,8 +209,8 @@ def _rank_of(home: Path) -> int | None:
 
 
 def _layout(gathered: Gathering, kind: str) -> str:
-    if gathered.is_gpu:
-        return "Kineto trace"
+    if gathered.is_kineto:
+        return KINETO
     if kind == "operator":
         return OPERATOR
     if not kind and gathered.hotspots:

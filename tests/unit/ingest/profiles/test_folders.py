@@ -274,3 +274,86 @@ def test_every_real_sample_is_read_and_adds_up() -> None:
                 assert mine == pytest.approx(step.computing_us, abs=0.005 * step.step_us), home.name
                 compared += 1
     assert compared
+
+
+OPERATOR = {
+    "Communication Time Info": {"Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": 10, "Transit Time(ms)": 2,
+                                "Wait Time(ms)": 7, "Synchronization Time(ms)": 7, "Idle Time(ms)": 1},
+    "Communication Bandwidth Info": {},
+}  # fmt: skip
+LINK = {"Transport Type": "HCCS", "Transit Size(MB)": 40, "Transit Time(ms)": 2, "Bandwidth(GB/s)": 20}
+
+
+def test_the_analysis_of_msprof_has_no_steps(tmp_path: Path) -> None:
+    home = tmp_path / "PROF_1" / "analyze"
+    home.mkdir(parents=True)
+    (home / "communication.json").write_text(
+        json.dumps(
+            {"hcom_send__1_0_1@9": OPERATOR, "hcom_allReduce__1@9": OPERATOR, "Total Op Info": OPERATOR}
+        )
+    )
+    (home / "communication_matrix.json").write_text(json.dumps({"hcom_send__1_0_1@9": {"0-1": LINK}}))
+    inside = tmp_path / "PROF_1" / "mindstudio_profiler_output"
+    inside.mkdir()
+    (inside / "op_summary_1.csv").write_text("Op Name,Task Start Time(us),Task Duration(us)\na,1,5\n")
+    [rank] = read_profile(tmp_path).ranks
+    assert [(item.name, item.is_p2p, item.wait_ms) for item in rank.collectives] == [
+        ("hcom_send__1_0_1", True, 7.0), ("hcom_allReduce__1", False, 7.0),
+    ]  # fmt: skip
+    [link] = rank.links
+    assert (link.source, link.target, link.operator, link.bandwidth_gb_s) == (
+        "0",
+        "1",
+        "hcom_send__1_0_1",
+        20.0,
+    )
+    assert len(rank.kernels or ()) == 1
+
+
+def test_raw_data_beside_what_was_made_of_it_counts_once(folder: Any, rows: Any) -> None:
+    home = folder(rows("MatMul"), SPLIT)
+    inside = next(home.rglob("ASCEND_PROFILER_OUTPUT"))
+    raw = inside.parent / "PROF_000001_1_X"
+    apis = "Level,API Name,Time(us),Count\nruntime,KernelLaunch,100,5\n"
+    hbm = "Device_id,Metric,Read(MB/s),Write(MB/s)\n0,0,100,50\n"
+    for place, suffix in ((inside, ""), (raw / "mindstudio_profiler_output", "_2025")):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"api_statistic{suffix}.csv").write_text(apis)
+        (place / f"hbm{suffix}.csv").write_text(hbm)
+    (raw / "mindstudio_profiler_output" / "ddr_2025.csv").write_text(hbm)
+    (raw / "analyze").mkdir()
+    for place in (inside, raw / "analyze"):
+        (place / "communication.json").write_text(json.dumps({"step7": {"collective": {"a@1": OPERATOR}}}))
+    for place in (inside / "ascend_pytorch_profiler_0.db", raw / "msprof_1.db"):
+        database(place)
+    [rank] = read_profile(home).ranks
+    assert [call.total_us for call in rank.calls] == [100.0]
+    assert len(rank.collectives) == 1
+    assert sorted(counter.name for counter in rank.details.counters) == [
+        "DDR 0 read", "DDR 0 write", "HBM 0 read", "HBM 0 write",
+    ]  # fmt: skip
+    assert rank.kernels is not None
+    assert rank.kernels.file.endswith("kernel_details.csv")
+    assert not any("msprof_1.db" in file for file in rank.loads)
+
+
+@pytest.mark.parametrize("name", ["ClusterCommAnalyzerTime", "ClusterCommunicationTime"])
+def test_the_database_of_a_cluster_tells_each_rank(tmp_path: Path, name: str) -> None:
+    with sqlite3.connect(tmp_path / "cluster_analysis.db") as made:
+        made.execute(
+            f"CREATE TABLE {name} (step, rank_id, hccl_op_name, group_name, start_timestamp, elapsed_time,"
+            " transit_time, wait_time, synchronization_time, idle_time)"
+        )
+        for rank, wait in ((0, 7.0), (1, 0.5)):
+            row = ("step7", rank, "hcom_allReduce__1", "9", 1.7e15, 10.0, 2.0, wait, wait, 0.5)
+            made.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)  # noqa: S608  a constant
+        made.execute(f"CREATE TABLE {name.removesuffix('Time')}Bandwidth (step, rank_id, hccl_op_name, band_type,"
+                     " transit_size, transit_time, bandwidth, package_size, count, total_duration)")  # fmt: skip
+        made.execute(f"INSERT INTO {name.removesuffix('Time')}Bandwidth VALUES "  # noqa: S608  a constant
+                     "('step7', 1, 'hcom_allReduce__1', 'HCCS', 40, 2, 20, 4, 10, 2)")  # fmt: skip
+    made.close()
+    zero, one = read_profile(tmp_path).ranks
+    assert (zero.rank, zero.collectives[0].wait_ms, zero.collectives[0].transfers) == (0, 7.0, ())
+    assert (one.rank, one.collectives[0].wait_ms) == (1, 0.5)
+    [moved] = one.collectives[0].transfers
+    assert (moved.transport, moved.packets) == ("HCCS", ((4.0, 10, 2.0),))
