@@ -39,11 +39,22 @@ def space(
     hardware: HardwareOption = None,
     count: CountOption = None,
     operator: Annotated[
-        str | None, typer.Option("--kernel", help="A kernel's tiles instead: gemm or matmul.")
+        str | None,
+        typer.Option(
+            "--kernel",
+            help="A kernel's configurations instead: gemm, fused_moe, softmax, layernorm, rmsnorm, attention,"
+            " convolution.",
+        ),
     ] = None,
     shape: ShapeOption = None,
     precision: PrecisionOption = None,
-    form: Annotated[str, typer.Option("--form", help="Of a kernel: triton or ascendc.")] = "",
+    form: Annotated[str, typer.Option("--form", help="Of a kernel: triton, ascendc or cuda.")] = "",
+    block: Annotated[
+        int | None, typer.Option(min=1, help="Of a kernel: side of the blocks that share a scale.")
+    ] = None,
+    spills: Annotated[
+        bool, typer.Option("--spills/--no-spills", help="Of a kernel: may sums outgrow the registers?")
+    ] = True,
     server: Annotated[str, typer.Option("--server", help="What the devices sit in: its links.")] = "",
     phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
     settings: Annotated[
@@ -72,7 +83,9 @@ def space(
         raise InputError("a space is for some --hardware")
     elif operator is not None:
         sizes = pairs("--shape", shape)
-        made, left, notes = _tiles(context, operator, sizes, precision or "bfloat16", hardware, form)
+        made, left, notes = _tiles(
+            context, operator, sizes, precision or "bfloat16", hardware, form, block, spills
+        )
     else:
         fixed = pairs("--set", settings)
         margin = None if memory_margin is None else _margin(memory_margin)
@@ -162,6 +175,10 @@ def _layouts(
     )
 
 
+def _count(configurations: int | None) -> str:
+    return "more than a million" if configurations is None else f"{configurations:,}"
+
+
 def _margin(text: str) -> float:
     """A share above the memory; infinite for off."""
     if text.strip().lower() == "off":
@@ -182,16 +199,19 @@ def _tiles(
     precision: str,
     hardware: str,
     form: str,
+    block: int | None,
+    spills: bool,
 ) -> _Made:
     from dataclasses import asdict
 
     from recommender.cost_model.device import Device
-    from recommender.search.spaces.tiles import kernel_space
+    from recommender.search.spaces.kernels import kernel_space
 
     with open_workspace(context) as workspace:
         resolved = workspace.names.hardware(hardware)
         facts = workspace.hardware.facts(resolved.id)
-    found = kernel_space(operator, shape, precision, Device(resolved.id, dict(facts)), form=form)
+    device = Device(resolved.id, dict(facts))
+    found = kernel_space(operator, shape, precision, device, form=form, block=block, spills=spills)
     return (
         {
             "name": f"{operator}-{resolved.id}",
@@ -203,7 +223,8 @@ def _tiles(
         [
             *([resolved.note] if resolved.note else []),
             *(f"rule skipped: {text}" for text in found.skipped),
-            f"{found.configurations} configurations; add a command and its metrics (docs/search.md)",
+            *found.notes,
+            f"{_count(found.configurations)} configurations; add a command and its metrics (docs/search.md)",
         ],
     )
 

@@ -1,6 +1,7 @@
 """Whether the tiles of a kernel fit the buffers of a core, where its parameters have names that say so.
 
-Triton keeps a tile of both operands for every stage of its pipeline but the one in use; AscendC's matmul
+Triton keeps a tile of both operands for every stage of its pipeline but the one in use, and takes steps along
+K no longer than the blocks that share a scale; on AMD's devices one stage is sure. AscendC's matmul
 keeps its base blocks in L0A, L0B and (32 bit) L0C. Lower bounds: what they refuse cannot run.
 """
 
@@ -46,6 +47,7 @@ def buffers(
     device: str,
     facts: Mapping[str, float | str],
     shape: Mapping[str, Value] = MappingProxyType({}),
+    block: Value = None,
 ) -> Iterator[Broken]:
     """The buffers that a configuration would overfill.
 
@@ -55,6 +57,7 @@ def buffers(
         device: Id of the hardware.
         facts: Its facts.
         shape: Sizes of the workload, for the halo of a stencil.
+        block: Sides of the blocks of an operand that share a scale; None if there are none.
     """
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     most = _number(facts, "max_threads_per_block")
@@ -73,20 +76,26 @@ def buffers(
     element = _element_bytes(precision)
     if element is None:
         return
-    yield from _triton(configuration, element, facts, source)
+    yield from _triton(configuration, element, facts, source, block)
     yield from _ascendc(configuration, element, facts, source)
     yield from _stencil(configuration, element, facts, shape)
 
 
 def _triton(
-    configuration: Mapping[str, Value], element: int, facts: Mapping[str, float | str], source: str
+    configuration: Mapping[str, Value],
+    element: int,
+    facts: Mapping[str, float | str],
+    source: str,
+    block: Value,
 ) -> Iterator[Broken]:
     shared = _number(facts, "shared_memory_bytes")
     tile = [whole(configuration.get(name)) for name in _TRITON]
     if shared is None or None in tile:
         return
     m, n, k = (size for size in tile if size is not None)
-    kept = max((whole(configuration.get("num_stages")) or 1) - 1, 1)
+    if isinstance(block, tuple):
+        k = min([k, *(size for side in block if (size := whole(side)))])
+    kept = 1 if _capability(facts) == "gfx" else max((whole(configuration.get("num_stages")) or 1) - 1, 1)
     needed = kept * (m + n) * k * element
     if needed > shared:
         yield Broken(
@@ -104,7 +113,7 @@ def _stencil(
 ) -> Iterator[Broken]:
     """A block of a convolution stages its tile with the filter's halo, unless it says that it does not."""
     stages = configuration.get("use_shmem", "use_padding" in configuration)
-    if "compute_capability" not in facts or not stages:
+    if not _capability(facts).isdigit() or not stages:
         return
     sides = []
     for axis, size in (("x", "filter_width"), ("y", "filter_height")):
@@ -147,6 +156,12 @@ def _ascendc(
 def _element_bytes(precision: str | None) -> int | None:
     text = (precision or "").lower()
     return next((size for word, size in _BYTES if word in text), None)
+
+
+def _capability(facts: Mapping[str, float | str]) -> str:
+    """The first letters of the compute capability: a digit for CUDA's, gfx for AMD's targets."""
+    text = str(facts.get("compute_capability", ""))
+    return text[:1] if text[:1].isdigit() else text[:3]
 
 
 def _number(facts: Mapping[str, float | str], name: str) -> float | None:

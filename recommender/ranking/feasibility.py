@@ -167,7 +167,8 @@ class Feasibility:
             yield lambda told: rules.number_format(problem, told, hardware, self.facts)
         if self.facts and own & BUFFER_NAMES:
             precision, shape = problem.workload.precision, dict(problem.workload.shape)
-            yield lambda told: buffers(told, precision, hardware, self.facts, shape)
+            block = problem.workload.traits.get("block_shape")
+            yield lambda told: buffers(told, precision, hardware, self.facts, shape, block)
         if self.memory.decides(own):
             yield self._memory
         if self.exclusions is not None and (pairs := self.exclusions.among(own | current)):

@@ -70,6 +70,18 @@ def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
     assert "left out: baseK=128: larger than K=64" in ran.err
 
 
+def test_other_kernels_have_spaces_too(run: Run) -> None:
+    asked = ("--kernel", "softmax", "--shape", "M=4096,N=1000", "--hardware", "ascend-910b3", "--json")
+    ran = run("search", "space", *asked)
+    assert ran.code == 0, ran.err
+    assert set(ran.json["file"]["parameters"]) == {"tileRows", "tileColumns", "bufferNum", "blockDim"}
+    assert any("512 B" in text for text in ran.json["notes"])
+    unknown = run("search", "space", "--kernel", "sofmax", "--shape", "N=8", "--hardware", "ascend-910b3")
+    assert (unknown.code, "did you mean softmax" in unknown.fault) == (2, True)
+    none = run("search", "space", "--kernel", "gemm", "--shape", "M=0,N=4,K=4", "--hardware", "ascend-910b3")
+    assert (none.code, "M: 0" in none.fault) == (2, True)
+
+
 def test_what_will_be_measured_gets_a_margin(run: Run) -> None:
     asked = ("--model", "qwen3-14b", "--hardware", "ascend-910b3", "--count", "8", "--set", "seq_len=4096")
     found = {}

@@ -48,6 +48,32 @@ class Generated:
     configurations: int | None
 
 
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A space while it is being made; see ``Generated``."""
+
+    parameters: dict[str, list[object]] = field(default_factory=dict)
+    constraints: list[dict[str, str]] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def finished(self, *, most: int) -> Generated:
+        """The space, counted if it has at most ``most`` configurations.
+
+        Raises:
+            InfeasibleError: It is empty; the message names the rules that emptied it.
+        """
+        return Generated(
+            parameters=self.parameters,
+            constraints=tuple(self.constraints),
+            left=tuple(self.left),
+            skipped=tuple(self.skipped),
+            notes=tuple(self.notes),
+            configurations=counted(self.parameters, self.constraints, self.left, most=most),
+        )
+
+
 def rule(expression: str, reason: str, source: str) -> dict[str, str]:
     """A constraint as a search file has it."""
     return {"expression": expression, "reason": reason, "source": source}
