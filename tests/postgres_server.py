@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-PASSWORD = "s3cret-Of-The-Tests"
+PASSWORD = "s3cret-Of-The-Tests"  # noqa: S105  of a server that is thrown away
 """Of the one user; long enough to be told from anything else when output is searched for it."""
 USER = "tuner"
 _NOBODY = 65534
@@ -95,7 +95,8 @@ class PostgresServer:
         with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", "data", "-p", str(self.port), "-k", self._folder,
-                 "-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=16MB", "-c", "max_connections=40"],
+                 "-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=16MB", "-c", "max_connections=40",
+                 "-c", "fsync=off"],  # what dies here is the server, never the machine
                 cwd=self._folder, stdout=out, stderr=out, start_new_session=True, **self._user,
             )  # fmt: skip
         until = time.monotonic() + _ENOUGH_S

@@ -105,7 +105,10 @@ def _machine() -> str:
 def _birth(pid: int) -> str:
     """Start of a process in ticks (Linux), so that a reused number is another; empty if there is none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        state, *told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (
+            "" if state in {"Z", "X"} else told[18]
+        )  # one that has ended and was not yet waited for is gone
     except (OSError, IndexError):
         pass
     try:
