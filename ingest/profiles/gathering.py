@@ -136,7 +136,9 @@ class Gathering:
         elif kind == "record":
             self._memory("text", memory_tables.read_record(path, file, self.fault), file)
         elif kind == "allocations":
-            self.allocations = self.loads[file] = memory_tables.count_allocations(path, self.fault)
+            self.allocations, use = memory_tables.read_allocations(path, file, self.fault)
+            self.loads[file] = self.allocations
+            self._memory("allocations", use, file)
         elif kind == "database":
             self._database(path, file)
         elif kind in {"trace", "kineto"}:
@@ -260,7 +262,10 @@ class Gathering:
             self._kernels("trace", trace.kernels)
         self.loads[file] = trace.events
         self.calls.setdefault("trace", []).extend(trace.calls)
-        self.frequency = self.frequency or trace.frequency_mhz
+        self.frequency = self.frequency or trace.counters.frequency_mhz
+        self.hbm = self.hbm or trace.counters.hbm_gb_s
+        self.modules.setdefault("trace", []).extend(trace.counters.modules())
+        self.counters.setdefault("trace", []).extend(trace.counters.counters())
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
         self.is_kineto = self.is_kineto or trace.is_gpu

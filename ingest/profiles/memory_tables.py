@@ -101,9 +101,25 @@ def use(points: Iterable[Point], file: str, allocations: int | None) -> MemoryUs
     )
 
 
-def count_allocations(path: Path, on_fault: Callable[[str], None]) -> int:
-    """How many allocations of operators there were."""
-    return sum(1 for _ in table(path, on_fault))
+def read_allocations(path: Path, file: str, on_fault: Callable[[str], None]) -> tuple[int, MemoryUse | None]:
+    """How many allocations of operators there were, and the memory held at each and at each release.
+
+    What was not released within the recording, or allocated before it, has blanks.
+    """
+    rows = 0
+
+    def points() -> Iterable[Point]:
+        nonlocal rows
+        for _, row in table(path, on_fault):
+            rows += 1
+            for when in ("Allocation", "Release"):
+                at = nanoseconds(row.get(f"{when} Time(us)"))
+                if at is not None:
+                    reserved = _megabytes(row, f"{when} Total Reserved")
+                    yield "PTA", at, reserved, _megabytes(row, f"{when} Total Allocated")
+
+    found = use(points(), file, None)
+    return rows, found
 
 
 def read_modules(path: Path, file: str, on_fault: Callable[[str], None]) -> list[ModuleMemory]:

@@ -123,7 +123,9 @@ def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
 
 
 def _memory(gathered: Gathering) -> MemoryUse | None:
-    source = next((name for name in ("text", "database", "trace") if name in gathered.memory), "")
+    source = next(
+        (name for name in ("text", "database", "allocations", "trace") if name in gathered.memory), ""
+    )
     if not source:
         return None
     use = gathered.memory[source]
@@ -142,8 +144,8 @@ def _calls(held: dict[str, list[Call]]) -> list[Call]:
 
 
 def _preferred(held: dict[str, list[Row]]) -> list[Row]:
-    """What the text files say, else what the database says."""
-    return held.get("text") or held.get("database") or []
+    """What the text files say, else what the database says, else what the trace says."""
+    return held.get("text") or held.get("database") or held.get("trace") or []
 
 
 def _finest(gathered: Gathering) -> tuple[Kernels | None, str]:

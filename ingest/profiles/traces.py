@@ -13,6 +13,7 @@ import numpy as np
 from ingest.content import Content, ContentError
 from ingest.json_stream import JsonStream
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
+from ingest.profiles.counter_events import CounterEvents
 from ingest.profiles.facts import Call, Place
 from ingest.profiles.gpu_events import (
     CATEGORIES,
@@ -49,7 +50,7 @@ class Trace:
     Attributes:
         kernels: What ran on devices.
         calls: Calls of the host, summed by name.
-        frequency_mhz: Samples of the clock: nanoseconds and megahertz.
+        counters: What it sampled: the clock, bandwidths, memory.
         rank: Rank that it names; None if it names none.
         device: Name of the device; empty if not told.
         events: How many events there were.
@@ -61,7 +62,7 @@ class Trace:
 
     kernels: Kernels | None = None
     calls: list[Call] = field(default_factory=list)
-    frequency_mhz: tuple[tuple[int, float], ...] = ()
+    counters: CounterEvents = field(default_factory=lambda: CounterEvents(""))
     rank: int | None = None
     device: str = ""
     events: int = 0
@@ -78,7 +79,7 @@ class _Reader:
         self.file = file
         self.builder = KernelBuilder(file)
         self.calls: dict[tuple[str, str], list[float]] = {}
-        self.frequency: list[tuple[int, float]] = []
+        self.counters = CounterEvents(file)
         self.steps: list[tuple[int, int, str]] = []
         self.events = 0
         self.gpu = GpuEvents(file, self.builder)
@@ -91,11 +92,8 @@ class _Reader:
         phase = event.get("ph")
         if phase == "X":
             self._complete(event)
-        elif phase == "C" and event.get("name") == "AI Core Freq":
-            at = nanoseconds(event.get("ts"))
-            args = event.get("args")
-            if at is not None and isinstance(args, dict) and (mhz := number(args.get("MHz"))) > 0:
-                self.frequency.append((at, mhz))
+        elif phase == "C":
+            self.counters.take(event)
         elif phase == "i" and event.get("name") == "[memory]":
             self.gpu.remember(event)
 
@@ -182,7 +180,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     except ContentError as fault:
         on_fault(f"{path.name}: {fault}; read up to there ({reader.events} events)")
     found.events, found.is_gpu = reader.events, reader.is_gpu
-    found.frequency_mhz = tuple(sorted(reader.frequency))
+    found.counters = reader.counters
     found.kernels = _stepped(reader) if len(reader.builder) else None
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
     if found.base_ns and found.kernels is not None:

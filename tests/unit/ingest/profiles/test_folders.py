@@ -357,3 +357,76 @@ def test_the_database_of_a_cluster_tells_each_rank(tmp_path: Path, name: str) ->
     assert (one.rank, one.collectives[0].wait_ms) == (1, 0.5)
     [moved] = one.collectives[0].transfers
     assert (moved.transport, moved.packets) == ("HCCS", ((4.0, 10, 2.0),))
+
+
+def test_counters_of_a_trace_in_their_units(tmp_path: Path) -> None:
+    def sample(name: str, ts: str, **told: float) -> dict[str, object]:
+        return {"ph": "C", "name": name, "pid": 1, "tid": 0, "ts": ts, "args": told}
+
+    events = [
+        sample("HBM 0/Read", "10.5", **{"Read(MB/s)": 3000.0}), sample("HBM 1/Write", "10.5", **{"Write(MB/s)": 1000}),
+        sample("HBM 0/Read", "20.5", **{"Read(MB/s)": 500.0}), sample("AI Core Freq", "1", MHz=1800),
+        sample("APP/Memory", "1", KB=2048.0), sample("APP/HBM", "1", KB=2048.0), sample("HBM 0/Read", "x", a=1),
+        sample("LLC 0 Read/Hit Rate", "1", **{"Hit Rate(%)": 0.86}),
+    ]  # fmt: skip
+    path = tmp_path / "trace_view.json"
+    path.write_text(json.dumps([event("Free", "1", 5), *events]))
+    [rank] = read_profile(path).ranks
+    assert rank.hbm_gb_s == ((10_500, 4.0), (20_500, 0.5))
+    assert rank.frequency_mhz == ((1000, 1800.0),)
+    assert {(c.name, c.unit, c.mean, c.peak) for c in rank.details.counters} == {
+        ("HBM 0 read", "MB/s", 1750.0, 3000.0), ("HBM 1 write", "MB/s", 1000.0, 1000.0),
+        ("APP hbm", "KB", 2048.0, 2048.0), ("LLC 0 Read hit rate", "%", 86.0, 86.0),
+    }  # fmt: skip
+    assert [(module.component, module.peak_mb) for module in rank.details.modules] == [("app", 2.0)]
+
+
+def test_allocations_tell_memory_where_no_record_does(folder: Any, rows: Any) -> None:
+    home = folder(rows("MatMul"), SPLIT)
+    inside = next(home.rglob("ASCEND_PROFILER_OUTPUT"))
+    (inside / "operator_memory.csv").write_text(
+        "Name,Size(KB),Allocation Time(us),Release Time(us),Allocation Total Allocated(MB),Allocation Total Reserved(MB),"
+        "Release Total Allocated(MB),Release Total Reserved(MB)\n"
+        "aten::empty,4,10.5\t,30.5\t,100,400,60,400\naten::add,8,20.5,,150,500,,\n,-4,,40.5,,,20,300\n"
+    )
+    [rank] = read_profile(home).ranks
+    assert rank.memory is not None
+    assert (rank.memory.peak_reserved_mb, rank.memory.peak_allocated_mb, rank.memory.allocations) == (
+        500,
+        150,
+        3,
+    )
+    assert [at for at, _, _ in rank.memory.timeline] == [0.0, 10.0, 20.0, 30.0]
+    assert rank.memory.returned_mb == 200.0
+
+
+def test_real_samples_tell_what_their_formats_carry() -> None:
+    samples = Path(os.environ.get("TUNEGRAPH_SHARED", ROOT.parent / "shared")) / "data" / "profiles"
+    if not samples.is_dir():
+        pytest.skip("no folder of real profiles: set TUNEGRAPH_SHARED")
+    told = {
+        name: read_profile(samples / name).ranks[0]
+        for name in ("msinsight_text_level1", "msinsight_db_level1", "msinsight_st_level2")
+    }
+    for name, rank in told.items():
+        assert rank.steps, name
+        assert not rank.steps[0].is_counted, name
+        assert rank.collectives, name
+        assert all(
+            item.wait_ms + item.transit_ms <= item.elapse_ms * 1.005 + 1e-6 for item in rank.collectives
+        ), name
+        assert rank.links, name
+        assert rank.memory is not None, name
+        assert rank.memory.peak_allocated_mb <= rank.memory.peak_reserved_mb, name
+        assert {call.level for call in rank.calls} >= {"acl", "hccl"}, name
+        held = {module.component: module for module in rank.details.modules}
+        assert held["APP"].peak_mb > held["HCCL"].peak_mb > 0, name
+    for name in ("msinsight_text_level1", "msinsight_db_level1"):
+        assert 10 < max(rate for _, rate in told[name].hbm_gb_s) < 1600, name  # a 910B has 1.6 TB/s
+        assert len(told[name].frequency_mhz) > 1, name
+    text, base = told["msinsight_text_level1"], told["msinsight_db_level1"]
+    assert len(text.details.caches) > 50
+    assert {item.what for item in text.missing} >= {"hit rates of the L2 cache"}
+    assert text.memory is not None
+    assert base.memory is not None
+    assert text.memory.peak_reserved_mb == base.memory.peak_reserved_mb  # the same job, run twice
