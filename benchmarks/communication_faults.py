@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernel_faults import slower
+from profile_files import covered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from profile_files import Random, RankFiles
+    from profile_files import Random, RankFiles, Strike
 
 
 def operators(rank: RankFiles, wanted: Callable[[str], bool]) -> list[tuple[str, dict, list[int]]]:
@@ -51,10 +52,15 @@ def bubble(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     return bool(found)
 
 
-def move(rank: RankFiles, cost: float, change: Callable[[dict, float], None]) -> bool:
+def move(
+    rank: RankFiles,
+    cost: float,
+    change: Callable[[dict, float], None],
+    wanted: Callable[[str], bool] = lambda name: "send" not in name and "recv" not in name,
+) -> bool:
     """Transfers take longer; ``change`` says how their packets look, given the factor of their time."""
     found = []
-    for _, info, rows in operators(rank, lambda name: "send" not in name and "recv" not in name):
+    for _, info, rows in operators(rank, wanted):
         moving = {
             k: t
             for k, t in info["Communication Bandwidth Info"].items()
@@ -99,6 +105,79 @@ def odd_bytes(ranks: list[RankFiles], cost: float, random: Random) -> bool:
         }  # fmt: skip
 
     return move(ranks[0], cost, shift)
+
+
+def more_bytes(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """Gradients in twice the width, or of more parameters: more to move at the same rate."""
+
+    def grow(transfer: dict, factor: float) -> None:
+        transfer["Transit Size(MB)"] *= factor
+        transfer["Bandwidth(GB/s)"] *= factor
+        transfer["Size Distribution"] = {
+            size: [round(count * factor), spent * factor]
+            for size, (count, spent) in transfer["Size Distribution"].items()
+        }
+
+    return move(ranks[0], cost, grow, lambda name: "allreduce" in name or "reducescatter" in name)
+
+
+def contention(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """A reduction beside kernels that use the same memory: its transfer takes longer, and ends after them."""
+    rank = ranks[0]
+    kernels = [(rank.start[row], rank.start[row] + rank.duration[row]) for row in rank.compute()]
+    for _, info, (row,) in operators(rank, lambda name: "allreduce" in name or "reducescatter" in name):
+        begin, end = rank.start[row], rank.start[row] + rank.duration[row]
+        beside = covered([(max(a, begin), min(b, end)) for a, b in kernels if a < end and b > begin])
+        moving = [
+            transfer
+            for transfer in info["Communication Bandwidth Info"].values()
+            if transfer["Transit Time(ms)"] > 0 and transfer["Transit Size(MB)"] > 1
+        ]
+        if not moving or beside < 0.6 * (rank.duration[row] + cost):
+            continue
+        for transfer in moving:
+            factor = 1 + cost / 1e3 / transfer["Transit Time(ms)"]
+            transfer["Transit Time(ms)"] *= factor
+            transfer["Bandwidth(GB/s)"] /= factor
+            transfer["Size Distribution"] = {
+                size: [count, spent * factor]
+                for size, (count, spent) in transfer["Size Distribution"].items()
+            }
+        longer(rank, info, row, cost, part="Transit Time(ms)")
+        return True
+    return False
+
+
+def exchange(part: str) -> Strike:
+    """An all-to-all of experts: it waits for the rank with most tokens, or has much to move."""
+
+    def strike(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+        rank = ranks[0]
+        kinds = next(iter(rank.communication.values()), {}).get("collective")
+        rows = [row for row in range(len(rank.rows)) if rank.is_communication(row)]
+        if kinds is None or not rows:
+            return False
+        for number in range(4):
+            name, each = f"hcom_alltoallv__900_{number}_1", cost / 4
+            model = dict(rank.rows[rows[0]])
+            model[rank.column("kernel")] = name
+            if model.get(rank.column("kind"), "N/A") != "N/A":
+                model[rank.column("kind")] = "hcom_alltoallv_"
+            free = rank.uncovered()
+            rank.insert(free[int(random.integers(1, len(free)))], model, each)
+            moved = each / 1e3 if part == "Transit Time(ms)" else 0.05 * each / 1e3
+            size = round(18.0 * moved, 3)
+            times = {"Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": each / 1e3, "Transit Time(ms)": moved,
+                     "Wait Time(ms)": each / 1e3 - moved, "Synchronization Time(ms)": each / 1e3 - moved, "Idle Time(ms)": 0.0}  # fmt: skip
+            link = {"Transit Size(MB)": size, "Transit Time(ms)": moved, "Bandwidth(GB/s)": 18.0,
+                    "Large Packet Ratio": 1, "Size Distribution": {str(size): [1, moved]}}  # fmt: skip
+            kinds[f"{name}@1"] = {
+                "Communication Time Info": times,
+                "Communication Bandwidth Info": {"HCCS": link},
+            }
+        return True
+
+    return strike
 
 
 def retransmission(ranks: list[RankFiles], cost: float, random: Random) -> bool:

@@ -132,7 +132,6 @@ def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
     return [(item.node, min(1.0, item.share), (item.node,)) for item in ranked[:3]]
 
 
-KERNEL_FAULTS = {fault.strike for fault in FAULTS if fault.node in profile_faults.OF_KERNELS}
 WAYS = {"ours": ours, "threshold_rules": rules, "largest_deviation": deviation}
 
 
@@ -151,7 +150,7 @@ class Score:
         names = [name for name, _, _ in found]
         self.singles[fault.node].append((names[:1] == [fault.node], fault.node in names))
         self.claims += [(chance, name == fault.node or is_of_chain(name, fault)) for name, chance, _ in found]
-        wanted = set(fault.edges)
+        wanted = fault.edges
         # A fault put into the kernels of one rank makes that rank the slow one: the edge that says so is true,
         # and counts neither way because it is not what was put in.
         told = {edge for _, _, chain in found[:1] for edge in pairwise(chain)} - {("slow-rank", fault.node)}
@@ -181,7 +180,7 @@ def is_of_chain(name: str, fault) -> bool:
     A fault in the kernels of one rank of several makes that rank the slow one.
     """
     return any(name in edge for edge in fault.edges) or (
-        name == "slow-rank" and fault.strike in KERNEL_FAULTS
+        name == "slow-rank" and fault.about == profile_faults.KERNELS
     )
 
 
@@ -246,7 +245,7 @@ def altered(
         for _ in range(pairs):
             first, second = (kinds[i] for i in random.choice(len(kinds), 2, replace=False))
             related = {first.node, second.node}
-            if any(related & set(edge) == related for f in (first, second) for edge in f.edges):
+            if first.node in second.chain or second.node in first.chain:
                 continue
             copy = struck(ranks, [first, second], random)
             if copy is None:
@@ -257,7 +256,7 @@ def altered(
                 score.pairs.append(related <= names)
                 if way == "ours":
                     mine.pairs.append(related <= names)
-                    mine.by_pair[" + ".join(sorted(map(ground, related)))].append(related <= names)
+                    mine.by_pair[" + ".join(sorted((first.about, second.about)))].append(related <= names)
         sound = cured(before)
         for _ in range(healthy):
             copy = profile_files.duplicate(ranks)
@@ -272,14 +271,6 @@ def altered(
                     bool(diagnose(noisy(sound, random), NETWORK, THRESHOLDS).findings)
                 )
     return scores, applied, by_base
-
-
-def ground(node: str) -> str:
-    """What a fault is about: kernels, the host, or communication."""
-    if node in profile_faults.OF_KERNELS:
-        return "kernels"
-    edges = {name for fault in FAULTS if fault.node == node for edge in fault.edges for name in edge}
-    return "host" if node == "host-bound" or "host-bound" in edges else "communication"
 
 
 def apart(by_base: dict[str, Score], kinds: dict[str, list[float | int | None]]) -> dict[str, object]:
@@ -419,15 +410,10 @@ def main() -> None:
             pairs=6 if quick else 20,
             healthy=3 if quick else 8,
         )
-        simulated = simulated_runs.score(
-            where,
-            random,
-            WAYS,
-            Score,
-            FAULTS,
-            runs=1 if quick else 5,
-            diagnose_alone=lambda profile: bool(diagnose(profile, NETWORK, THRESHOLDS).findings),
+        ways = simulated_runs.Ways(
+            WAYS, Score, FAULTS, lambda run: bool(diagnose(run, NETWORK, THRESHOLDS).findings), where
         )
+        simulated = simulated_runs.score(random, ways, runs=1 if quick else 5)
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")
     assert isinstance(ours_figures, dict)

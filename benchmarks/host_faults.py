@@ -95,14 +95,34 @@ def compilation(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     return call(ranks[0], "acl", "aclopCompileAndExecute", 1.05 * cost, 20)
 
 
-# ------------------------------------------------------------------ communication
+def fragmentation(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """Memory in pieces: much is reserved that is not in use, some of it goes back to the driver, calls stall."""
+    rank = ranks[0]
+    if not rank.memory:
+        return False
+    peak = max(allocated for _, allocated, _ in rank.memory)
+    held = peak / random.uniform(0.5, 0.7)
+    rank.memory = [
+        (at, allocated, max(allocated, held * 0.7) if place % 20 == 10 else held)
+        for place, (at, allocated, _) in enumerate(rank.memory)
+    ]
+    return allocation(ranks, cost, random)
+
+
+def queue_off(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """TASK_QUEUE_ENABLE=0: the host prepares each launch while the device waits."""
+    return setting(ranks[0], "TASK_QUEUE_ENABLE", "0") and host(ranks, cost, random)
+
+
+def setting(rank: RankFiles, name: str, value: str) -> bool:
+    """An environment variable as the profiler notes it; false where it noted none."""
+    if not rank.metadata.get("ENV_VARIABLES"):
+        return False
+    rank.metadata = json.loads(json.dumps(rank.metadata))
+    rank.metadata["ENV_VARIABLES"][name] = value
+    return True
 
 
 def blocking(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     """ASCEND_LAUNCH_BLOCKING: every launch waits."""
-    rank = ranks[0]
-    if not rank.metadata.get("ENV_VARIABLES"):
-        return False
-    rank.metadata = json.loads(json.dumps(rank.metadata))
-    rank.metadata["ENV_VARIABLES"]["ASCEND_LAUNCH_BLOCKING"] = "1"
-    return synchronising(ranks, cost, random)
+    return setting(ranks[0], "ASCEND_LAUNCH_BLOCKING", "1") and synchronising(ranks, cost, random)

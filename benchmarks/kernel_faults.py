@@ -81,6 +81,24 @@ def aicpu_by_type(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     return True
 
 
+def indexing(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+    """Results whose size depends on values: the AI CPU computes them."""
+    rank = ranks[0]
+    vector = [row for row in rank.compute() if is_vector(rank)(row)]
+    if not vector or not has(rank, "Type", "Input Data Types"):
+        return False
+    blank = {name: "N/A" for name in rank.columns if name.startswith(("aic", "aiv", "cube_"))}
+    for place in range(10):
+        kind = ("Unique", "MaskedSelect")[place % 2]
+        model = {**rank.rows[vector[0]], **blank, "Block Dim": "1", "Input Data Types": "BOOL"}
+        model[rank.column("kernel")] = f"aclnn{kind}_{kind}"
+        model[rank.column("kind")] = kind
+        model[rank.column("core")] = "AI_CPU"
+        rows = rank.uncovered()
+        rank.insert(rows[int(random.integers(len(rows)))], model, cost / 10)
+    return True
+
+
 def pipe(name: str, other: str, which: Callable[[RankFiles], Callable[[int], bool]]) -> Strike:
     """Kernels that one pipe holds up."""
 
@@ -215,9 +233,12 @@ def inserted(kind: str, of: str, count: int = 20) -> Strike:
     return strike
 
 
-def unfused(ranks: list[RankFiles], cost: float, random: Random) -> bool:
-    """A normalisation in six small operators, thirty times."""
-    rank = ranks[0]
+def unfused(*kinds: str) -> Strike:
+    """A layer in small operators, thirty times."""
+    return lambda ranks, cost, random: in_pieces(ranks[0], cost, random, kinds)
+
+
+def in_pieces(rank: RankFiles, cost: float, random: Random, kinds: tuple[str, ...]) -> bool:
     if not has(rank, "Type"):
         return False
     vector = [row for row in rank.compute() if is_vector(rank)(row) and rank.text(row, "kind") != "N/A"]
@@ -227,7 +248,7 @@ def unfused(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     for _ in range(times):
         rows = rank.uncovered()
         row = rows[int(random.integers(len(rows)))]
-        for kind in ("Mul", "Rsqrt", "Add", "ReduceMean", "Square", "Cast"):
+        for kind in kinds:
             model = dict(rank.rows[vector[0]])
             model[rank.column("kernel")] = f"aclnn{kind}_{kind}AiCore_{kind}"
             model[rank.column("kind")] = kind
@@ -239,7 +260,7 @@ def unfused(ranks: list[RankFiles], cost: float, random: Random) -> bool:
             ):
                 if name in model:
                     model[name] = f"{ratio}"
-            rank.insert(row, model, cost / times / 6, gap=0.5)
+            rank.insert(row, model, cost / times / len(kinds), gap=0.5)
     return True
 
 
@@ -295,6 +316,3 @@ def recompute(ranks: list[RankFiles], cost: float, random: Random) -> bool:
             rank.duration[row] * cost / total,
         )
     return True
-
-
-# ------------------------------------------------------------------ host

@@ -8,26 +8,42 @@ A fault that a profile cannot show (no counters, no communication) does not appl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from communication_faults import (
     bubble,
     collective_wait,
+    contention,
+    exchange,
     misaligned_address,
+    more_bytes,
     odd_bytes,
     retransmission,
     slow_link,
     slow_rank,
     small_packets,
 )
-from host_faults import allocation, blocking, collector, compilation, host, launches, loader, synchronising
+from host_faults import (
+    allocation,
+    blocking,
+    collector,
+    compilation,
+    fragmentation,
+    host,
+    launches,
+    loader,
+    queue_off,
+    synchronising,
+)
 from kernel_faults import (
     aicpu,
     aicpu_by_type,
     blocks,
     frequency,
     icache,
+    indexing,
     inserted,
     is_cube,
     is_vector,
@@ -38,9 +54,13 @@ from kernel_faults import (
     round_trips,
     unfused,
 )
+from shape_faults import changing, head_size, inner_axis, uneven_batch
 
 if TYPE_CHECKING:
     from profile_files import Random, RankFiles, Strike
+
+
+KERNELS, HOST, COMMUNICATION = "kernels", "host", "communication"
 
 
 @dataclass(frozen=True)
@@ -49,62 +69,82 @@ class KnownFault:
 
     Attributes:
         node: Id in the knowledge.
+        about: What it strikes: kernels (longer or more of them, on one rank), the host, or communication.
         strike: Puts it in; false if it does not apply.
-        edges: Edges (effect, cause) of its chain: what of the step it lengthens, and through what.
+        chain: What of the step it lengthens, and through what, symptom first, itself left out.
     """
 
     node: str
+    about: str
     strike: Strike
-    edges: tuple[tuple[str, str], ...] = ()
+    chain: tuple[str, ...] = ()
+
+    @property
+    def edges(self) -> set[tuple[str, str]]:
+        """Edges (effect, cause) of its chain."""
+        return set(pairwise((*self.chain, self.node)))
 
 
-_TOP, _MOVING = "exposed-communication", "data-parallel-communication"
+_TOP, _MOVING, _WAIT, _IDLE = (
+    "exposed-communication",
+    "data-parallel-communication",
+    "collective-wait",
+    "host-bound",
+)
 FAULTS = (
-    KnownFault("aicpu-operator", aicpu),
-    KnownFault("unsupported-dtype", aicpu_by_type, (("aicpu-operator", "unsupported-dtype"),)),
-    KnownFault("memory-bandwidth", pipe("aic_mte2_ratio", "aic_mac_ratio", is_cube)),
-    KnownFault("scalar-bound", pipe("aiv_scalar_ratio", "aiv_vec_ratio", is_vector)),
-    KnownFault("vector-bound", pipe("aiv_vec_ratio", "aiv_mte2_ratio", is_vector)),
-    KnownFault("move-out-bound", pipe("aiv_mte3_ratio", "aiv_mte2_ratio", is_vector)),
-    KnownFault("fixpipe-bound", pipe("aic_fixpipe_ratio", "aic_mte2_ratio", is_cube)),
-    KnownFault("no-bound-operator", no_bound),
-    KnownFault("instruction-cache-miss", icache),
-    KnownFault("block-dim-imbalance", blocks),
-    KnownFault("frequency-drop", frequency),
-    KnownFault("precision-excess", precision),
-    KnownFault("layout-transform", inserted("TransData", "InplaceCopy")),
-    KnownFault("cast-traffic", inserted("Cast", "Cast")),
-    KnownFault("memory-copies", inserted("ConcatD", "Cat")),
-    KnownFault("unfused-operators", unfused, (("normalisation-traffic", "unfused-operators"),)),
-    KnownFault("cube-vector-round-trip", round_trips),
-    KnownFault("recompute-overhead", recompute),
-    KnownFault("host-bound", host),
-    KnownFault("kernel-launch-overhead", launches, (("host-bound", "kernel-launch-overhead"),)),
-    KnownFault("python-gc-high-latency", collector, (("host-bound", "python-gc-high-latency"),)),
-    KnownFault("slow-dataloader", loader, (("host-bound", "slow-dataloader"),)),
-    KnownFault("memory-allocation-stall", allocation, (("host-bound", "memory-allocation-stall"),)),
-    KnownFault("host-device-synchronisation", synchronising, (("host-bound", "host-device-synchronisation"),)),
-    KnownFault("launch-blocking-set", blocking,
-               (("host-bound", "host-device-synchronisation"), ("host-device-synchronisation", "launch-blocking-set"))),
-    KnownFault("operator-compilation-latency", compilation, (("host-bound", "operator-compilation-latency"),)),
-    KnownFault("collective-wait", collective_wait, ((_TOP, "collective-wait"),)),
-    KnownFault("pipeline-bubble", bubble, ((_TOP, "pipeline-bubble"),)),
-    KnownFault("small-packets", small_packets, ((_TOP, _MOVING), (_MOVING, "small-packets"))),
-    KnownFault("byte-misalignment", odd_bytes, ((_TOP, _MOVING), (_MOVING, "byte-misalignment"))),
-    KnownFault("rdma-retransmission", retransmission, ((_TOP, _MOVING), (_MOVING, "rdma-retransmission"))),
-    KnownFault("slow-link", slow_link, ((_TOP, _MOVING), (_MOVING, "slow-link"))),
-    KnownFault("communication-address-misalignment", misaligned_address,
-               ((_TOP, _MOVING), (_MOVING, "communication-address-misalignment"))),
-    KnownFault("slow-rank", slow_rank, ((_TOP, "collective-wait"), ("collective-wait", "slow-rank"))),
+    KnownFault("aicpu-operator", KERNELS, aicpu),
+    KnownFault("unsupported-dtype", KERNELS, aicpu_by_type, ("aicpu-operator",)),
+    KnownFault("index-operators", KERNELS, indexing, ("aicpu-operator",)),
+    KnownFault("memory-bandwidth", KERNELS, pipe("aic_mte2_ratio", "aic_mac_ratio", is_cube)),
+    KnownFault("scalar-bound", KERNELS, pipe("aiv_scalar_ratio", "aiv_vec_ratio", is_vector)),
+    KnownFault("vector-bound", KERNELS, pipe("aiv_vec_ratio", "aiv_mte2_ratio", is_vector)),
+    KnownFault("move-out-bound", KERNELS, pipe("aiv_mte3_ratio", "aiv_mte2_ratio", is_vector)),
+    KnownFault("fixpipe-bound", KERNELS, pipe("aic_fixpipe_ratio", "aic_mte2_ratio", is_cube)),
+    KnownFault("no-bound-operator", KERNELS, no_bound),
+    KnownFault("instruction-cache-miss", KERNELS, icache),
+    KnownFault("block-dim-imbalance", KERNELS, blocks),
+    KnownFault("inner-axis-misalignment", KERNELS, inner_axis),
+    KnownFault("attention-dimension-misalignment", KERNELS, head_size),
+    KnownFault("frequency-drop", KERNELS, frequency),
+    KnownFault("precision-excess", KERNELS, precision),
+    KnownFault("layout-transform", KERNELS, inserted("TransData", "InplaceCopy")),
+    KnownFault("cast-traffic", KERNELS, inserted("Cast", "Cast")),
+    KnownFault("memory-copies", KERNELS, inserted("ConcatD", "Cat")),
+    KnownFault("unfused-operators", KERNELS, unfused("Mul", "Rsqrt", "Add", "ReduceMean", "Square", "Cast"),
+               ("normalisation-traffic",)),
+    KnownFault("fusion-broken-by-dropout", KERNELS, unfused("Mul", "Add", "DropOutDoMask", "Mul", "Add"),
+               ("unfused-operators",)),
+    KnownFault("cube-vector-round-trip", KERNELS, round_trips),
+    KnownFault("recompute-overhead", KERNELS, recompute),
+    KnownFault("host-bound", HOST, host),
+    KnownFault("kernel-launch-overhead", HOST, launches, (_IDLE,)),
+    KnownFault("python-gc-high-latency", HOST, collector, (_IDLE,)),
+    KnownFault("slow-dataloader", HOST, loader, (_IDLE,)),
+    KnownFault("memory-allocation-stall", HOST, allocation, (_IDLE,)),
+    KnownFault("memory-fragmentation", HOST, fragmentation, (_IDLE, "memory-allocation-stall")),
+    KnownFault("host-device-synchronisation", HOST, synchronising, (_IDLE,)),
+    KnownFault("launch-blocking-set", HOST, blocking, (_IDLE, "host-device-synchronisation")),
+    KnownFault("task-queue-off", HOST, queue_off, (_IDLE,)),
+    KnownFault("operator-compilation-latency", HOST, compilation, (_IDLE,)),
+    KnownFault("dynamic-shape", HOST, changing, (_IDLE, "operator-compilation-latency")),
+    KnownFault("collective-wait", COMMUNICATION, collective_wait, (_TOP,)),
+    KnownFault("pipeline-bubble", COMMUNICATION, bubble, (_TOP,)),
+    KnownFault("data-parallel-communication", COMMUNICATION, more_bytes, (_TOP,)),
+    KnownFault("all-to-all-communication", COMMUNICATION, exchange("Transit Time(ms)"), (_TOP,)),
+    KnownFault("ep-load-imbalance", COMMUNICATION, exchange("Wait Time(ms)"), (_TOP, _WAIT)),
+    KnownFault("bandwidth-contention", COMMUNICATION, contention),
+    KnownFault("small-packets", COMMUNICATION, small_packets, (_TOP, _MOVING)),
+    KnownFault("byte-misalignment", COMMUNICATION, odd_bytes, (_TOP, _MOVING)),
+    KnownFault("rdma-retransmission", COMMUNICATION, retransmission, (_TOP, _MOVING)),
+    KnownFault("slow-link", COMMUNICATION, slow_link, (_TOP, _MOVING)),
+    KnownFault("communication-address-misalignment", COMMUNICATION, misaligned_address, (_TOP, _MOVING)),
+    KnownFault("slow-rank", COMMUNICATION, slow_rank, (_TOP, _WAIT)),
+    KnownFault("dp-load-imbalance", COMMUNICATION, uneven_batch, (_TOP, _WAIT)),
 )  # fmt: skip
 
 
-OF_KERNELS = frozenset(fault.node for fault in FAULTS[:18])
-"""Faults that make kernels longer or more, on one rank."""
-
-
 def quiet(ranks: list[RankFiles]) -> None:
-    """A run that only computes: no gaps, no waiting in communication, no calls that stop the host.
+    """A run that only computes: no gaps, no waiting in communication, static shapes, no calls that stop the host.
 
     Done to the files, by rules of its own, so that silence on it says something of the diagnosis.
     """
@@ -119,6 +159,9 @@ def quiet(ranks: list[RankFiles]) -> None:
             rank.start[row] = at
             at += rank.duration[row] + 0.02 * compute / len(order)
         rank.preparing = 0.0
+        for cells in rank.rows:
+            if cells.get("OP State") == "dynamic":
+                cells["OP State"] = "static"
         rank.apis = [
             row
             for row in rank.apis

@@ -42,6 +42,8 @@ class RankFiles:
     rank: int = 0
     loader_us: float = 0.0
     gc_us: list[float] = field(default_factory=list)
+    memory: list[tuple[float, float, float]] = field(default_factory=list)
+    """Microseconds since the first kernel, megabytes in use and reserved, as PyTorch's allocator had them."""
 
     names: dict[str, str] = field(default_factory=dict)
 
@@ -160,6 +162,12 @@ def load(folder: Path) -> RankFiles | None:
             told = list(csv.DictReader(file))
         held.step = told[0]["Step"]
         held.preparing = float(told[0].get("Preparing") or 0)
+    if (beside / "memory_record.csv").is_file():
+        with (beside / "memory_record.csv").open(encoding="utf-8-sig", newline="") as file:
+            held.memory = [
+                (_since(row["Timestamp(us)"].strip(), first), float(row["Total Allocated(MB)"]), float(row["Total Reserved(MB)"]))
+                for row in csv.DictReader(file) if row["Component"] == "PTA" and row["Total Allocated(MB)"]
+            ]  # fmt: skip
     for name, attribute in (("profiler_metadata.json", "metadata"),):
         path = beside.parent / name
         if path.is_file():
@@ -250,6 +258,16 @@ def save(rank: RankFiles, folder: Path) -> None:
             table = csv.DictWriter(file, list(rank.apis[0]))
             table.writeheader()
             table.writerows(rank.apis)
+    if rank.memory:
+        with (inside / "memory_record.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(
+                ["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Device Type"]
+            )
+            for at, allocated, reserved in rank.memory:
+                writer.writerow(
+                    ["PTA", f"{1_700_000_000_000_000 + at:.3f}", allocated, reserved, f"NPU:{rank.rank}"]
+                )
     (home / f"profiler_info_{rank.rank}.json").write_text(json.dumps({**rank.info, "rank_id": rank.rank}))
     if rank.metadata:
         (home / "profiler_metadata.json").write_text(json.dumps(rank.metadata))
@@ -279,7 +297,7 @@ def duplicate(ranks: list[RankFiles]) -> list[RankFiles]:
         replace(
             rank, rows=[dict(row) for row in rank.rows], start=rank.start.copy(), duration=rank.duration.copy(),
             communication=copy.deepcopy(rank.communication), matrix=copy.deepcopy(rank.matrix),
-            apis=[dict(row) for row in rank.apis], gc_us=list(rank.gc_us),
+            apis=[dict(row) for row in rank.apis], gc_us=list(rank.gc_us), memory=list(rank.memory),
         )
         for rank in ranks
     ]  # fmt: skip

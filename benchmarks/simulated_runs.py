@@ -41,7 +41,29 @@ COLUMNS = [
         "aiv_mte3_ratio",
     ),
 ]
-CORES, CLOCK_MHZ = 24, 1800.0
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A part.
+
+    Attributes:
+        name: Its name.
+        cores: Cube cores; twice as many vector cores where they are apart.
+        clock_mhz: Of the cores.
+        is_joint: Cube and vector units share a core: counters have no prefix, and all kernels run on "AI_CORE".
+    """
+
+    name: str
+    cores: int
+    clock_mhz: float
+    is_joint: bool = False
+
+
+HOME = Chip("Ascend 910B1", 24, 1800.0)
+"""On which the analysers were debugged."""
+LEFT_OUT = (Chip("Ascend 910B4", 20, 1500.0), Chip("Ascend 910 Pro A", 32, 1100.0, is_joint=True))
+"""On which nothing was: figures of data/hardware."""
 
 
 @dataclass
@@ -58,6 +80,9 @@ class World:
         fallback: Share of vector kernels that run on the AI CPU.
         extra: Kinds of kernels added to each block, with their time.
         overlap: Reductions run beside the backward pass.
+        gradients_mb: What each reduction moves, by unit of the run's size.
+        contention: Part of a link's rate that is lost while kernels use the same memory.
+        chip: On what it runs.
     """
 
     layers: int = 8
@@ -73,6 +98,10 @@ class World:
     gc_us: list[float] = field(default_factory=list)
     packet_mb: float = 16.777216
     packet_fixed_us: float = 15.0
+    overlap: bool = False
+    gradients_mb: float = 10.0
+    contention: float = 0.0
+    chip: Chip = HOME
 
 
 def block(world: World, random: np.random.Generator, size: float) -> list[tuple[str, str, float]]:
@@ -92,7 +121,7 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
     """All ranks of one step."""
     size = float(random.uniform(0.6, 1.6))
     work = [block(world, random, size) for _ in range(2 * world.layers)]
-    host, device = [0.0] * 4, [0.0] * 4
+    host, device, link = [0.0] * 4, [0.0] * 4, [0.0] * 4
     runs: list[list[tuple[dict[str, str], float, float]]] = [[] for _ in range(4)]
     comm: list[dict] = [{} for _ in range(4)]
     launched = [0] * 4
@@ -109,14 +138,18 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
                     where, spent = "AI_CPU", spent * 25
                 start = max(host[rank], device[rank])
                 device[rank] = start + spent
-                runs[rank].append((kernel(kind, where, spent, world.clock[rank], rank, random), start, spent))
+                runs[rank].append(
+                    (kernel(kind, where, spent, world.clock[rank], rank, random, world.chip), start, spent)
+                )
         if number < world.layers or number % 2:
             continue
-        begun = [max(host[rank] + world.launch_us, device[rank]) for rank in range(4)]
+        begun = [max(host[rank] + world.launch_us, device[rank], link[rank]) for rank in range(4)]
         last = max(begun)
-        megabytes = 10.0 * size
+        megabytes = world.gradients_mb * size
+        is_beside = world.overlap and number + 2 < len(work)
+        kept = 1 - world.contention if is_beside else 1.0
         packets = max(1.0, megabytes / world.packet_mb)
-        moving = [megabytes / rate * 1e3 + packets * world.packet_fixed_us for rate in world.link_gb_s]
+        moving = [megabytes / rate / kept * 1e3 + packets * world.packet_fixed_us for rate in world.link_gb_s]
         end = last + max(moving)
         for rank in range(4):
             name = f"hcom_allReduce__100_{number}_1"
@@ -126,36 +159,64 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
                 "Accelerator Core": "COMMUNICATION",
                 "OP State": "N/A",
             }
-            runs[rank].append(({c: cells.get(c, "N/A") for c in COLUMNS}, begun[rank], end - begun[rank]))
+            runs[rank].append(
+                ({c: cells.get(c, "N/A") for c in columns(world.chip)}, begun[rank], end - begun[rank])
+            )
             wait, own = (end - begun[rank] - moving[rank]) / 1e3, moving[rank] / 1e3
             comm[rank][f"{name}@1"] = told(end - begun[rank], wait, own, megabytes, world)
-            device[rank] = end
+            link[rank] = end
+            if not world.overlap:
+                device[rank] = end
             host[rank] += world.launch_us
     return [files(rank, world, runs[rank], comm[rank], size) for rank in range(4)]
 
 
 def kernel(
-    kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator
+    kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator, chip: Chip
 ) -> dict[str, str]:
     """Cells of one kernel; counters as its kind has them."""
     cells = dict.fromkeys(COLUMNS, "0.0")
     cube = core in {"AI_CORE", "MIX_AIC"}
     cells.update({"Step Id": "7", "Device_id": str(rank), "Stream ID": "2", "Name": f"aclnn{kind}_{kind}", "Type": kind,
-                  "OP State": "static", "Accelerator Core": core, "Block Dim": str(CORES if cube else 2 * CORES),
+                  "OP State": "static", "Accelerator Core": core, "Block Dim": str(chip.cores if cube or chip.is_joint else 2 * chip.cores),
                   "Input Shapes": '"4096,4096;4096,4096"', "Input Data Types": "DT_BF16;DT_BF16"})  # fmt: skip
     if core == "AI_CPU":
-        return {**cells, **{c: "N/A" for c in COLUMNS if c.startswith(("aic", "aiv"))}}
+        told = set(columns(chip)) - set(COLUMNS)
+        blank = {c: "N/A" for c in (*COLUMNS, *told) if c.startswith(("aic", "aiv")) or c in told}
+        return {name: cell for name, cell in {**cells, **blank}.items() if name in columns(chip)}
     own = 0.97 * spent
-    cycles = own * CLOCK_MHZ * clock
+    cycles = own * chip.clock_mhz * clock
     if cube:
-        cells.update({"aicore_time(us)": f"{own:.3f}", "aic_total_cycles": f"{cycles * CORES:.0f}"})
+        cells.update({"aicore_time(us)": f"{own:.3f}", "aic_total_cycles": f"{cycles * chip.cores:.0f}"})
         cells.update({"aic_mac_ratio": f"{random.uniform(0.82, 0.92):.3f}", "aic_mte2_ratio": f"{random.uniform(0.5, 0.75):.3f}",
                       "aic_fixpipe_ratio": "0.05", "aic_scalar_ratio": "0.1", "aic_mte1_ratio": "0.4"})  # fmt: skip
     else:
-        cells.update({"aiv_time(us)": f"{own:.3f}", "aiv_total_cycles": f"{cycles * 2 * CORES:.0f}"})
+        cells.update({"aiv_time(us)": f"{own:.3f}", "aiv_total_cycles": f"{cycles * 2 * chip.cores:.0f}"})
         cells.update({"aiv_vec_ratio": f"{random.uniform(0.5, 0.7):.3f}", "aiv_mte2_ratio": f"{random.uniform(0.5, 0.7):.3f}",
                       "aiv_mte3_ratio": "0.4", "aiv_scalar_ratio": "0.1"})  # fmt: skip
-    return cells
+    return joint(cells, own, cycles * chip.cores) if chip.is_joint else cells
+
+
+UNITS = ("mac", "vec", "scalar", "mte1", "mte2", "mte3")
+
+
+def joint(cells: dict[str, str], own: float, cycles: float) -> dict[str, str]:
+    """The same kernel where cube and vector units share a core."""
+    counted = {
+        f"{unit}_ratio": str(max(float(cells.get(f"{side}_{unit}_ratio", "0.0")) for side in ("aic", "aiv")))
+        for unit in UNITS
+    }
+    kept = {name: cell for name, cell in cells.items() if not name.startswith(("aic_", "aiv_"))}
+    return {**kept, "Accelerator Core": "AI_CORE", "aicore_time(us)": f"{own:.3f}",
+            "total_cycles": f"{cycles:.0f}", **counted}  # fmt: skip
+
+
+def columns(chip: Chip) -> list[str]:
+    """Those of the table of kernels."""
+    if not chip.is_joint:
+        return COLUMNS
+    kept = [name for name in COLUMNS if not name.startswith(("aic_", "aiv_"))]
+    return [*kept, "total_cycles", *(f"{unit}_ratio" for unit in UNITS)]
 
 
 def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World) -> dict:
@@ -174,7 +235,7 @@ def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, w
 
 def files(number: int, world: World, runs: list, comm: dict, size: float) -> RankFiles:
     rows = [cells for cells, _, _ in runs]
-    moved = 10.0 * size * len(comm)
+    moved = world.gradients_mb * size * len(comm)
     links = {
         f"{number}-{peer}": {
             "Transport Type": "HCCS", "Transit Size(MB)": moved, "Transit Time(ms)": moved / min(world.link_gb_s[number], world.link_gb_s[peer]),
@@ -188,7 +249,7 @@ def files(number: int, world: World, runs: list, comm: dict, size: float) -> Ran
                                           *(world.calls if number == 0 else [])]
     ]  # fmt: skip
     return RankFiles(
-        Path(), "kernel_details.csv", COLUMNS, rows, np.array([s for _, s, _ in runs]), np.array([d for _, _, d in runs]),
+        Path(), "kernel_details.csv", columns(world.chip), rows, np.array([s for _, s, _ in runs]), np.array([d for _, _, d in runs]),
         communication={"step7": {"collective": comm, "p2p": {}}},
         matrix={"step7": {"collective": {"allreduce-total@1": links}, "p2p": {}}}, apis=apis, step="7", rank=number,
         loader_us=world.loader_us if number == 0 else 0.0, gc_us=world.gc_us if number == 0 else [],
@@ -199,21 +260,21 @@ def _pauses(count: int, each: float, random: np.random.Generator) -> dict[int, f
     return {int(random.integers(1, 110)): each for _ in range(count)}
 
 
-def broken(node: str, random: np.random.Generator) -> World | None:
-    """A world with one mechanism at fault; None for faults this world has no mechanism for."""
+def break_it(world: World, node: str, random: np.random.Generator) -> bool:
+    """Put one mechanism at fault; false for faults this world has no mechanism for."""
     strength = float(random.uniform(1.0, 2.5))
-    world = World()
     if node == "host-bound":
         world.launch_us = 350 * strength
     elif node == "python-gc-high-latency":
         world.gc_us = [9000 * strength] * 2
-        world.pauses_us = {30: 9000 * strength, 80: 9000 * strength}
+        world.pauses_us |= {30: 9000 * strength, 80: 9000 * strength}
     elif node == "slow-dataloader":
         world.loader_us = 18_000 * strength
-        world.pauses_us = {1: 18_000 * strength}
+        world.pauses_us |= {1: 18_000 * strength}
     elif node == "memory-allocation-stall":
-        world.pauses_us = _pauses(25, 1500 * strength, random)
-        world.calls = [("acl", "aclrtFreePhysical", sum(world.pauses_us.values()), len(world.pauses_us))]
+        pauses = _pauses(25, 1500 * strength, random)
+        world.pauses_us |= pauses
+        world.calls += [("acl", "aclrtFreePhysical", sum(pauses.values()), len(pauses))]
     elif node == "slow-rank":
         world.work = [1 + 0.25 * strength, 1.0, 1.0, 1.0]
     elif node == "frequency-drop":
@@ -225,48 +286,86 @@ def broken(node: str, random: np.random.Generator) -> World | None:
     elif node == "aicpu-operator":
         world.fallback = 0.15 * strength
     elif node == "layout-transform":
-        world.extra = [("TransData", 300 * strength, 6)]
+        world.extra += [("TransData", 300 * strength, 6)]
     elif node == "cast-traffic":
-        world.extra = [("Cast", 300 * strength, 6)]
+        world.extra += [("Cast", 300 * strength, 6)]
+    elif node == "bandwidth-contention":
+        world.contention = 0.4 + 0.1 * strength
     else:
-        return None
-    return world
+        return False
+    return True
 
 
-def score(
-    where: Path,
-    random: np.random.Generator,
-    ways: dict[str, Callable],
-    kind: type,
-    faults,
-    *,
-    runs: int,
-    diagnose_alone: Callable,
-) -> dict[str, object]:
-    """Figures of all ways on simulated runs."""
-    scores = {name: kind() for name in ways}
-    for fault in faults:
-        for _ in range(runs):
-            world = broken(fault.node, random)
-            if world is None:
-                break
-            state = int(random.integers(1 << 30))
-            before = _profile(World(), state, where)
-            after = _profile(world, state, where)
-            for name, result in scores.items():
-                result.single(fault, ways[name](after, before))
-    for _ in range(4 * runs):
-        before = _profile(World(), int(random.integers(1 << 30)), where)
+def worlds(nodes: tuple[str, ...], chip: Chip, random: np.random.Generator) -> tuple[World, World] | None:
+    """A sound world and the same with mechanisms at fault; None where one is lacking."""
+    sound, broken = World(chip=chip), World(chip=chip)
+    if "bandwidth-contention" in nodes:
+        for world in (sound, broken):
+            world.overlap, world.gradients_mb = True, 50.0
+    return (sound, broken) if all(break_it(broken, node, random) for node in nodes) else None
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How to name causes, how to count, and what is scored."""
+
+    named: dict[str, Callable]
+    kind: type
+    faults: tuple
+    diagnose_alone: Callable
+    where: Path
+
+
+def score(random: np.random.Generator, ways: Ways, *, runs: int) -> dict[str, object]:
+    """Figures of all ways on simulated runs; pairs, and ours on chips left out, apart."""
+    scores = {name: ways.kind() for name in ways.named}
+    singles(scores, random, ways, HOME, runs)
+    nodes = [fault for fault in ways.faults if break_it(World(), fault.node, np.random.default_rng(0))]
+    for _ in range(8 * runs):
+        first, second = (nodes[i] for i in random.choice(len(nodes), 2, replace=False))
+        if first.node in second.chain or second.node in first.chain:
+            continue
+        before, after = both((first.node, second.node), HOME, random, ways)
         for name, result in scores.items():
-            if name == "ours":
-                result.healthy.append(diagnose_alone(before))
-            else:
-                result.healthy.append(bool(ways[name](before, before)))
+            told = {found for found, _, _ in ways.named[name](after, before)}
+            result.pairs.append({first.node, second.node} <= told)
     figures = {name: result.figures() for name, result in scores.items()}
     mine = figures.pop("ours")
     mine["kinds"] = {node: [float(np.mean([a for a, _ in rows])), float(np.mean([b for _, b in rows]))]
                      for node, rows in sorted(scores["ours"].singles.items())}  # fmt: skip
-    return {**mine, "baselines": figures}
+    left_out = {}
+    for chip in LEFT_OUT:
+        apart = {"ours": ways.kind()}
+        singles(apart, random, ways, chip, runs)
+        left_out[chip.name] = apart["ours"].figures()
+    return {**mine, "baselines": figures, "left_out_chips": left_out}
+
+
+def singles(scores: dict, random: np.random.Generator, ways: Ways, chip: Chip, runs: int) -> None:
+    """Count single faults and healthy runs on one chip."""
+    for fault in ways.faults:
+        for _ in range(runs):
+            pair = both((fault.node,), chip, random, ways)
+            if pair is None:
+                break
+            for name, result in scores.items():
+                result.single(fault, ways.named[name](pair[1], pair[0]))
+    for _ in range(4 * runs):
+        sound = _profile(World(chip=chip), int(random.integers(1 << 30)), ways.where)
+        for name, result in scores.items():
+            if name == "ours":
+                result.healthy.append(ways.diagnose_alone(sound))
+            else:
+                result.healthy.append(bool(ways.named[name](sound, sound)))
+
+
+def both(nodes: tuple[str, ...], chip: Chip, random: np.random.Generator, ways: Ways):
+    """A sound run and a broken one of the same job; None where a mechanism is lacking."""
+    pair = worlds(nodes, chip, random)
+    if pair is None:
+        return None
+    state = int(random.integers(1 << 30))
+    return _profile(pair[0], state, ways.where), _profile(pair[1], state, ways.where)
 
 
 def _profile(world: World, state: int, where: Path):

@@ -162,6 +162,16 @@ def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, 
     return strongest({key: item for key, item in later.items() if item is not None})
 
 
+PARTS = frozenset(
+    {
+        *("exposed-communication", "data-parallel-communication", "all-to-all-communication"),
+        *("collective-wait", "pipeline-bubble"),
+    }
+)
+"""Patterns whose published marks say which part of a step is unusual in any job. Beside an earlier run of the
+same job a part that has grown is unusual, whatever it is."""
+
+
 def _more(item: Evidence, old: Evidence | None, growth_us: float) -> Evidence | None:
     """Evidence of what is new; None of a setting that was there before."""
     if item.is_setting:
@@ -175,4 +185,5 @@ def _more(item: Evidence, old: Evidence | None, growth_us: float) -> Evidence | 
     ):
         more = 0.0
     part = more / item.lost_us if item.lost_us > 0 else 0.0
-    return replace(item, lost_us=more, share=item.share * part)
+    shown = 1.0 if item.node in PARTS and more > 0 else item.shown
+    return replace(item, shown=shown, lost_us=more, share=item.share * part)

@@ -28,8 +28,9 @@ ALIKE = 2.0
 def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     """Transfers beside kernels against transfers of their size beside none.
 
-    Where none ran alone, against the nominal rate of a link. Only what they take where nothing hides them
-    counts as cost.
+    Where none ran alone, against the nominal rate of a link. Transfers follow one another, so one that takes
+    longer beside a kernel delays those behind it: what they take longer together costs as much as there is
+    communication that nothing hides.
     """
     beside = _beside_kernels(view)
     moved = [
@@ -44,12 +45,12 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     lost = 0.0
     slow: list[Collective] = []
     seen: list[tuple[float, float]] = []
-    for item, (part, bare_us), size, rate, transport in moved:
+    for item, part, size, rate, transport in moved:
         if part < BESIDE:
             continue
         peers = [
             r
-            for _, (p, _), s, r, t in moved
+            for _, p, s, r, t in moved
             if t == transport and p < 1 - BESIDE and 1 / ALIKE <= s / size <= ALIKE
         ]
         ratio = rate / (float(np.median(peers)) if peers else NOMINAL_MB_MS[transport])
@@ -57,9 +58,10 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         seen.append((ratio, size))
         if shown >= 0.5:
             slow.append(item)
-        lost += shown * min(bare_us, size / rate * 1e3 * max(0.0, 1 - ratio))
+        lost += shown * size / rate * 1e3 * max(0.0, 1 - ratio)
     if not seen:
         return
+    lost = min(lost, view.step_sum("exposed_us"))
     ratios, sizes = np.array(seen).T
     mean = float(np.average(ratios, weights=sizes))
     yield Evidence(
@@ -76,8 +78,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     )
 
 
-def _beside_kernels(view: View) -> dict[str, tuple[float, float]]:
-    """Of each operator of communication the share of its time beside kernels, and its bare microseconds.
+def _beside_kernels(view: View) -> dict[str, float]:
+    """Share of the time of each operator of communication in which kernels run beside it.
 
     A name that comes several times cannot be told apart and is left out.
     """
@@ -85,13 +87,13 @@ def _beside_kernels(view: View) -> dict[str, tuple[float, float]]:
     if kernels is None or not kernels.is_communication.any():
         return {}
     bare = alone(kernels)
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, float] = {}
     twice: set[str] = set()
     for row in np.flatnonzero(kernels.is_communication):
         name = kernels.text("name", int(row)).partition("@")[0]
         if name in found:
             twice.add(name)
-        found[name] = (float(1 - bare[row]), float(bare[row] * kernels.duration_us[row]))
+        found[name] = float(1 - bare[row])
     return {name: value for name, value in found.items() if name not in twice}
 
 

@@ -237,7 +237,7 @@ def _ranked(
     """
     pairs = [(weighed(item, tests[item.cause]), tests[item.cause]) for item in accused]
     pairs = [pair for pair in pairs if pair[0].chance >= ACCUSED]
-    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].chance * pair[0].lost_us, pair[0].cause))
+    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].own * pair[0].lost_us, pair[0].cause))
     return pairs[:MOST_CAUSES]
 
 

@@ -29,6 +29,7 @@ class Accused:
         cause: Id of the deepest node that is more likely than not.
         chain: Ids from the symptom to the cause.
         chance: Posterior that the cause is there.
+        own: Posterior that it is there by itself, where deeper causes of it are told; else ``chance``.
         lost_us: Time it costs, beyond what deeper causes of it explain.
         share: That as a share of the step.
         perhaps: What may be behind it, unseen, each with its chance given that the cause is there.
@@ -38,6 +39,7 @@ class Accused:
     cause: str
     chain: tuple[str, ...]
     chance: float
+    own: float
     lost_us: float
     share: float
     perhaps: tuple[tuple[str, float], ...]
@@ -91,13 +93,14 @@ def accuse(
                 cause=node,
                 chain=chain,
                 chance=min(1.0, posterior.on[node]),
+                own=min(1.0, posterior.own.get(node, 0.0) if deeper else posterior.on[node]),
                 lost_us=lost,
                 share=share,
                 perhaps=_perhaps(network, node, found, posterior),
                 evidence=tuple(found[name] for name in chain if name in found),
             )
         )
-    return sorted(accused, key=lambda item: (-item.chance * item.lost_us, item.cause))
+    return sorted(accused, key=lambda item: (-item.own * item.lost_us, item.cause))
 
 
 LATE = frozenset({"host-bound", "slow-rank", "dp-load-imbalance", "python-gc-high-latency"})

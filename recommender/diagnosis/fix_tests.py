@@ -180,8 +180,12 @@ def weighed(accused: Accused, test: FixTest | None) -> Accused:
     """The accused with the odds that its fix test leaves it."""
     if test is None or test.ratio >= 1:
         return accused
-    odds = test.ratio * accused.chance / max(1 - accused.chance, CERTAIN)
-    return replace(accused, chance=odds / (1 + odds))
+
+    def left(chance: float) -> float:
+        odds = test.ratio * chance / max(1 - chance, CERTAIN)
+        return odds / (1 + odds)
+
+    return replace(accused, chance=left(accused.chance), own=left(accused.own))
 
 
 CERTAIN = 1e-3

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import html
 import json
+import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,8 +95,8 @@ def _heat(rank: Rank) -> dict[str, object]:
                         "row": int(kernels.rows[i]),
                         "name": kernels.text("name", int(i))[:120],
                         "core": kernels.text("core", int(i)),
-                        "us": round(float(kernels.duration_us[i]), 3),
-                        "wait": None if np.isnan(kernels.wait_us[i]) else round(float(kernels.wait_us[i]), 3),
+                        "us": _rounded(float(kernels.duration_us[i])),
+                        "wait": _rounded(float(kernels.wait_us[i])),
                         "shapes": kernels.text("input_shapes", int(i))[:200],
                     }
                     for i in longest
@@ -108,9 +110,14 @@ def _heat(rank: Rank) -> dict[str, object]:
     }
 
 
+def _rounded(value: float) -> float | None:
+    return round(value, 3) if math.isfinite(value) else None
+
+
 def _page(answer: Mapping[str, object], heat: list[dict[str, object]]) -> str:
     content = {"answer": answer, "heat": heat, "columns": [name for name, _ in _COLUMNS]}
     data = json.dumps(content, ensure_ascii=False, allow_nan=False)
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     title = html.escape(f"Diagnosis of {answer.get('path', '')}")
-    return read(TEMPLATE).replace("__TITLE__", title).replace("__DATA__", data)
+    filled = {"__TITLE__": title, "__DATA__": data}
+    return re.sub("|".join(filled), lambda found: filled[found[0]], read(TEMPLATE))

@@ -79,11 +79,11 @@ CHANGED = 0.01
 over repeats."""
 
 
-def _held_up_more(view: View, alike: Alike, filled: Floats) -> Mask:
+def _held_up_more(alike: Alike, filled: Floats) -> Mask:
     """Kernels that their busiest pipe holds up more than before.
 
-    It takes a larger part of the kernel than it did, or leads the others further; or the kernel takes more
-    cycles: then it is not the clock that made it longer.
+    It takes a larger part of the kernel than it did, or leads the others further. Where all take longer
+    alike, as with a lower clock, it is none of them.
     """
     _, theirs, known = ratios(alike.before)
 
@@ -94,8 +94,7 @@ def _held_up_more(view: View, alike: Alike, filled: Floats) -> Mask:
     table = np.array([was(row) for row in theirs])
     more = filled.max(axis=0) > np.take_along_axis(table, busiest[None], axis=0)[0] + CHANGED
     ahead = _first_and_spare(filled)[1] > was(_first_and_spare(theirs)[1]) + CHANGED
-    longer = _cycles(view) > alike.mean_before(_cycles(alike.before)) * (1 + CHANGED)
-    return np.asarray(more | ahead | longer, np.bool_)
+    return np.asarray(more | ahead, np.bool_)
 
 
 def _missed(view: View) -> Floats:
@@ -103,13 +102,6 @@ def _missed(view: View) -> Floats:
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
     return np.fmax(kernels.pipe("aic_icache_miss_rate"), kernels.pipe("aiv_icache_miss_rate"))
-
-
-def _cycles(view: View) -> Floats:
-    """Cycles of the cores that work on each kernel; nan where not collected."""
-    kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
-    return np.fmax(kernels.pipe("aic_total_cycles"), kernels.pipe("aiv_total_cycles"))
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
@@ -132,7 +124,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     if (alike := view.alike) is not None:
         missed = np.nan_to_num(_missed(view)) - np.nan_to_num(alike.mean_before(_missed(alike.before)))
         grown = np.maximum(0.0, alike.grown_us - own * np.maximum(0.0, missed))
-        won = np.where(alike.is_usual, np.where(_held_up_more(view, alike, filled), grown, 0.0), won)
+        won = np.where(alike.is_usual, np.where(_held_up_more(alike, filled), grown, 0.0), won)
     label = kernels.label
     flash = label.where("flashattention" in text.lower() for text in label.labels)
     cost: dict[str, Floats] = {}

@@ -78,7 +78,7 @@ def test_two_steps_beside_one_of_the_same_are_no_regression(make: Any, network: 
     before = make(CASTS, gap_us=30.0)
     (rank,) = before.ranks
     assert rank.kernels is not None
-    twice = rank.kernels.where(np.tile(np.arange(len(rank.kernels)), 2))  # type: ignore[arg-type]
+    twice = rank.kernels.where(np.tile(np.arange(len(rank.kernels)), 2))
     later = twice.start_ns.copy()
     later[len(rank.kernels) :] += round(rank.steps[0].step_us * 1e3) + 30_000
     after = Profile(
