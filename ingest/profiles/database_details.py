@@ -85,6 +85,20 @@ def read_counters(data: Database) -> list[Counter]:
             if not math.isnan(real(mean)):
                 found.append(Counter(name="LLC hits", unit="%", mean=real(mean), peak=real(peak),
                                      place=Place(f"{data.file}#LLC"), device=str(on)))  # fmt: skip
+    return [*found, *_sampled_cores(data)]
+
+
+def _sampled_cores(data: Database) -> list[Counter]:
+    """What was sampled of each core, averaged by the profiler."""
+    if not data.has("SAMPLE_PMU_SUMMARY", "metric", "value", "coreId", "coreType", "deviceId"):
+        return []
+    found = []
+    for row, cells in data.rows("SAMPLE_PMU_SUMMARY"):
+        value = real(cells["value"])
+        if not math.isnan(value):
+            name = f"{data.text(cells['coreType'])} {cells['coreId']} {data.text(cells['metric'])}"
+            found.append(Counter(name=name, unit="1", mean=value, peak=None, device=str(cells["deviceId"]),
+                                 place=Place(f"{data.file}#SAMPLE_PMU_SUMMARY", (row,))))  # fmt: skip
     return found
 
 
