@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,17 +20,27 @@ from cli.options import (
 )
 from kg.errors import InputError
 
+if TYPE_CHECKING:
+    from cli.space_making import Made
+
 SHOWN = 20
 
 
 def space(
     context: typer.Context,
     file: Annotated[
-        str | None, typer.Argument(help="A search file to prune with --known.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A search file to prune with --known or to add --runtime to.", show_default=False
+        ),
     ] = None,
     known: Annotated[
-        list[Path] | None,
-        typer.Option("--known", help="Measurements of the same kernel on another device; may be repeated."),
+        list[str] | None,
+        typer.Option(
+            "--known",
+            help="Measurements of the same kernel on another device, or workspace for what it has (default);"
+            " may be repeated.",
+        ),
     ] = None,
     share: Annotated[
         float, typer.Option("--share", min=0, max=0.99, help="Share of the space to leave out.")
@@ -55,6 +65,15 @@ def space(
     spills: Annotated[
         bool, typer.Option("--spills/--no-spills", help="Of a kernel: may sums outgrow the registers?")
     ] = True,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run-time variables: communication, memory, dispatch, loading or all; may be repeated."
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="CPU cores of a server, for the workers that load data.")
+    ] = None,
     server: Annotated[str, typer.Option("--server", help="What the devices sit in: its links.")] = "",
     phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
     settings: Annotated[
@@ -72,36 +91,72 @@ def space(
     out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a search file: layouts of a model on a machine, or a file pruned by what other devices told."""
+    """Make a search file from model and machine, kernel or variables, or prune one by what devices told."""
+    from cli import space_making
+
+    asked = [item for item in (model, operator, file, runtime) if item]
+    if len(asked) != 1 and asked != [file, runtime]:
+        raise InputError(
+            "give a search file with --known or --runtime, or one of --model, --kernel and --runtime"
+        )
+    if (file is None or runtime) and hardware is None:
+        raise InputError("a space is for some --hardware")
+    sizes, fixed = pairs("--shape", shape), pairs("--set", settings)
+    margin = None if memory_margin is None else _margin(memory_margin)
+    with open_workspace(context) as workspace:
+        if runtime:
+            made = space_making.runtime(
+                workspace,
+                runtime,
+                hardware or "",
+                count=count or 1,
+                server=server,
+                cores=cores,
+                file=file,
+            )
+        elif file is not None:
+            made = space_making.pruned(workspace, file, known or [], share)
+        elif operator is not None:
+            made = space_making.kernel(
+                workspace,
+                operator,
+                sizes,
+                precision or "bfloat16",
+                hardware or "",
+                form=form,
+                block=block,
+                spills=spills,
+            )
+        else:
+            made = space_making.layouts(
+                workspace,
+                model or "",
+                hardware or "",
+                count=count or 1,
+                server=server,
+                phase=phase,
+                fixed=fixed,
+                margin=margin,
+            )
+    _show(made, out, as_json=as_json)
+
+
+def _show(made: Made, out: Path | None, *, as_json: bool) -> None:
+    """Print what was made, or write it."""
     from cli import output
 
-    if sum(item is not None for item in (file, model, operator)) != 1:
-        raise InputError("give a search file with --known, or --model or --kernel with --hardware")
-    if file is not None:
-        made, left, notes = _pruned(context, file, known or [], share)
-    elif hardware is None:
-        raise InputError("a space is for some --hardware")
-    elif operator is not None:
-        sizes = pairs("--shape", shape)
-        made, left, notes = _tiles(
-            context, operator, sizes, precision or "bfloat16", hardware, form, block, spills
-        )
-    else:
-        fixed = pairs("--set", settings)
-        margin = None if memory_margin is None else _margin(memory_margin)
-        made, left, notes = _layouts(context, model or "", hardware, count, server, phase, fixed, margin)
-    for text in notes:
+    for text in made.notes:
         output.note(text)
     if as_json:
-        output.as_json({"file": made, "left_out": left, "notes": notes})
+        output.as_json({"file": made.file, "left_out": made.left, "notes": made.notes})
         return
-    for item in left[:SHOWN]:
+    for item in made.left[:SHOWN]:
         output.note(f"left out: {item['what']}: {item['why']} ({item['source']})")
-    if len(left) > SHOWN:
-        output.note(f"left out: {len(left) - SHOWN} more; --json has all")
+    if len(made.left) > SHOWN:
+        output.note(f"left out: {len(made.left) - SHOWN} more; --json has all")
     import yaml
 
-    text = yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.safe_dump(made.file, sort_keys=False, allow_unicode=True, width=110)
     if out is None:
         print(text, end="")
     elif out.exists():
@@ -109,74 +164,6 @@ def space(
     else:
         out.write_text(text, encoding="utf-8")
         print(f"wrote {out}; next: tunegraph search run {out}")
-
-
-_Made = tuple[dict[str, object], list[dict[str, str]], list[str]]
-
-
-def _layouts(
-    context: typer.Context,
-    model: str,
-    hardware: str,
-    count: int | None,
-    server: str,
-    phase: str,
-    fixed: dict[str, object],
-    margin: float | None,
-) -> _Made:
-    from dataclasses import asdict
-
-    from recommender.cost_model.estimate import machine
-    from recommender.cost_model.model import model_of
-    from recommender.search.spaces.layouts import layout_space
-
-    raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count or 1}
-    with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(raw)
-        facts = workspace.hardware.facts(problem.hardware.name)
-        held = workspace.names.hardware(server) if server else None
-        around = workspace.hardware.facts(held.id) if held else None
-        sizes_of = workspace.model_facts(problem)
-    name = problem.workload.model or model
-    sizes = model_of(name, str(sizes_of.get("architecture", "")), sizes_of)
-    where = machine(
-        problem.hardware.name,
-        facts,
-        count=count or 1,
-        server=held.id if held else "",
-        server_facts=around,
-    )
-    found = layout_space(sizes, where, phase=phase, fixed=fixed, margin=margin or 0.0)
-    section: dict[str, object] = {"phase": phase, "fixed": fixed}
-    if held:
-        section["server"] = held.id
-    told = ""
-    if found.configurations is not None:
-        unasked = found.skipped or margin == math.inf
-        what = "configurations, memory not checked" if unasked else "configurations fit the memory"
-        told = f"{found.configurations} {what} (modelled)"
-    if margin is None:
-        numbers: dict[str, object] = {"cost_model": section}
-    else:
-        numbers = {"modelled_memory": {**section, "margin": margin if math.isfinite(margin) else False}}
-        told += "; add a command and its metrics (docs/search.md)"
-    return (
-        {
-            "name": f"{name}-{count or 1}x{problem.hardware.name}-{phase}",
-            "problem": {**raw, "model": name, "hardware": problem.hardware.name},
-            **numbers,
-            "parameters": dict(found.parameters),
-            "constraints": [dict(rule) for rule in found.constraints],
-            "objectives": ["throughput"],
-            "stop": {"evaluations": 60, "patience": 10},
-        },
-        [asdict(item) for item in found.left],
-        [*notes, *(f"rule skipped: {text}" for text in found.skipped), *([told] if told else [])],
-    )
-
-
-def _count(configurations: int | None) -> str:
-    return "more than a million" if configurations is None else f"{configurations:,}"
 
 
 def _margin(text: str) -> float:
@@ -190,74 +177,3 @@ def _margin(text: str) -> float:
     if not 0 <= found < math.inf:
         raise InputError(f"--memory-margin {text}: no share", hint="such as 0.1, or off")
     return found
-
-
-def _tiles(
-    context: typer.Context,
-    operator: str,
-    shape: dict[str, object],
-    precision: str,
-    hardware: str,
-    form: str,
-    block: int | None,
-    spills: bool,
-) -> _Made:
-    from dataclasses import asdict
-
-    from recommender.cost_model.device import Device
-    from recommender.search.spaces.kernels import kernel_space
-
-    with open_workspace(context) as workspace:
-        resolved = workspace.names.hardware(hardware)
-        facts = workspace.hardware.facts(resolved.id)
-    device = Device(resolved.id, dict(facts))
-    found = kernel_space(operator, shape, precision, device, form=form, block=block, spills=spills)
-    return (
-        {
-            "name": f"{operator}-{resolved.id}",
-            "problem": {"op": operator, "shape": shape, "precision": precision, "hardware": resolved.id},
-            "parameters": dict(found.parameters),
-            "constraints": [dict(rule) for rule in found.constraints],
-        },
-        [asdict(item) for item in found.left],
-        [
-            *([resolved.note] if resolved.note else []),
-            *(f"rule skipped: {text}" for text in found.skipped),
-            *found.notes,
-            f"{_count(found.configurations)} configurations; add a command and its metrics (docs/search.md)",
-        ],
-    )
-
-
-def _pruned(context: typer.Context, file: str, known: list[Path], share: float) -> _Made:
-    from recommender.search.known_tables import sources_of
-    from recommender.search.pruning import prune
-    from recommender.search.space_file import read_space
-    from recommender.search.task_file import read_task_file
-
-    if not known:
-        raise InputError("pruning needs --known: measurements of the same kernel on other devices")
-    raw, _ = read_task_file(file)
-    with open_workspace(context) as workspace:
-        sources = sources_of(known, workspace.names, similarity=1.0)
-    found = prune(
-        read_space({key: raw[key] for key in ("parameters", "constraints") if key in raw}),
-        sources,
-        share=share,
-    )
-    left = [
-        {
-            "what": f"{pair.names[0]}={pair.values[0]} with {pair.names[1]}={pair.values[1]}",
-            "why": f"{math.exp(pair.price):.2f}x the best at least"
-            if math.isfinite(pair.price)
-            else "failed",
-            "source": ", ".join(found.sources),
-        }
-        for pair in found.pairs
-    ]
-    rules = [
-        {"expression": item.expression, "reason": item.reason, "source": item.source}
-        for item in found.space.constraints
-    ]
-    notes = [f"{found.before} configurations, {found.after} left ({found.removed:.0%} gone)"]
-    return {**raw, "constraints": rules}, left, notes

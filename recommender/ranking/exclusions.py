@@ -37,6 +37,10 @@ class Exclusions:
             self._among[names] = self._pairs(names)
         return self._among[names]
 
+    def setting(self, parameter: str) -> tuple[Strategy, ...]:
+        """The strategies that set a parameter."""
+        return tuple(self._strategy(name) for name in self._that_set(parameter))
+
     def _pairs(self, names: frozenset[str]) -> tuple[Pair, ...]:
         found = {name: self._strategy(name) for parameter in names for name in self._that_set(parameter)}
         whole = {name: item for name, item in found.items() if item.sets and set(item.configuration) <= names}

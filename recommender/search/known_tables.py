@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.names import Names
+    from kg.trials import TrialStore
+    from recommender.retrieval.neighbours import Neighbour
 
 
 def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> list[SourceTable]:
@@ -46,6 +48,34 @@ def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> lis
         )
         for cases in groups.values()
     ]
+
+
+def stored_sources(neighbours: Iterable[Neighbour], trials: TrialStore) -> list[SourceTable]:
+    """What a workspace tells of the same task on any device, a source a problem, nearest first.
+
+    Args:
+        neighbours: Known problems near what is asked.
+        trials: What was measured.
+    """
+    found = []
+    for item in neighbours:
+        if not item.same_task:
+            continue
+        row = item.problem
+        table = trials.table(row.key)
+        timed = np.flatnonzero(~np.isnan(table.costs))
+        keys = [int(key) for key in table.configuration_ids[timed]]
+        known = trials.configurations(keys)
+        found.append(
+            SourceTable(
+                name=f"{row.operator} on {row.hardware}",
+                similarity=1.0,
+                configurations=[known[key] for key in keys],
+                costs=table.costs[timed],
+                problem_id=row.id,
+            )
+        )
+    return found
 
 
 def _cost(case: Case) -> float:

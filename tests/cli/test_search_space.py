@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 
+def _toy(device: str) -> str:
+    """All times of a toy kernel on a device, as a table."""
+    names = "task.kind,task.op,hardware.name,config.x,config.y,config.z"
+    lines = [f"{names},outcome.metric,outcome.unit,outcome.status,outcome.value,source.title"]
+    lines += [
+        f"kernel,toy,{device},{x},{y},{z},kernel_time,s,ok,{1 + abs(x - 4) + abs(y - 2) + z / 10},t"
+        for x in (1, 2, 4, 8)
+        for y in (1, 2, 4, 8)
+        for z in range(8)
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def test_a_space_is_made_and_searched(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "layouts.yaml"
     asked = (
@@ -39,15 +52,7 @@ def test_a_file_is_pruned_by_another_device(run: Run, tmp_path: Path) -> None:
         "objectives": ["kernel_time"],
     }
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
-    names = "task.kind,task.op,hardware.name,config.x,config.y,config.z"
-    lines = [f"{names},outcome.metric,outcome.unit,outcome.status,outcome.value,source.title"]
-    lines += [
-        f"kernel,toy,NVIDIA A100-SXM4-80GB,{x},{y},{z},kernel_time,s,ok,{1 + abs(x - 4) + abs(y - 2) + z / 10},t"
-        for x in (1, 2, 4, 8)
-        for y in (1, 2, 4, 8)
-        for z in range(8)
-    ]
-    (tmp_path / "known.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "known.csv").write_text(_toy("NVIDIA A100-SXM4-80GB"))
     ran = run("search", "space", tmp_path / "task.yaml", "--known", tmp_path / "known.csv")
     assert ran.code == 0, ran.err
     assert "128 configurations" in ran.err
@@ -70,6 +75,30 @@ def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
     assert "left out: baseK=128: larger than K=64" in ran.err
 
 
+def test_a_file_is_pruned_by_what_the_workspace_has(run: Run, tmp_path: Path) -> None:
+    task = {
+        "problem": {
+            "op": "toy",
+            "phase": "kernel",
+            "hardware": "NVIDIA H100 PCIe",
+            "objective": "kernel_time",
+        },
+        "parameters": {"x": [1, 2, 4, 8], "y": [1, 2, 4, 8], "z": [0, 1, 2, 3, 4, 5, 6, 7]},
+        "objectives": ["kernel_time"],
+    }
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
+    nothing = run("search", "space", tmp_path / "task.yaml")
+    assert nothing.code == 2
+    (tmp_path / "known.csv").write_text(_toy("NVIDIA A100-SXM4-80GB"))
+    assert run("ingest", tmp_path / "known.csv").code == 0
+    ran = run("search", "space", tmp_path / "task.yaml")
+    assert ran.code == 0, ran.err
+    assert "known: toy on a100-sxm4-80gb" in ran.err
+    assert "left out: x=8 with y=8" in ran.err
+    named = run("search", "space", tmp_path / "task.yaml", "--known", "workspace")
+    assert named.out == ran.out
+
+
 def test_other_kernels_have_spaces_too(run: Run) -> None:
     asked = ("--kernel", "softmax", "--shape", "M=4096,N=1000", "--hardware", "ascend-910b3", "--json")
     ran = run("search", "space", *asked)
@@ -77,9 +106,9 @@ def test_other_kernels_have_spaces_too(run: Run) -> None:
     assert set(ran.json["file"]["parameters"]) == {"tileRows", "tileColumns", "bufferNum", "blockDim"}
     assert any("512 B" in text for text in ran.json["notes"])
     unknown = run("search", "space", "--kernel", "sofmax", "--shape", "N=8", "--hardware", "ascend-910b3")
-    assert (unknown.code, "did you mean softmax" in unknown.fault) == (2, True)
+    assert (unknown.code, "did you mean softmax" in unknown.err) == (2, True)
     none = run("search", "space", "--kernel", "gemm", "--shape", "M=0,N=4,K=4", "--hardware", "ascend-910b3")
-    assert (none.code, "M: 0" in none.fault) == (2, True)
+    assert (none.code, "M: 0" in none.err) == (2, True)
 
 
 def test_what_will_be_measured_gets_a_margin(run: Run) -> None:
@@ -107,3 +136,42 @@ def test_what_is_missing_is_said(run: Run, tmp_path: Path) -> None:
     ran = run("search", "space", *too_large)
     assert ran.code == 4
     assert "nothing fits" in ran.fault
+
+
+def test_variables_and_data_loading(run: Run, tmp_path: Path) -> None:
+    asked = ("--hardware", "ascend-910b3", "--count", "16", "--server", "atlas-800t-a2", "--cores", "192")
+    ran = run("search", "space", "--runtime", "all", *asked, "--json")
+    assert ran.code == 0, ran.err
+    made = ran.json["file"]
+    assert made["environment"]["HCCL_BUFFSIZE"] == "{HCCL_BUFFSIZE}"
+    assert made["default"]["TASK_QUEUE_ENABLE"] == 1
+    assert made["parameters"]["HCCL_ALGO"]["when"] == "set_HCCL_ALGO == 1"
+    assert not any(name.startswith("NCCL") for name in made["parameters"])
+    assert any("default 200; whole MB" in text for text in ran.json["notes"])
+    assert any(text.startswith("mind ") for text in ran.json["notes"])  # what the graph says against it
+    single = run("search", "space", "--runtime", "communication", "--hardware", "ascend-910b3")
+    assert (single.code, "devices > 1" in single.err) == (4, True)
+    wrong = run("search", "space", "--runtime", "speed", "--hardware", "ascend-910b3")
+    assert (wrong.code, "no kind" in wrong.err) == (2, True)
+
+
+def test_variables_are_laid_into_a_search_and_reach_its_command(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "task.yaml"
+    task = {
+        "parameters": {"x": [1, 2]},
+        "command": 'echo "{\\"t\\": $((x + TASK_QUEUE_ENABLE)) }"',
+        "environment": {"x": "{x}"},
+        "metrics": {"step_time": {"path": "t", "unit": "s"}},
+    }
+    file.write_text(yaml.safe_dump(task))
+    out = tmp_path / "both.yaml"
+    made = run("search", "space", file, "--runtime", "dispatch", "--hardware", "ascend-910b3", "--out", out)
+    assert made.code == 0, made.err
+    written = yaml.safe_load(out.read_text())
+    assert set(written["parameters"]) >= {"x", "TASK_QUEUE_ENABLE", "CPU_AFFINITY_CONF"}
+    ran = run("search", "run", out, "-n", "40", "--cold", "--no-ingest", "--json", folder=tmp_path)
+    assert ran.code == 0, ran.err
+    best = ran.json["best"]["configuration"]
+    assert (best["x"], best["TASK_QUEUE_ENABLE"]) == (1, 0)
+    again = run("search", "space", out, "--runtime", "dispatch", "--hardware", "ascend-910b3")
+    assert (again.code, "already" in again.err) == (2, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg.errors import InfeasibleError
 from recommender.search.space_file import read_space
@@ -32,7 +32,7 @@ class Generated:
     """A space that was made.
 
     Attributes:
-        parameters: Values by parameter.
+        parameters: Values by parameter, or values and condition as a search file has them.
         constraints: Rules that relate parameters, as a search file has them.
         left: What was left out before.
         skipped: Rules that could not be asked, and the fact they lack.
@@ -40,7 +40,7 @@ class Generated:
         configurations: How many are left; None if more than were counted.
     """
 
-    parameters: Mapping[str, list[object]]
+    parameters: Mapping[str, Any]
     constraints: tuple[Mapping[str, str], ...]
     left: tuple[Left, ...]
     skipped: tuple[str, ...]
@@ -52,7 +52,7 @@ class Generated:
 class Draft:
     """A space while it is being made; see ``Generated``."""
 
-    parameters: dict[str, list[object]] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
     constraints: list[dict[str, str]] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ def rule(expression: str, reason: str, source: str) -> dict[str, str]:
 
 
 def counted(
-    parameters: Mapping[str, list[object]],
+    parameters: Mapping[str, Any],
     constraints: list[dict[str, str]],
     left: list[Left],
     *,
@@ -104,7 +104,7 @@ def counted(
     return count
 
 
-def _alone(parameters: Mapping[str, list[object]], constraint: dict[str, str]) -> bool:
+def _alone(parameters: Mapping[str, Any], constraint: dict[str, str]) -> bool:
     """Whether one rule alone leaves anything."""
     space = read_space({"parameters": dict(parameters), "constraints": [constraint]})
     return any(len(block) for block in space.blocks())
