@@ -59,6 +59,10 @@ def checked(model: Model, settings: Columns, devices: Floats) -> Columns:
         rule(divides(ep, tp * dp), "expert parallel must divide tensor x data")
     else:
         rule(ep == 1, "expert parallel needs a model with experts")
+    ahead = s["prefill_engines"]
+    apart = s["separation"] == CHOICES["separation"].index("separate")
+    rule((ahead == 0) | apart, "engines that only prefill need separation=separate")
+    rule((ahead == 0) | (ahead < dp), "an engine that decodes must be left")
     rule(s["prefix_hit"] < 1, "a prefix hit of 1 leaves nothing to compute")
     return s
 
@@ -188,17 +192,15 @@ def serving_step(
 
     # A request's share of the engine: its prefill and its part of the decode steps.
     steps = produced / tokens_per_step
-    per_request = busy_s / together + steps * step_s / batch
     stalled = np.where(
         apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
     )  # others' prefills between steps
     tpot = (step_s + stalled) / tokens_per_step
-    rate = s["request_rate"]
-    load = rate / np.maximum(dp, 1) * per_request
-    waiting = np.where(load < 1, load / np.maximum(2 * (1 - load), 1e-9) * per_request, np.inf)
+    rate, alone = s["request_rate"], s["prefill_engines"] > 0
+    capacity, load, waiting = _pace(s, busy_s / together, steps * step_s / batch)
     ttft = prefill_s + transfer_s + np.where(rate > 0, waiting, 0.0)
     tail = np.where(rate > 0, waiting * np.log(np.maximum(100 * load, 1.0)) / np.maximum(load, 1e-9), 0.0)
-    output = dp * batch * produced / (batch * busy_s / together * np.where(apart, 0.0, 1.0) + steps * step_s)
+    output = produced * capacity
 
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
@@ -209,7 +211,7 @@ def serving_step(
         "tpot_p99_s": tpot + np.where(apart, 0.0, prefill_s),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
-        "prefill_throughput": dp * together * length / busy_s,
+        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * together * length / busy_s,
         "load": load,
         "tokens_per_step": tokens_per_step,
         "request_s": ttft + produced * tpot,
@@ -230,6 +232,30 @@ def serving_step(
         spread=SPREAD,
         extra=extra,
     )
+
+
+def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Requests a second that all engines take, load of the busier side, and wait of a request in seconds.
+
+    Told how many engines prefill, the slower side sets the pace; prefill apart without that is done elsewhere
+    and costs these devices nothing.
+
+    Args:
+        s: Checked columns.
+        prefill_s: Seconds of an engine that the prefill of a request takes.
+        decode_s: The same of its decode steps.
+    """
+    engines, ahead, rate = s["data_parallel"], s["prefill_engines"], s["request_rate"]
+    apart = s["separation"] == CHOICES["separation"].index("separate")
+    behind = np.maximum(engines - ahead, 1) / decode_s
+    told = ahead > 0
+    both = engines / (np.where(apart, 0.0, prefill_s) + decode_s)
+    capacity = np.where(told, np.minimum(ahead / prefill_s, behind), both)
+    turn = np.where(told, prefill_s, prefill_s + decode_s)
+    load = rate * turn / np.where(told, np.maximum(ahead, 1), np.maximum(engines, 1))
+    load = np.where(told & (rate > behind), np.maximum(load, rate / behind), load)
+    waiting = np.where(load < 1, load / np.maximum(2 * (1 - load), 1e-9) * turn, np.inf)
+    return capacity, load, waiting
 
 
 def _power(

@@ -93,7 +93,7 @@ def fit_notes(task: Task) -> list[str]:
         raise InfeasibleError(f"nothing is left: {tally}", hint=_least(tally.least_bytes))
     measured = "modelled_memory" in task.raw
     off = "; it is modelled, not measured: modelled_memory: {margin: off} tries them all" if measured else ""
-    notes = [f"{tally}{off}"]
+    notes = [f"{tally}{off}"] if tally.left < tally.asked else []
     if task.default is not None and task.space.violated(task.default) is not None:
         notes.append("the default is among them: it is not tried, and no gain over it is told")
     return notes

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.model import Model
 
 MEGATRON = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021"
+DISAGGREGATED = "Zhong et al., DistServe, OSDI 2024"
 ZERO = "Rajbhandari et al., ZeRO, SC 2020"
 LONGEST_BATCH = 512
 """Largest batch of a serving step that is proposed; a choice."""
@@ -180,6 +181,17 @@ def _serving(model: Model, machine: Machine) -> _Made:
     ]
     if count > 1:
         parameters["separation"] = ["mixed", "separate"]
+        parameters["prefill_engines"] = [0, *_powers(count - 1)]
+        constraints += [
+            _rule(
+                "prefill_engines < data_parallel", "an engine that decodes must be left", source=DISAGGREGATED
+            ),
+            _rule(
+                "(separation == 'separate') == (prefill_engines > 0)",
+                "prefill apart from decode takes engines of its own",
+                source=DISAGGREGATED,
+            ),
+        ]
     if model.experts:
         experts = (model.experts, f"does not divide the {model.experts:g} experts")
         parameters["expert_parallel"] = _divisors(count, left, "expert_parallel", experts)

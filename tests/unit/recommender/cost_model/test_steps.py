@@ -174,6 +174,21 @@ def test_serving_options_move_what_they_should() -> None:
     assert apart.extra["tpot_s"][0] < plain.extra["tpot_s"][0]
 
 
+def test_engines_that_prefill_do_not_decode() -> None:
+    base: dict[str, object] = {"dp": 4, "batch": 16, "input_len": 8192, "output_len": 64}
+    mixed, elsewhere, one, two, three = serve(
+        base,
+        {**base, "separation": "separate"},
+        *({**base, "separation": "separate", "prefill_engines": n} for n in (1, 2, 3)),
+    ).throughput
+    assert max(one, two, three) < elsewhere  # prefill done elsewhere is free of cost here
+    assert one < two < three  # a long prompt and a short answer: prefill sets the pace
+    assert mixed < elsewhere
+    for wrong in ({"prefill_engines": 1}, {"separation": "separate", "prefill_engines": 4}):
+        with pytest.raises(InputError, match="engine"):
+            serve({**base, **wrong})
+
+
 def test_load_lengthens_the_tail() -> None:
     steps = serve(*({"tp": 16, "batch": 32, "request_rate": rate} for rate in (0.1, 1.0, 1e6)))
     p99 = steps.extra["ttft_p99_s"]
