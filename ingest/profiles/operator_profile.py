@@ -29,7 +29,7 @@ _RENAMED = {
 }  # fmt: skip
 """What tables of kernels call the same."""
 _SUMMED = ("_cycles", "_hit", "_allocate", "_fops", "_number", "_instructions", "_datas(KB)")
-"""Ends of names that count over all cores; others are averaged."""
+"""Ends of names that count over all cores."""
 
 
 def is_basic(header: frozenset[str]) -> bool:
@@ -73,7 +73,7 @@ class Operators:
                 device=row.get("Device Id", ""),
             )  # fmt: skip
             for core, counted in sorted(cores.items(), key=lambda item: _place(item[0])):
-                spent = counted.get("aicore_time(us)", counted.get("aiv_time(us)", math.nan))
+                spent = _spent(counted)
                 if not math.isnan(spent):
                     self.cores.append(CoreUse(operator=operator, core=core, time_us=spent, counters=counted,
                                               place=places[core]))  # fmt: skip
@@ -114,12 +114,28 @@ def _by_core(
 
 
 def over_cores(cores: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Counters of an operator from those of its cores; what a core does not have does not count."""
-    held: dict[str, list[float]] = {}
+    """Counters of an operator from those of its cores; what a core does not have does not count.
+
+    Counts are summed and times averaged. Ratios and rates are averaged by the time of each core: a share of
+    all cycles, as in tables of kernels, to which a core that had nothing to do adds nothing.
+    """
+    held: dict[str, list[tuple[float, float]]] = {}
     for counted in cores.values():
+        spent = _spent(counted)
         for name, value in counted.items():
-            held.setdefault(name, []).append(value)
-    return {
-        name: float(np.sum(values) if name.endswith(_SUMMED) else np.mean(values))
-        for name, values in held.items()
-    }
+            held.setdefault(name, []).append((value, spent))
+    found = {}
+    for name, rows in held.items():
+        values, weights = (np.nan_to_num(np.array(column)) for column in zip(*rows, strict=True))
+        if name.removesuffix("(estimate)").endswith(_SUMMED):
+            found[name] = float(values.sum())
+        elif name.endswith("(us)") or weights.sum() <= 0:
+            found[name] = float(values.mean())
+        else:
+            found[name] = float(np.average(values, weights=weights))
+    return found
+
+
+def _spent(counted: dict[str, float]) -> float:
+    """How long a core was at work, microseconds; nan if no table tells."""
+    return counted.get("aicore_time(us)", counted.get("aiv_time(us)", math.nan))
