@@ -8,7 +8,6 @@ from kg.cases import all_cases
 from kg.queries import CATALOGUE
 from recommender import holdings, shipped
 from recommender.inspection import OLD_KNOWLEDGE, Finding, Severity, in_step
-from recommender.lineage import Lineage
 from recommender.opened import Opened
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from kg.validation import Violation
     from recommender.coverage import Coverage
     from recommender.holdings import Rows
+    from recommender.lineage import Lineage
 
 
 class Contents(Opened):
@@ -75,6 +75,8 @@ class Contents(Opened):
     @property
     def lineage(self) -> Lineage:
         """Effects, versions, and what the next step of evolution would change."""
+        from recommender.lineage import Lineage  # with the cost model, which an answer seldom needs
+
         return Lineage(layout=self.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
 
     def catalogue(self) -> list[NamedQuery]:
