@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from recommender.workspace import Workspace
+from tests.postgres_server import NoServerError, PostgresServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
+_DATABASES = count()
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +49,24 @@ def shared_cases() -> Path:
     if not found.is_dir():
         pytest.skip("no folder of shared cases: set TUNEGRAPH_SHARED")
     return found
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server that runs; where there is none the tests are skipped aloud, and fail in CI."""
+    try:
+        made = PostgresServer()
+    except NoServerError as missing:
+        if os.environ.get("CI"):
+            pytest.fail(f"{missing}")
+        pytest.skip(f"{missing}")
+    with made:
+        yield made
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    """A database with nothing in it."""
+    name = f"test{next(_DATABASES)}"
+    postgres.do(f"create database {name}")
+    return postgres.url(name)

@@ -60,14 +60,12 @@ def open_database(storage: str, *, create: bool) -> Any:
         )
     if not create and storage.startswith(_SQLITE) and not Path(storage.removeprefix(_SQLITE)).is_file():
         raise InputError(f"no search at {storage}", hint="begin one: tunegraph search run FILE")
-    options: dict[str, Any] = {}
-    if is_server(storage):
-        options = {**_LASTING, "connect_args": dict(_CONNECTION)}
     address = with_driver(storage)
+    options = _options(address)
     try:
         sql.engine.make_url(address)
         engine = sql.create_engine(address, **options)
-    except ModuleNotFoundError:
+    except ImportError:
         raise MissingDependencyError(
             f"{shown(storage)}: the driver of this database is not installed",
             hint="pip install 'tunegraph[postgresql]'",
@@ -90,6 +88,17 @@ def open_database(storage: str, *, create: bool) -> Any:
             hint="one version on all machines; or, with nobody at work: optuna storage upgrade --storage URL",
         ) from fault
     return optuna.storages.get_storage(tables)  # reads each ended trial once
+
+
+def _options(address: str) -> dict[str, Any]:
+    """How a server is connected to."""
+    if not is_server(address):
+        return {}
+    driver = address.partition("://")[0].partition("+")[2]
+    reach: dict[str, Any] = dict(_CONNECTION) if driver in {"", "psycopg", "psycopg2"} else {}
+    if driver == "psycopg":
+        reach["prepare_threshold"] = None  # what is prepared belongs to one connection, which a pooler swaps
+    return {**_LASTING, "connect_args": reach}
 
 
 def troubles() -> tuple[type[Exception], ...]:

@@ -103,18 +103,22 @@ class SearchLog:
         if not is_url(storage) and not Path(storage).parent.is_dir():
             raise InputError(f"{storage}: there is no folder {Path(storage).parent}")
         backend = open_backend(storage, create=True, patience_s=patience_s)
+        already = InputError(
+            f"{shown(storage)} holds a search named {name!r} already",
+            hint=f"go on with it: tunegraph search resume {shown(storage)}; or --log another, or --name",
+        )
         if name in study_names(backend, storage, patience_s):
-            raise InputError(
-                f"{shown(storage)} holds a search named {name!r} already",
-                hint=f"go on with it: tunegraph search resume {shown(storage)}; or --log another, or --name",
-            )
+            raise already
         directions = [
             optuna.study.StudyDirection.MINIMIZE
             if item.better is Better.LOWER
             else optuna.study.StudyDirection.MAXIMIZE
             for item in objectives
         ]
-        study_id = patient(lambda: backend.create_new_study(directions, name), storage, patience_s)
+        try:
+            study_id = patient(lambda: backend.create_new_study(directions, name), storage, patience_s)
+        except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
+            raise already from None
         for key, content in (
             (WHOLE, dict(whole)),
             (SOURCES, list(sources)),

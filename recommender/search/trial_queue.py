@@ -39,7 +39,7 @@ class TrialQueue:
         log: Of the search.
         task: What is searched.
         search: Proposes; is told what ended, here and elsewhere, and what is being evaluated.
-        watch: Finds workers elsewhere that are gone.
+        watch: Finds workers that have fallen silent.
         mark: Marks the processes of commands; empty without a command.
         clock: Unix time.
         owner: Who this worker is.
@@ -192,22 +192,22 @@ class TrialQueue:
         """Whether a trial is running under a worker that is gone."""
         if trial.state != "RUNNING" or trial.owner in {MANUAL, self.owner}:
             return False
-        if gone_here(trial.owner) is None and trial.beat is not None:
-            return trial.number in silent
+        if trial.beat is not None and not gone_here(trial.owner):
+            return trial.number in silent  # elsewhere, or a process that is there and does nothing
         return is_gone(trial.owner, trial.until, self.clock())
 
     def _silent(self) -> set[int]:
-        """Trials of workers elsewhere whose beats have stopped."""
+        """Trials of other workers whose beats have stopped."""
         beats = {
             item.number: (item.owner, item.beat)
             for item in self.trials
-            if item.state == "RUNNING" and item.beat is not None and gone_here(item.owner) is None
+            if item.state == "RUNNING" and item.beat is not None and item.owner not in {MANUAL, self.owner}
         }
         return self.watch.look(beats, time.monotonic())
 
     def _take_back(self, left: list[LoggedTrial]) -> None:
         for trial in left:
-            if self.mark and (pid := pid_here(trial.owner)) is not None:
+            if self.mark and gone_here(trial.owner) and (pid := pid_here(trial.owner)) is not None:
                 kill_marked(f"{self.mark}/{pid}")  # its command may have outlived it
             if self.log.requeue(trial):
                 self.requeued += 1
