@@ -56,13 +56,15 @@ def read_profile(path: Path) -> Profile:
     ranks: list[Rank] = []
     shared: list[Rank] = []
     for unit in units:
-        read, others = read_rank(unit.home, unit.files, path if path.is_dir() else path.parent)
+        top = path if path.is_dir() else path.parent
+        read, others = read_rank(unit.home, unit.files, top, notes.append)
         ranks += split_devices(read) if read else []
         shared += others
     ranks = _joined(ranks, shared, notes)
     ranks = [replace(rank, missing=tuple(lacks(rank))) for rank in split_waiting(ranks)]
     if not ranks:
-        raise InputError(f"{path}: nothing in it that came of a profiler could be read", hint=LOOKED_FOR)
+        told = "; ".join(notes[:3]) + (f" and {len(notes) - 3} more" if len(notes) > 3 else "")
+        raise InputError(f"{path}: nothing in it that came of a profiler could be read: {told}")
     notes += _mixed(ranks)
     return Profile(path=str(path), ranks=tuple(ranks), notes=tuple(notes))
 

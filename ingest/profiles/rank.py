@@ -18,7 +18,7 @@ from ingest.profiles.intervals import split
 from ingest.profiles.kernels import concatenated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from ingest.profiles.facts import Call, MemoryUse, StepTime
@@ -37,8 +37,13 @@ _CALLS = ("apis", "operators", "preprocess", "dataset", "queue", "system calls",
 _ORDER = ("info", "metadata", "kernel_details", "op_summary")
 
 
-def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | None, list[Rank]]:
-    """The rank that the files of one folder are about, and the ranks that a cluster's analysis tells of."""
+def read_rank(
+    home: Path, files: Iterable[Found], top: Path, on_fault: Callable[[str], None]
+) -> tuple[Rank | None, list[Rank]]:
+    """The rank that the files of one folder are about, and the ranks that a cluster's analysis tells of.
+
+    Why nothing of a rank can be read is told to ``on_fault``; what else is wrong stands in the rank's notes.
+    """
     gathered = Gathering(home, top)
     known = _without_raw(files)
     gathered.take_all(
@@ -52,6 +57,9 @@ def read_rank(home: Path, files: Iterable[Found], top: Path) -> tuple[Rank | Non
     calls = [*_calls(gathered.calls), *iterations.waiting(found.iterations)]
     told = own or gathered.collectives or gathered.links or calls or gathered.memory or found
     if kernels is None and not told:
+        if not others:
+            for note in gathered.notes or [f"{gathered.name(home)}: nothing in it was recorded"]:
+                on_fault(note)
         return None, others
     counted: tuple[StepTime, ...] = ()
     if kernels is not None:

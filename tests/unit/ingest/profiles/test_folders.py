@@ -201,8 +201,18 @@ def test_a_database_without_tables_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "msprof_0.db") as made:
         made.execute("PRAGMA user_version = 3")
     made.close()
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="a database without tables"):
         read_profile(tmp_path)
+
+
+def test_a_rank_of_which_nothing_can_be_read_is_told_beside_the_others(folder: Any, rows: Any) -> None:
+    folder(rows("MatMul"), SPLIT, 0)
+    home = folder(rows("MatMul"), None, 1)
+    broken = next(home.rglob("*_1_ascend_pt")) / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    broken.write_text(broken.read_text().splitlines()[0] + "\nMatMul,1\n")
+    profile = read_profile(home)
+    assert [rank.rank for rank in profile.ranks] == [0]
+    assert any("1 rows are cut or damaged" in note for note in profile.notes)
 
 
 def test_a_folder_that_is_no_profile_says_what_was_looked_for(tmp_path: Path) -> None:
