@@ -157,7 +157,10 @@ class Parameter:
 
     def grid(self) -> NDArray[np.float64]:
         """Coordinates of all levels, shape (levels,)."""
-        return np.array([self.coordinate(value) for value in self.values])
+        if self.log and self.low is not None:
+            numbers = [float(value) for value in self.values if isinstance(value, int | float)]
+            return np.array([self._place(number) for number in numbers])
+        return np.arange(len(self.values)) / max(len(self.values) - 1, 1)
 
     def value(self, u: float) -> Value:
         """The value at a coordinate."""
@@ -186,9 +189,14 @@ class Parameter:
         low, high = float(self.low or 0), float(self.high or 0)
         if not low <= value <= high or (self.kind is ParameterKind.INTEGER and value % 1):
             raise InputError(f"parameter {self.name}: {value} is not in {low:g} to {high:g}")
+        return self._place(value)
+
+    def _place(self, number: float) -> float:
+        """The coordinate of a number on the range."""
+        low, high = float(self.low or 0), float(self.high or 0)
         if low == high:
             return 0.0
-        return math.log(value / low) / math.log(high / low) if self.log else (value - low) / (high - low)
+        return math.log(number / low) / math.log(high / low) if self.log else (number - low) / (high - low)
 
 
 def _key(value: Value) -> tuple[bool, Value]:

@@ -278,7 +278,7 @@ class SearchSpace:
         for _ in range(_ROUNDS):
             drawn = self._drawn(rng, max(256, 2 * n))
             found = np.concatenate([found, drawn[self.allowed(drawn)]])
-            _, first = np.unique(found, axis=0, return_index=True)
+            _, first = np.unique(np.nan_to_num(found, nan=-1.0), axis=0, return_index=True)  # nan is not nan
             found = found[np.sort(first)]
             if len(found) >= n:
                 break

@@ -123,6 +123,13 @@ def test_a_continuous_space_is_sampled_within_its_constraints() -> None:
         next(space.enumerate())
 
 
+def test_a_sample_has_no_configuration_twice() -> None:
+    parameters = (ordinal("mode", 0, 1), ordinal("rate", *range(4), when="mode == 1"))
+    space = SearchSpace(parameters=parameters)
+    sampled = space.sample(np.random.default_rng(0), 50)
+    assert len(sampled) == len(set(sampled)) == 5
+
+
 def test_the_digest_goes_by_content() -> None:
     a, b = ordinal("a", 1, 2), ordinal("b", 1, 2)
     one = constrained("a < b", parameters=(a, b))
