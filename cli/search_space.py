@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from cli.space_making import Made
 
 SHOWN = 20
+_READ = {
+    "--model": {"hardware", "count", "server", "phase", "settings", "memory_margin"},
+    "--kernel": {"hardware", "shape", "precision", "form", "block", "spills"},
+    "--runtime": {"file", "hardware", "count", "server", "cores"},
+    "a search file": {"known", "share"},
+}
+"""What a space is made from, and the options that it reads beside itself."""
 
 
 def space(
@@ -99,6 +106,8 @@ def space(
         raise InputError(
             "give a search file with --known or --runtime, or one of --model, --kernel and --runtime"
         )
+    kind = "--model" if model else "--kernel" if operator else "--runtime" if runtime else "a search file"
+    _refuse_idle(context, kind)
     if (file is None or runtime) and hardware is None:
         raise InputError("a space is for some --hardware")
     sizes, fixed = pairs("--shape", shape), pairs("--set", settings)
@@ -139,6 +148,22 @@ def space(
                 margin=margin,
             )
     _show(made, out, as_json=as_json)
+
+
+def _refuse_idle(context: typer.Context, kind: str) -> None:
+    """Refuse options that nothing reads for such a space.
+
+    Raises:
+        InputError: One was given.
+    """
+    own = {"model", "operator", "runtime", "file", "out", "as_json"}
+    flags = {item.name: item.opts[0] for item in context.command.params}
+    for name, flag in flags.items():
+        source = context.get_parameter_source(str(name))
+        if source is None or source.name != "COMMANDLINE" or name in own | _READ[kind]:
+            continue
+        of = [where for where, read in _READ.items() if name in read]
+        raise InputError(f"{flag} says nothing of {kind}", hint=f"it is for {' and '.join(of)}")
 
 
 def _show(made: Made, out: Path | None, *, as_json: bool) -> None:

@@ -289,13 +289,21 @@ def pruned(workspace: Workspace, file: str, known: Sequence[str], share: float) 
 
 
 def _problem(workspace: Workspace, raw: dict[str, object]) -> Problem | None:
-    """What a search file is about; None where it does not say, or names hardware only as what it runs on."""
-    from recommender.tune import THIS_MACHINE, THIS_PROCESSOR
+    """What a search file is about; None where it does not say, or what it runs on is not known."""
+    from kg.errors import UnknownEntityError
+    from recommender.measuring.environment import capture
+    from recommender.tune import THIS_MACHINE, here
 
     told = raw.get("problem")
-    if not isinstance(told, dict) or told.get("hardware") in {None, THIS_MACHINE, THIS_PROCESSOR}:
+    if not isinstance(told, dict):
         return None
-    return workspace.problem(told)[0]
+    asked = str(told.get("hardware") or THIS_MACHINE)
+    if (named := here(asked, capture({}))) is None:
+        return workspace.problem(told)[0]
+    try:
+        return workspace.problem({**told, "hardware": named[0]})[0]
+    except UnknownEntityError:
+        return None
 
 
 def _stored(workspace: Workspace, raw: dict[str, object], *, asked: bool) -> list[SourceTable]:
@@ -308,7 +316,9 @@ def _stored(workspace: Workspace, raw: dict[str, object], *, asked: bool) -> lis
 
     hint = "give files with --known: measurements of the same kernel on other devices"
     if (problem := _problem(workspace, raw)) is None:
-        raise InputError("the file names no problem and hardware to look for in the workspace", hint=hint)
+        raise InputError(
+            "the file names no problem on known hardware to look for in the workspace", hint=hint
+        )
     found = stored_sources(workspace.similar(problem, MOST_NEIGHBOURS), workspace.trials)
     if not found:
         where = "the workspace" if asked else "the workspace, which is asked where --known says nothing,"

@@ -242,8 +242,8 @@ class Tuner:
         question = {key: item for key, item in told.items() if key not in {"objective", "limits"}}
         question["objective"] = objective.metric
         names: Resolver = self.names
-        if (here := _here(str(told.get("hardware") or THIS_MACHINE), environment)) is not None:
-            question["hardware"], counted = here
+        if (found := here(str(told.get("hardware") or THIS_MACHINE), environment)) is not None:
+            question["hardware"], counted = found
             question.setdefault("count", counted)
             names = _KnownOrNot(self.names)
         problem, notes = problem_from(question, names, known)
@@ -341,7 +341,7 @@ class _KnownOrNot:
         return self.names.bottleneck(text)
 
 
-def _here(asked: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
+def here(asked: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
     """Name and count of what a search runs on, where it is asked for; None where hardware is named.
 
     Args:

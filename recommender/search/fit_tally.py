@@ -86,7 +86,7 @@ def fit_notes(task: Task) -> list[str]:
     """
     if task.unasked:
         return [f"rule skipped: {task.unasked}"]
-    tally = fit_tally(task.space, most=LOOKED_AT) if task.space.finite else None
+    tally = fit_tally(task.space, most=LOOKED_AT)
     if tally is None:
         return []
     if tally.whole and not tally.left:

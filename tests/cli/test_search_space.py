@@ -132,6 +132,8 @@ def test_what_will_be_measured_gets_a_margin(run: Run) -> None:
 def test_what_is_missing_is_said(run: Run, tmp_path: Path) -> None:
     assert run("search", "space").code == 2
     assert run("search", "space", "--model", "bert-large").code == 2
+    idle = run("search", "space", "--kernel", "softmax", "--hardware", "ascend-910b3", "--cores", "8")
+    assert (idle.code, "--cores says nothing of --kernel" in idle.err) == (2, True)
     too_large = ("--model", "deepseek-v3", "--hardware", "ascend-910b3", "--set", "seq_len=4096")
     ran = run("search", "space", *too_large)
     assert ran.code == 4
