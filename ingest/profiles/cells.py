@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-_BLANK = frozenset({"", "N/A", "NA", "NAN", "NULL", "NONE", "-", "INF", "-INF"})
 LONGEST_CELL = 1 << 24
 """Characters of a cell: call stacks are long, but no table of a profiler needs more."""
 LARGEST = 1e24
@@ -29,18 +28,21 @@ _LONGEST_HEADER = 1 << 17
 
 def number(text: object) -> float:
     """A number, or nan where none was collected."""
-    if isinstance(text, int | float):
-        return float(text) if abs(text) <= LARGEST else math.nan
-    if not isinstance(text, str):
-        return math.nan
-    plain = text.strip()
-    if plain.upper() in _BLANK:
+    try:
+        value = float(text)  # type: ignore[arg-type]  # most cells are numbers; what is none is caught
+    except (TypeError, ValueError, OverflowError):
+        value = _marked(text)
+    return value if -LARGEST <= value <= LARGEST else math.nan  # neither nan nor infinity is
+
+
+def _marked(text: object) -> float:
+    """A number with a sign of per cent behind it; nan for what is none."""
+    if not isinstance(text, str) or not text.strip().endswith("%"):
         return math.nan
     try:
-        value = float(plain.rstrip("%"))
+        return float(text.strip().rstrip("%"))
     except ValueError:
         return math.nan
-    return value if abs(value) <= LARGEST else math.nan
 
 
 def known(text: object) -> float | None:

@@ -219,9 +219,11 @@ class Gathering:
         self.hotspots = simulation.done()
 
     def _database(self, path: Path, file: str) -> None:
+        before = len(self.notes)
         with databases.Database(path, file, self.fault) as data:
             if not data.columns:
-                self.fault(f"{path.name}: a database without tables")
+                if len(self.notes) == before:
+                    self.fault(f"{path.name}: a database without tables")
                 return
             kernels = databases.read_kernels(data)
             if kernels is not None:
