@@ -34,10 +34,10 @@ from ingest.profiles.folders import read_profile
 from kg.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, grown
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.evidence import View
 from recommender.diagnosis.fix_tests import repaired
 from recommender.diagnosis.network import CauseNetwork
 from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.view import View
 from recommender.shipped import knowledge
 
 COSTS = (0.1, 0.4)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import alone
+from recommender.diagnosis.view import alone
 
 if TYPE_CHECKING:
     from ingest.profiles.kernels import Integers, Kernels, Mask
-    from recommender.diagnosis.evidence import Floats, View
+    from recommender.diagnosis.view import Floats, View
 
 _TEXTS = ("core", "input_shapes", "input_types")
 

@@ -7,20 +7,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.diagnosis import (
+    calls,
     chains,
+    clocks,
     contention,
     epilogues,
     host,
     interfaces,
+    links,
     memory,
     operators,
+    packets,
     peers,
     pipes,
+    settings,
+    tiles,
     transfers,
 )
 from recommender.diagnosis.alike import compare
-from recommender.diagnosis.evidence import View
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
+from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,8 +36,9 @@ if TYPE_CHECKING:
     from recommender.diagnosis.thresholds import Thresholds
 
 ANALYSERS = (
-    *(pipes.find, operators.find, chains.find, epilogues.find, interfaces.find),
-    *(host.find, memory.find, transfers.find, contention.find),
+    *(pipes.find, operators.find, tiles.find, clocks.find, chains.find, epilogues.find, interfaces.find),
+    *(host.find, calls.find, settings.find, memory.find),
+    *(transfers.find, packets.find, links.find, contention.find),
 )
 
 SAME_LEVEL = 0.01
@@ -65,7 +72,7 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
             compare(view, twin, repeats(view.rank, twin.rank))
     cores = _agreed(now, sooner)
     for group in (now, sooner):
-        highest = max((operators.highest_mhz(view) for view in group), default=0.0)
+        highest = max((clocks.highest_mhz(view) for view in group), default=0.0)
         for view in group:
             view.peer_mhz = highest
     for view in now:

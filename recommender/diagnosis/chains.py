@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import Evidence, Reading
+from recommender.diagnosis.evidence import Reading, of_kernels, of_setting
 from recommender.diagnosis.kinds import repeats
-from recommender.diagnosis.operators import costly
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recommender.diagnosis.evidence import Floats, View
+    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import Floats, View
 
 _SIGNATURES = (
     ("optimizer-traffic", ("addcdiv", "addcmul", "sqrt")),
@@ -46,7 +46,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         if layer:
             of_layer.setdefault(layer, np.zeros(len(kernels)))[rows] += saved
     share = float(lost.sum()) / view.total_us
-    yield costly(
+    yield of_kernels(
         view,
         "unfused-operators",
         lost,
@@ -54,7 +54,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         Reading(metric="fusible_chain_duration_share", value=share, unit="1"),
     )
     for node, cost in of_layer.items():
-        yield costly(
+        yield of_kernels(
             view,
             node,
             cost,
@@ -62,13 +62,12 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
             Reading(metric="share of the step", value=float(cost.sum()) / view.total_us, unit="1"),
         )
     for node, count in broken.items():
-        yield Evidence(
-            node=node,
+        yield of_setting(
+            view,
+            node,
+            f"{count} such runs are broken by it",
+            (),
             shown=float(soft(np.asarray(float(count)), 5, 2)),
-            lost_us=0.0,
-            share=share,
-            says=f"{count} such runs are broken by it",
-            rank=view.rank.rank,
-            is_setting=True,
             readings=(Reading(metric="broken chains", value=count, unit="1"),),
+            share=share,
         )

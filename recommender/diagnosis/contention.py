@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import Evidence, Reading, alone
-from recommender.diagnosis.transfers import LEAST_BYTES, NOMINAL_MB_MS, hidden, places
+from recommender.diagnosis.collectives import places
+from recommender.diagnosis.evidence import Reading, of_step
+from recommender.diagnosis.packets import LEAST_BYTES, NOMINAL_MB_MS
+from recommender.diagnosis.repairs import at_rate
+from recommender.diagnosis.view import alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts import Collective, Rank
-    from recommender.diagnosis.evidence import View
+    from ingest.profiles.facts import Collective
+    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import View
 
 NODE = "bandwidth-contention"
 BESIDE = 0.5
@@ -64,17 +67,15 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     lost = min(lost, view.step_sum("exposed_us"))
     ratios, sizes = np.array(seen).T
     mean = float(np.average(ratios, weights=sizes))
-    yield Evidence(
-        node=NODE,
-        shown=1.0,
-        lost_us=lost,
-        share=lost / view.total_us,
-        says=f"transfers beside kernels go at {mean:.0%} of the rate of transfers beside none; "
+    yield of_step(
+        view,
+        NODE,
+        lost,
+        f"transfers beside kernels go at {mean:.0%} of the rate of transfers beside none; "
         f"{lost / 1e3:.2f} ms of that nothing hides",
-        readings=(Reading(metric="sdma_bandwidth_ratio", value=mean, unit="1"),),
-        places=places(slow),
-        rank=view.rank.rank,
-        fixed=lambda rank: _at_rate(rank, lost, {item.name for item in slow}),
+        Reading(metric="sdma_bandwidth_ratio", value=mean, unit="1"),
+        places(slow),
+        fixed=lambda rank: at_rate(rank, lost, {item.name for item in slow}),
     )
 
 
@@ -95,14 +96,3 @@ def _beside_kernels(view: View) -> dict[str, float]:
             twice.add(name)
         found[name] = float(1 - bare[row])
     return {name: value for name, value in found.items() if name not in twice}
-
-
-def _at_rate(rank: Rank, saved_us: float, names: set[str]) -> Rank:
-    """The facts with these operators at the rate of their peers: nothing of them is compared any more."""
-    fixed = hidden(rank, saved_us, [])
-    return replace(
-        fixed,
-        collectives=tuple(
-            replace(item, transfers=()) if item.name in names else item for item in fixed.collectives
-        ),
-    )

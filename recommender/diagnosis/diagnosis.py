@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.diagnosis.analysis import analyse, grown, ratios
-from recommender.diagnosis.evidence import View
 from recommender.diagnosis.findings import ACCUSED, accuse
 from recommender.diagnosis.fix_tests import fix_test, weighed
+from recommender.diagnosis.posterior import infer
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
+from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -188,7 +189,7 @@ def diagnose(
         before: An earlier run of the same job.
     """
     found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
-    posterior = network.posterior(ratios(found, least))
+    posterior = infer(network, ratios(found, least))
     tested = _tested(
         profile, before, thresholds, lambda refuted: accuse(network, found, posterior, least, refuted)
     )

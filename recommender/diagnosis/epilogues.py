@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import Reading
+from recommender.diagnosis.evidence import Reading, of_kernels
 from recommender.diagnosis.kinds import ELEMENTWISE, PRODUCTS, of_kind, plain, repeats, volumes
-from recommender.diagnosis.operators import costly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.profiles.kernels import Kernels
-    from recommender.diagnosis.evidence import Evidence, View
+    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import View
 
 _TOLD_ELSEWHERE = frozenset({"cast", "softmax", "reducemean", "reducesum"})
 """Casts are traffic of their own, and what reduces over a row needs the whole row first."""
@@ -50,7 +50,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     lost[readers] = shown * (kernels.duration_us * view.alone)[readers] * saved
     made = int(of_kind(kernels, PRODUCTS).sum())
     part = len(readers) / made if made else 0.0
-    yield costly(
+    yield of_kernels(
         view,
         NODE,
         lost,

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.diagnosis.evidence import Evidence
-    from recommender.diagnosis.network import CauseNetwork, Edge, Posterior
+    from recommender.diagnosis.network import CauseNetwork, Edge
+    from recommender.diagnosis.posterior import Posterior
 
 ACCUSED = 0.5
 """Chance from which a node is called a cause: more likely than not."""

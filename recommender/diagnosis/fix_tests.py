@@ -15,10 +15,12 @@ import numpy as np
 from ingest.profiles.facts import Profile
 from recommender.diagnosis import modelled
 from recommender.diagnosis.analysis import analyse, views
-from recommender.diagnosis.evidence import Evidence, View
+from recommender.diagnosis.collectives import lateness_us
+from recommender.diagnosis.evidence import Evidence
 from recommender.diagnosis.findings import LATE
+from recommender.diagnosis.repairs import earlier
 from recommender.diagnosis.thresholds import soft
-from recommender.diagnosis.transfers import earlier, lateness_us
+from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
     from ingest.profiles.facts import Rank
@@ -63,7 +65,7 @@ class FixTest:
     @property
     def holds(self) -> bool:
         """Whether repairing the cause makes the symptom smaller."""
-        return self.eased_us > 0
+        return bool(self.eased_us > 0)
 
     @property
     def ratio(self) -> float:

@@ -13,15 +13,17 @@ import numpy as np
 
 from ingest.profiles.facts import Place
 from ingest.profiles.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import PLACES, Evidence, Reading
+from recommender.diagnosis.evidence import Reading, of_setting
 from recommender.diagnosis.kinds import plain
+from recommender.diagnosis.view import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.profiles.kernels import Codes, Mask
-    from recommender.diagnosis.evidence import View
+    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import View
 
 _PRODUCT = ("batchmatmul", "matmul")
 _ADD = ("add", "adds")
@@ -66,16 +68,13 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         rows.extend(int(kernels.rows[order[place]]) for place in found[:PLACES])
     told = [f"{interface} ({n}x)" for interface, n in counts.most_common(3) if n]
     most = max(counts.values(), default=0)
-    yield Evidence(
-        node=NODE,
+    yield of_setting(
+        view,
+        NODE,
+        f"could stand for what ran: {', '.join(told)}" if told else "no fused interface fits what ran",
+        (Place(kernels.file, tuple(sorted(rows)[:PLACES])),) if rows else (),
         shown=float(thresholds.shows("unfused-operators", "fusible_chain_count", float(most))),
-        lost_us=0.0,
-        share=0.0,
-        says=f"could stand for what ran: {', '.join(told)}" if told else "no fused interface fits what ran",
         readings=(Reading(metric="fusible_chain_count", value=float(most), unit="1"),),
-        places=(Place(kernels.file, tuple(sorted(rows)[:PLACES])),) if rows else (),
-        rank=view.rank.rank,
-        is_setting=True,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ingest.profiles.kernels import Kernels, Mask, Texts
-    from recommender.diagnosis.evidence import Floats
+    from recommender.diagnosis.view import Floats
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col")
 CASTS = ("cast",)

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import Evidence, Reading
+from recommender.diagnosis.evidence import Reading, of_setting
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recommender.diagnosis.evidence import View
+    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import View
 
 
 NODE = "memory-fragmentation"
@@ -36,18 +37,15 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     returned = memory.returned_mb / memory.peak_reserved_mb
     idle = float(thresholds.shows(NODE, METRIC, unused))
     churn = float(soft(np.asarray(returned), RETURNED, RETURNED))
-    yield Evidence(
-        node=NODE,
-        shown=max(idle, churn),
-        lost_us=0.0,
-        share=0.0,
-        says=f"of {memory.peak_reserved_mb:.0f} MiB that the allocator reserved {unused:.0%} were never in "
+    yield of_setting(
+        view,
+        NODE,
+        f"of {memory.peak_reserved_mb:.0f} MiB that the allocator reserved {unused:.0%} were never in "
         f"use; {memory.returned_mb:.0f} MiB went back to the driver",
+        (memory.place,),
+        shown=max(idle, churn),
         readings=(
             Reading(metric=METRIC, value=unused, unit="1"),
             Reading(metric="reserved_returned_share", value=returned, unit="1"),
         ),
-        places=(memory.place,),
-        rank=view.rank.rank,
-        is_setting=True,
     )

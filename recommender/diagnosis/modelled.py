@@ -14,10 +14,10 @@ from recommender.cost_model.kernel import parse
 from recommender.cost_model.kernels import Factors, KernelModel, batch
 from recommender.cost_model.operators import reference_device, shipped
 from recommender.cost_model.profiles import bin_of
-from recommender.diagnosis.operators import highest_mhz
+from recommender.diagnosis.clocks import highest_mhz
 
 if TYPE_CHECKING:
-    from recommender.diagnosis.evidence import Floats, View
+    from recommender.diagnosis.view import Floats, View
 
 KINDS = frozenset(
     {

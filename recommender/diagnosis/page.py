@@ -15,7 +15,7 @@ import numpy as np
 
 from data import text as read
 from kg.errors import InputError
-from recommender.diagnosis.evidence import View
+from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,13 +9,13 @@ import numpy as np
 
 from recommender.diagnosis.evidence import Evidence, Reading
 from recommender.diagnosis.kinds import of_kind, volumes
-from recommender.diagnosis.transfers import slow_links
+from recommender.diagnosis.links import slow_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from recommender.diagnosis.evidence import View
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import View
 
 
 def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[Evidence]:

@@ -6,25 +6,25 @@ its time if the busiest is relieved: then the next sets the pace.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import Evidence, Reading
+from recommender.diagnosis.evidence import Reading, of_kernels
 from recommender.diagnosis.kinds import repeats, unwanted
+from recommender.diagnosis.repairs import shortened
+from recommender.diagnosis.units import BUSY, CUBE, VECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts import Rank, StepTime
     from ingest.profiles.kernels import Mask
     from recommender.diagnosis.alike import Alike
-    from recommender.diagnosis.evidence import Floats, View
+    from recommender.diagnosis.evidence import Evidence
     from recommender.diagnosis.thresholds import Thresholds
+    from recommender.diagnosis.view import Floats, View
 
-CUBE = ("aic_mac_ratio", "aic_scalar_ratio", "aic_mte1_ratio", "aic_mte2_ratio", "aic_fixpipe_ratio")
-VECTOR = ("aiv_vec_ratio", "aiv_scalar_ratio", "aiv_mte2_ratio", "aiv_mte3_ratio")
 _PATTERNS = {
     "aic_mte2_ratio": "memory-bandwidth",
     "aiv_mte2_ratio": "memory-bandwidth",
@@ -42,8 +42,6 @@ _SAYS = {
     "scalar-bound": "are held up by the scalar unit",
     "vector-bound": "are held up by the vector unit",
 }
-BUSY = 0.7
-"""Ratio from which msprof-analyze calls a pipe of a vector kernel busy."""
 
 
 def ratios(view: View) -> tuple[tuple[str, ...], Floats, Mask]:
@@ -139,13 +137,17 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
         cost[pattern] = cost.get(pattern, np.zeros(len(kernels))) + shown * won
     for pattern, lost in cost.items():
         which = lost > 0
-        yield _evidence(
+        yield of_kernels(
             view,
             pattern,
             lost,
             f"kernels that {_SAYS[pattern]}: {view.named(lost)} of it could go",
-            "busiest pipe",
-            float(np.average(first[which], weights=lost[which])) if which.any() else 0.0,
+            Reading(
+                metric="busiest pipe",
+                value=float(np.average(first[which], weights=lost[which])) if which.any() else 0.0,
+                unit="1",
+            ),
+            fixed=partial(shortened, lost_us=lost, relieved=True),
         )
     yield from _unbound(view, thresholds, first, known, own)
     yield from _cache(view, thresholds, own)
@@ -184,13 +186,17 @@ def _unbound(
         idler = first < alike.mean_before(np.where(counted, was.max(axis=0), np.nan)) - CHANGED
         won = np.where(alike.is_usual, np.where(idler, alike.grown_us, 0.0), won)
     lost = shown * won
-    yield _evidence(
+    yield of_kernels(
         view,
         pattern,
         lost,
         f"no pipe of long kernels is busy: {view.named(lost)} of it could go",
-        "operator_max_pipe_ratio",
-        float(np.average(first, weights=lost)) if lost.any() else 0.0,
+        Reading(
+            metric="operator_max_pipe_ratio",
+            value=float(np.average(first, weights=lost)) if lost.any() else 0.0,
+            unit="1",
+        ),
+        fixed=partial(shortened, lost_us=lost, relieved=True),
     )
 
 
@@ -202,63 +208,15 @@ def _cache(view: View, thresholds: Thresholds, own: Floats) -> Iterator[Evidence
         return
     shown = thresholds.shows("instruction-cache-miss", "aic_icache_miss_rate", missed)
     lost = shown * own * np.clip(np.nan_to_num(missed), 0, 1)
-    yield _evidence(
+    yield of_kernels(
         view,
         "instruction-cache-miss",
         lost,
         f"instructions miss their cache in {view.named(lost)}",
-        "icache_miss_rate",
-        float(np.average(np.nan_to_num(missed), weights=lost)) if lost.any() else 0.0,
+        Reading(
+            metric="icache_miss_rate",
+            value=float(np.average(np.nan_to_num(missed), weights=lost)) if lost.any() else 0.0,
+            unit="1",
+        ),
+        fixed=partial(shortened, lost_us=lost, relieved=True),
     )
-
-
-def _evidence(view: View, node: str, lost: Floats, says: str, metric: str, value: float) -> Evidence:
-    total = float(np.nan_to_num(lost).sum())
-    return Evidence(
-        node=node,
-        shown=1.0,
-        lost_us=total,
-        share=total / view.total_us,
-        says=says,
-        readings=(Reading(metric=metric, value=value, unit="1"),),
-        places=view.places(lost),
-        rank=view.rank.rank,
-        fixed=lambda rank: shortened(rank, lost, relieved=True),
-        lost_by_kernel_us=lost,
-    )
-
-
-def shortened(rank: Rank, lost_us: Floats, *, relieved: bool = False) -> Rank:
-    """The rank's facts with its compute kernels shorter by ``lost_us``, and the step by all of it.
-
-    Args:
-        rank: Its facts.
-        lost_us: What each compute kernel loses, shape (n,) of its compute kernels.
-        relieved: Its busiest pipe is then no busier than the next: ratios of shortened kernels are even.
-    """
-    kernels = rank.kernels
-    if kernels is None:
-        return rank
-    duration = kernels.duration_us.copy()
-    mask = kernels.is_compute
-    duration[mask] = np.maximum(0.0, duration[mask] - lost_us)
-    fixed = kernels.replaced(duration_us=duration)
-    if relieved:
-        touched = np.zeros(len(kernels), np.bool_)
-        touched[mask] = lost_us > 0
-        pipes = {name: column.copy() for name, column in kernels.pipes.items()}
-        for name, column in pipes.items():
-            if name in (*CUBE, *VECTOR):
-                column[touched] = np.where(np.nan_to_num(column[touched]) > 0, BUSY, column[touched])
-            elif name.endswith("icache_miss_rate"):
-                column[touched] = 0.0
-        fixed = replace(fixed, pipes=pipes)
-    total = float(np.nan_to_num(lost_us).sum())
-    return replace(rank, kernels=fixed, steps=tuple(_less(rank, total, "computing_us")))
-
-
-def _less(rank: Rank, lost_us: float, part: str) -> Iterator[StepTime]:
-    whole = sum(step.step_us for step in rank.steps)
-    for step in rank.steps:
-        mine = min(lost_us * step.step_us / whole, getattr(step, part)) if whole > 0 else 0.0
-        yield replace(step, step_us=step.step_us - mine, **{part: getattr(step, part) - mine})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.profiles.intervals import length_us, split
 from ingest.profiles.kernels import KernelBuilder
-from recommender.diagnosis.evidence import alone
+from recommender.diagnosis.view import alone
 
 spans = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 80)), min_size=1, max_size=30)
 

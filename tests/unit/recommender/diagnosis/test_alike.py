@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from ingest.profiles.facts import Profile
 from ingest.profiles.intervals import split
 from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.evidence import View
+from recommender.diagnosis.view import View
 
 CASTS = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
 HELD_UP = {"aiv_vec_ratio": 0.1, "aiv_mte2_ratio": 0.15, "aiv_scalar_ratio": 0.96}
@@ -48,7 +49,9 @@ def test_casts_that_were_there_before_are_not_what_became_worse(
 ) -> None:
     before = make(CASTS)
     after = held_up(before, "Cast", 2.0, HELD_UP)
-    found = diagnose(after, network, thresholds, before=before).findings
+    answer = diagnose(after, network, thresholds, before=before)
+    assert json.loads(json.dumps(answer.to_json()))["against"] == before.path
+    found = answer.findings
     assert [item.accused.cause for item in found] == ["scalar-bound"]
     longer = after.ranks[0].steps[0].step_us - before.ranks[0].steps[0].step_us
     assert found[0].accused.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is

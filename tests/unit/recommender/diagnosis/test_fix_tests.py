@@ -9,10 +9,12 @@ import pytest
 
 from ingest.profiles.facts import Profile
 from recommender.diagnosis.analysis import analyse, ratios
+from recommender.diagnosis.collectives import lateness_us
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.findings import ACCUSED, Accused, accuse
 from recommender.diagnosis.fix_tests import FAILED, FixTest, fix_test, weighed
-from recommender.diagnosis.transfers import earlier, lateness_us
+from recommender.diagnosis.posterior import infer
+from recommender.diagnosis.repairs import earlier
 
 
 def two(make: Any, *, late_waits_ms: float, other_waits_ms: float) -> Profile:
@@ -23,7 +25,7 @@ def two(make: Any, *, late_waits_ms: float, other_waits_ms: float) -> Profile:
 
 def accused_of(profile: Profile, network: Any, thresholds: Any, cause: str) -> Accused:
     found = analyse(profile, thresholds)
-    return next(a for a in accuse(network, found, network.posterior(ratios(found))) if a.cause == cause)
+    return next(a for a in accuse(network, found, infer(network, ratios(found))) if a.cause == cause)
 
 
 def test_who_waits_longer_than_its_peer_does_not_hold_it_up(make: Any, network: Any, thresholds: Any) -> None:

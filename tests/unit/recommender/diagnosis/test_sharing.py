@@ -13,7 +13,7 @@ from ingest.profiles.kernels import KernelBuilder
 from recommender.diagnosis import contention, epilogues, interfaces, memory
 from recommender.diagnosis.analysis import analyse
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.evidence import View
+from recommender.diagnosis.view import View
 
 PRODUCT = ("MatMulV3", "AI_CORE", 100.0, "4096,4096;4096,4096", "4096,4096")
 
