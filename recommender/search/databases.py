@@ -52,6 +52,7 @@ def open_database(storage: str, *, create: bool) -> Any:
     """
     import optuna
     import sqlalchemy as sql
+    import sqlalchemy.exc as faults
 
     if scheme(storage) not in {"sqlite", "postgresql", "postgres"}:
         raise InputError(
@@ -70,7 +71,7 @@ def open_database(storage: str, *, create: bool) -> Any:
             f"{shown(storage)}: the driver of this database is not installed",
             hint="pip install 'tunegraph[postgresql]'",
         ) from None
-    except (sql.exc.ArgumentError, ValueError):  # what they say may hold a part of the password
+    except (faults.ArgumentError, ValueError):  # what they say may hold a part of the password
         raise InputError(
             f"{shown(storage)} is no URL of a database",
             hint="signs such as @ : / % in a password are written as %40 %3A %2F %25",
@@ -104,19 +105,17 @@ def _options(address: str) -> dict[str, Any]:
 def troubles() -> tuple[type[Exception], ...]:
     """What an operation on a database may raise where the database is at fault."""
     import optuna
-    import sqlalchemy as sql
+    import sqlalchemy.exc as faults
 
-    return (OSError, sql.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError)
+    return (OSError, faults.SQLAlchemyError, optuna.exceptions.StorageInternalError)
 
 
 def reason(fault: Exception, storage: str) -> str | None:
     """What a fault says of a database that is away; None where trying again is of no use."""
-    import sqlalchemy as sql
+    import sqlalchemy.exc as faults
 
     root = _root(fault)
-    if not isinstance(
-        root, OSError | sql.exc.OperationalError | sql.exc.InterfaceError | sql.exc.TimeoutError
-    ):
+    if not isinstance(root, OSError | faults.OperationalError | faults.InterfaceError | faults.TimeoutError):
         return None
     text = _words(root, storage)
     return None if any(words in text for words in _IN_VAIN) else text

@@ -38,14 +38,16 @@ def turns(trials: Sequence[LoggedTrial], search: Search, count: int) -> list[Set
 
 def _best(trials: Sequence[LoggedTrial], search: Search, count: int) -> list[Settings]:
     """The configurations with the best values of the first objective that keep the limits, near the best."""
-    sign = 1 if search.objectives[0].better is Better.LOWER else -1
+    objective, *_ = search.objectives
+    sign = 1 if objective.better is Better.LOWER else -1
     by_configuration: dict[Settings, list[float]] = {}
     for trial in trials:
         item = trial.evaluation
         if item is None or trial.origin == "repeat" or not item.ok or not search.keeps_limits(item):
             continue
-        if item.values[0] is not None:
-            by_configuration.setdefault(item.configuration, []).append(sign * item.values[0])
+        value = next(iter(item.values), None)
+        if value is not None:
+            by_configuration.setdefault(item.configuration, []).append(sign * value)
     means = {item: statistics.fmean(values) for item, values in by_configuration.items()}
     ordered = sorted(means, key=lambda item: (means[item], item.digest))[:count]
     near = [item for item in ordered if abs(means[item] - means[ordered[0]]) <= NEAR * abs(means[ordered[0]])]
