@@ -38,7 +38,7 @@ def turns(trials: Sequence[LoggedTrial], search: Search, count: int) -> list[Set
 
 def _best(trials: Sequence[LoggedTrial], search: Search, count: int) -> list[Settings]:
     """The configurations with the best values of the first objective that keep the limits, near the best."""
-    objective, *_ = search.objectives
+    objective = next(iter(search.objectives))
     sign = 1 if objective.better is Better.LOWER else -1
     by_configuration: dict[Settings, list[float]] = {}
     for trial in trials:
