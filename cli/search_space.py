@@ -18,6 +18,7 @@ from cli.options import (
     ShapeOption,
     pairs,
 )
+from cli.sensitivity import share_of
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +26,17 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 _READ = {
-    "--model": {"hardware", "count", "server", "phase", "settings", "memory_margin"},
+    "--model": {
+        "hardware",
+        "count",
+        "server",
+        "phase",
+        "settings",
+        "memory_margin",
+        "sensitivity",
+        "low",
+        "budget",
+    },
     "--kernel": {"hardware", "shape", "precision", "form", "block", "spills"},
     "--runtime": {"file", "hardware", "count", "server", "cores"},
     "a search file": {"known", "share"},
@@ -95,6 +106,14 @@ def space(
             show_default=False,
         ),
     ] = None,
+    sensitivity: Annotated[
+        Path | None,
+        typer.Option(
+            help="Statistics by layer: the precision of layer groups is searched too.", show_default=False
+        ),
+    ] = None,
+    low: Annotated[str, typer.Option(help="The precision that groups may go down to.")] = "int8",
+    budget: Annotated[str, typer.Option(help="Loss of accuracy that they may spend, such as 0.5%.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -112,6 +131,10 @@ def space(
         raise InputError("a space is for some --hardware")
     sizes, fixed = pairs("--shape", shape), pairs("--set", settings)
     margin = None if memory_margin is None else _margin(memory_margin)
+    if budget and sensitivity is None:
+        raise InputError("--budget is spent by layer groups: give --sensitivity FILE")
+    spent = share_of(budget) if budget else None
+    groups = None if sensitivity is None else space_making.layer_groups(sensitivity, low, spent)
     with open_workspace(context) as workspace:
         if runtime:
             made = space_making.runtime(
@@ -146,6 +169,7 @@ def space(
                 phase=phase,
                 fixed=fixed,
                 margin=margin,
+                groups=groups,
             )
     _show(made, out, as_json=as_json)
 

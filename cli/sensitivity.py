@@ -36,7 +36,7 @@ def sensitivity(
     from recommender.sensitivity import space as space_of
 
     low = precision(low)
-    most = _share(budget) if budget else None
+    most = share_of(budget) if budget else None
     found = rank(read_layers(file), grouping=by, budget=most)
     written = space_of(found, low=low, source=file.name, budget=most)
     if as_json:
@@ -55,7 +55,7 @@ def sensitivity(
     print(yaml.safe_dump(written, sort_keys=False), end="")
 
 
-def _share(text: str) -> float:
+def share_of(text: str) -> float:
     """A loss as a number: ``0.5%`` is 0.005."""
     number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:

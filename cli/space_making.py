@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kg.entities import Problem
     from recommender.search.evaluations import SourceTable
     from recommender.search.spaces.generated import Generated
+    from recommender.search.spaces.layer_groups import LayerGroups
     from recommender.workspace import Workspace
 
 WORKSPACE = "workspace"
@@ -58,6 +59,7 @@ def layouts(
     phase: str,
     fixed: dict[str, object],
     margin: float | None,
+    groups: LayerGroups | None = None,
 ) -> Made:
     """Layouts of a model on a machine, on the cost model; for a measured search with a margin of memory."""
     from recommender.cost_model.estimate import machine
@@ -78,7 +80,7 @@ def layouts(
         server_facts=workspace.hardware.facts(held.id) if held else None,
     )
     sizes = model_of(name, str(sizes_of.get("architecture", "")), sizes_of)
-    found = layout_space(sizes, where, phase=phase, fixed=fixed, margin=margin or 0.0)
+    found = layout_space(sizes, where, phase=phase, fixed=fixed, margin=margin or 0.0, groups=groups)
     section: dict[str, object] = {"phase": phase, "fixed": fixed}
     if held:
         section["server"] = held.id
@@ -95,6 +97,11 @@ def layouts(
         made.file["modelled_memory"] = {**section, "margin": margin if math.isfinite(margin) else False}
         made.notes.append("add a command and its metrics (docs/search.md)")
     made.take(found)
+    if groups is not None:
+        made.file |= groups.sections
+        made.notes += [
+            f"{name} stays as the rest: the cost model has no such group" for name in groups.unpriced
+        ]
     made.file |= {"objectives": ["throughput"], "stop": {"evaluations": 60, "patience": 10}}
     if found.configurations is not None:
         unasked = found.skipped or margin == math.inf
@@ -102,6 +109,18 @@ def layouts(
         made.notes.append(f"{found.configurations} {what} (modelled)")
     limit_by_graph(workspace, made, problem.hardware.name, problem)
     return made
+
+
+def layer_groups(file: Path, low: str, budget: float | None) -> LayerGroups:
+    """The groups that may go down, from statistics by layer."""
+    from ingest.layer_statistics import read_layers
+    from recommender.cost_model.device import precision
+    from recommender.search.spaces.layer_groups import LayerGroups
+    from recommender.sensitivity import rank, space
+
+    ranking = rank(read_layers(file), grouping="kind", budget=budget)
+    written = space(ranking, low=precision(low), source=file.name, budget=budget)
+    return LayerGroups(written=written, budget=budget, source=file.name)
 
 
 def kernel(

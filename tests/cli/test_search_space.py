@@ -99,6 +99,21 @@ def test_a_file_is_pruned_by_what_the_workspace_has(run: Run, tmp_path: Path) ->
     assert named.out == ran.out
 
 
+def test_layer_groups_within_a_budget(run: Run, tmp_path: Path) -> None:
+    rows = ("layers.0.mlp.up,0.002,4000000", "layers.0.attention.q_proj,0.004,1000000")
+    (tmp_path / "losses.csv").write_text("\n".join(["layer,loss_increase,parameters", *rows]) + "\n")
+    asked = ("--model", "qwen3-8b", "--hardware", "ascend-910b3", "--phase", "serving")
+    ran = run(
+        "search", "space", *asked, "--sensitivity", tmp_path / "losses.csv", "--budget", "0.3%", "--json"
+    )
+    assert ran.code == 0, ran.err
+    made = ran.json["file"]
+    assert made["parameters"]["precision_mlp"] == ["same", "int8"]
+    assert made["parameters"]["precision_attention"] == ["same"]  # beyond the budget
+    assert made["limits"] == ["accuracy_loss<=0.003"]
+    assert run("search", "space", *asked, "--budget", "0.3%").code == 2
+
+
 def test_other_kernels_have_spaces_too(run: Run) -> None:
     asked = ("--kernel", "softmax", "--shape", "M=4096,N=1000", "--hardware", "ascend-910b3", "--json")
     ran = run("search", "space", *asked)

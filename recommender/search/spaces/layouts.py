@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from recommender.cost_model.estimate import Machine
     from recommender.cost_model.model import Model
+    from recommender.search.spaces.layer_groups import LayerGroups
 
 MEGATRON = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021"
 DISAGGREGATED = "Zhong et al., DistServe, OSDI 2024"
@@ -38,7 +39,13 @@ CHUNKS = (0, 512, 2048, 8192)
 
 
 def layout_space(
-    model: Model, machine: Machine, *, phase: str, fixed: Mapping[str, object], margin: float = 0.0
+    model: Model,
+    machine: Machine,
+    *,
+    phase: str,
+    fixed: Mapping[str, object],
+    margin: float = 0.0,
+    groups: LayerGroups | None = None,
 ) -> Generated:
     """The layouts that a model may have on a machine.
 
@@ -48,6 +55,7 @@ def layout_space(
         phase: ``"training"`` or ``"serving"``.
         fixed: Settings that are not searched, such as ``seq_len`` and ``global_batch``.
         margin: Share above the memory that may be needed, for a search that measures.
+        groups: Layer groups whose precision is searched too; None for one precision for all.
 
     Raises:
         InputError: No such phase, a network without layers, or training without what it needs.
@@ -59,6 +67,8 @@ def layout_space(
         raise InputError(f"{model.id}: a network without known layers has no layouts to choose from")
     made = _training(model, machine.count, fixed) if phase == "training" else _serving(model, machine)
     parameters, constraints, left = made
+    if groups is not None:
+        groups.add(parameters, constraints, left)
     parameters |= {name: [value] for name, value in fixed.items() if name in parameters}
     skipped: list[str] = []
     rest = {name: value for name, value in fixed.items() if name not in parameters}
@@ -251,10 +261,10 @@ def _fitting(
             here = levels == level
             what = f"{parameter.name}={value}"
             if not here.any():
-                broken = "; ".join(
-                    item["reason"] for item in constraints if parameter.name in item["expression"]
-                )
-                left.append(Left(what=what, why=f"never with: {broken}", source=MEGATRON))
+                broken = [item for item in constraints if parameter.name in item["expression"]]
+                told = "; ".join(item["reason"] for item in broken)
+                sources = "; ".join(dict.fromkeys(item["source"] for item in broken))
+                left.append(Left(what=what, why=f"never with: {told}", source=sources))
             elif not allowed[here].any():
                 why = f"needs at least {np.nanmin(needed[here]) / 1e9:.1f} of {most / 1e9:.1f} GB"
                 left.append(Left(what=what, why=why, source=SOURCE))
