@@ -160,6 +160,7 @@ def search_of(task: Task, *, seed: int, sources: Sequence[SourceTable] = ()) -> 
         seed=seed,
         patience=task.stop.patience,
         minimum_gain=task.stop.minimum_gain,
+        parts=task.parts,
     )
 
 

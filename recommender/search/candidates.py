@@ -95,6 +95,24 @@ class Candidates:
         """The row of coordinates, shape (d,); None if it is not in the pool."""
         return self._rows.get(_key(u))
 
+    def fresh(self, u: Coordinates) -> NDArray[np.bool_]:
+        """Which of some configurations are open, or not in the pool, shape (n,)."""
+        rows = [self.row(point) for point in u]
+        return np.array([row is None or self.open[row] for row in rows], bool)
+
+    def farthest(self) -> int:
+        """The open row farthest from all that are not open; there is one of each.
+
+        Source:
+            Johnson, Moore and Ylvisaker, Minimax and maximin distance designs, Journal of Statistical
+            Planning and Inference 26, 1990.
+        """
+        rows = np.flatnonzero(self.open)
+        away = np.full(len(rows), np.inf)
+        for taken in self.features[~self.open]:
+            away = np.minimum(away, ((self.features[rows] - taken) ** 2).sum(axis=1))
+        return int(rows[np.argmax(away)])
+
     def add(self, u: Coordinates, *, proposable: bool) -> NDArray[np.int64]:
         """Put configurations into the pool; those already there stay.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kg.entities import Objective
     from kg.values import Settings
 
-Origin: TypeAlias = Literal["source", "default", "random", "model", "repeat", "ablation"]
+Origin: TypeAlias = Literal["source", "default", "random", "spread", "model", "parts", "repeat", "ablation"]
 """Why a configuration is proposed."""
 
 
@@ -29,8 +29,8 @@ class Suggestion:
     Attributes:
         number: Of the suggestion in its search, from 0; ``Search.tell`` takes it back.
         configuration: What to set.
-        origin: Why: a source's best, the default, chance, the model, a finalist measured again, or a step
-            between default and best.
+        origin: Why: a source's best, the default, chance, far from the others, the model, the models of
+            the parts, a finalist measured again, or a step between default and best.
         expected: Predicted value of each objective in its own metric; None where no model spoke.
         stdev: Standard deviation of the predicted logarithm, by objective; 0.05 is about 5 %.
     """
@@ -55,6 +55,7 @@ class Evaluation:
         stdev: Sample standard deviation over the repeats by value, same order and unit; None if unknown.
         repeats: How often it was measured.
         cost_s: Time it took; None if unknown.
+        parts: Cost of each part of the search, in their order; empty where nobody told.
     """
 
     configuration: Settings
@@ -64,10 +65,11 @@ class Evaluation:
     stdev: tuple[float | None, ...] | None = None
     repeats: int = 1
     cost_s: float | None = None
+    parts: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a success without a first value, a failure with one, and numbers that are not finite."""
-        known = [value for value in self.values if value is not None]
+        known = [*(value for value in self.values if value is not None), *self.parts]
         if not all(map(math.isfinite, known)):
             raise InputError("a measured value is a finite number", hint="tell a run without one as failed")
         if self.status is Status.OK and (not self.values or self.values[0] is None):

@@ -133,7 +133,7 @@ def write_down(
 
 
 def _checked(task: Task, configuration: Settings, outcome: Outcome) -> Evaluation:
-    evaluation = evaluation_of(outcome, configuration, task.objectives, task.limits)
+    evaluation = evaluation_of(outcome, configuration, task.objectives, task.limits, task.parts)
     if outcome.status is Status.OK and not evaluation.ok:
         raise InputError(evaluation.reason)
     return evaluation
@@ -142,12 +142,14 @@ def _checked(task: Task, configuration: Settings, outcome: Outcome) -> Evaluatio
 def _finish(log: SearchLog, task: Task, trial: LoggedTrial, outcome: Outcome) -> None:
     evaluation = _checked(task, trial.configuration, outcome)
     elapsed_s = max((item.elapsed_s for item in log.trials()), default=0.0)
-    log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=elapsed_s)
+    if not log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=elapsed_s):
+        raise InputError(f"trial {trial.number} was told already")
 
 
 def _numbers(task: Task, told: Mapping[str, str]) -> dict[str, float]:
     """Values in SI."""
     units = {item.metric: item.unit for item in task.objectives} | {x.metric: x.unit for x in task.limits}
+    units |= {metric: task.objectives[0].unit for part in task.parts for metric in part.metrics}
     found = {}
     for name, text in told.items():
         metric = canonical_metric(

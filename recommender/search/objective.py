@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,15 @@ if TYPE_CHECKING:
     from kg.entities import Limit, Objective
     from kg.values import Settings
     from recommender.measuring.outcome import Outcome
+    from recommender.search.parts import Part
 
 
 def evaluation_of(
-    outcome: Outcome, configuration: Settings, objectives: Sequence[Objective], limits: Sequence[Limit]
+    outcome: Outcome,
+    configuration: Settings,
+    objectives: Sequence[Objective],
+    limits: Sequence[Limit],
+    parts: Sequence[Part] = (),
 ) -> Evaluation:
     """A measurement for a search: a value an objective, then one a limit; what cannot be compared failed."""
     if outcome.status is not Status.OK:
@@ -36,7 +42,14 @@ def evaluation_of(
         stdev=tuple(outcome.stdev.get(name) for name in names),
         repeats=outcome.repeats,
         cost_s=outcome.cost_s,
+        parts=_costs(outcome, parts),
     )
+
+
+def _costs(outcome: Outcome, parts: Sequence[Part]) -> tuple[float, ...]:
+    """What each part cost; empty where that of one is not known or is not above zero."""
+    costs = [sum(outcome.values.get(metric, math.nan) for metric in part.metrics) for part in parts]
+    return tuple(costs) if all(cost > 0 for cost in costs) else ()
 
 
 def _failed(

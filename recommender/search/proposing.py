@@ -123,8 +123,7 @@ def propose(
         # Nothing that counts yet: the likeliest to be allowed, then the best expected.
         score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.ran else allowed
     elif len(beliefs.objectives) == 1:
-        worthwhile = _WORTHWHILE / (1.0 + len(tally.evaluations) / _PATIENT)
-        best = float(costs.min()) - worthwhile
+        best = float(costs.min()) - worthwhile(len(tally.evaluations))
         alone = beliefs.objectives[0].alone_improvement(best) if _checks(step) else None
         score = (beliefs.objectives[0].log_improvement(best) if alone is None else alone) + allowed
     else:
@@ -132,6 +131,11 @@ def propose(
         stds = np.sqrt(np.stack([mixture.variance for mixture in beliefs.objectives], axis=1))
         score = allowed + worth_for_front(means, stds, costs, rng)
     return int(np.argmax(np.where(open_, score, -np.inf)))
+
+
+def worthwhile(evaluations: int) -> float:
+    """Log gain that an evaluation looks for after so many."""
+    return _WORTHWHILE / (1.0 + evaluations / _PATIENT)
 
 
 def _checks(step: int) -> bool:

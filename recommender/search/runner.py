@@ -203,7 +203,9 @@ class Runner:
     def _finish(self, future: Future[Outcome]) -> None:
         trial = self._running[future]
         outcome = self._judged(trial.configuration, future.result())
-        evaluation = evaluation_of(outcome, trial.configuration, self.task.objectives, self.task.limits)
+        evaluation = evaluation_of(
+            outcome, trial.configuration, self.task.objectives, self.task.limits, self.task.parts
+        )
         kept = self.log.finish(
             trial, evaluation, outcome, objectives=self.task.objectives, elapsed_s=self.elapsed_s
         )

@@ -6,12 +6,15 @@ being evaluated; so telling a new search all that an old one was told continues 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.entities import Better, Objective
 from kg.errors import InputError
 from recommender.search.candidates import PROMOTED, SCREENED, Candidates
+from recommender.search.composition import Composition, Outlook
 from recommender.search.doubt import Doubt
 from recommender.search.evaluations import Suggestion, cost_of, value_of
 from recommender.search.feasibility import Feasibility
@@ -23,21 +26,27 @@ from recommender.search.tally import Tally
 from recommender.search.transfer import MOST_SOURCES, learn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from kg.entities import Limit, Objective
+    from kg.entities import Limit
     from kg.values import Settings
     from recommender.search.evaluations import Evaluation, Origin, SourceTable
+    from recommender.search.parts import Part
     from recommender.search.space import Coordinates, SearchSpace
     from recommender.search.transfer import SourceModel
 
 DESIGN = 4
-"""Random configurations before a model speaks where there is no source; measured: 10 is slower."""
+"""Configurations before a model speaks where there is no source: the first at random, each other as far as
+can be from those before. Random ones took 1.4 times the evaluations on the kernels of
+``benchmarks/staged_search.py``; 10 were slower than 4."""
 
 _FOREIGN_FAILURE = 0.25
 """What a failure on a similar problem counts beside one here; a choice: failures differ by device."""
+
+_FRUITLESS = 5
+"""Evaluations without gain after which parts and whole propose in turns; a choice."""
 
 
 class Search:
@@ -53,9 +62,10 @@ class Search:
         budget: Evaluations after which ``stop_reason`` speaks; None for no bound.
         patience: Evaluations without gain after which ``stop_reason`` speaks; None for no bound.
         minimum_gain: Expected gain (log, 0.01 is 1 %) below which ``stop_reason`` speaks; 0 for never.
+        parts: What the first objective is the sum of; empty where it is one thing.
 
     Raises:
-        InputError: No objective, or a default that is no point of the space.
+        InputError: No objective, parts of several objectives, or a default that is no point of the space.
         InfeasibleError: Nothing satisfies the constraints.
     """
 
@@ -71,9 +81,12 @@ class Search:
         budget: int | None = None,
         patience: int | None = None,
         minimum_gain: float = 0.0,
+        parts: Sequence[Part] = (),
     ) -> None:
         if not objectives:
             raise InputError("a search needs an objective")
+        if parts and len(objectives) > 1:
+            raise InputError("parts add up to one objective", hint="leave out the parts, or all but one")
         self.space, self.objectives, self.limits = space, objectives, limits
         self._rule = StopRule(budget=budget, patience=patience, minimum_gain=minimum_gain)
         self._seed = seed
@@ -97,6 +110,7 @@ class Search:
             limits=tuple(self._mixture(trusting=False, soft=False) for _ in limits),
             feasibility=Feasibility(self._pool.features),
         )
+        self._parts = _composition(space, parts, seed) if parts else None
         for source in self._sources:
             ran = np.isfinite(source.costs)
             if source.shared.all() and not ran.all():
@@ -111,7 +125,7 @@ class Search:
         found: list[Suggestion] = []
         pending = [row for _, row in self._asked.values()]
         believed = list(pending)
-        kept = self._beliefs.snapshot()
+        kept = self._beliefs.snapshot() if believed or n > 1 else None
         if believed:
             self._beliefs.believe(believed)
         try:
@@ -125,7 +139,8 @@ class Search:
                 if len(found) < n:
                     self._beliefs.believe([row])
         finally:
-            self._beliefs.restore(kept)
+            if kept is not None:
+                self._beliefs.restore(kept)
         return found
 
     def tell(self, evaluation: Evaluation, number: int | None = None) -> None:
@@ -148,6 +163,8 @@ class Search:
         gained = self._tally.add(evaluation, row)
         self._beliefs.tell(row, costs, 1.0 / evaluation.repeats)
         self._beliefs.feasibility.add(self._pool.features[[row]], np.array([not evaluation.ok]))
+        if self._parts is not None:
+            self._parts.tell(evaluation)
         count = len(self._tally.evaluations)
         if len(self._pool.reserve) and self._tally.ran and count >= self._next_look:
             self._next_look = 2 * count
@@ -169,6 +186,32 @@ class Search:
     def repeats(self, n: int) -> list[Suggestion]:
         """Finalists to measure again: the best ``n`` configurations so far, fewest measurements first."""
         return [self._suggestion(row, "repeat") for row in self._tally.finalists(n)]
+
+    # --- what is believed
+
+    def outlook(self) -> Outlook:
+        """What is believed of the candidates' first log cost."""
+        objective = self._beliefs.objectives[0]
+        return Outlook(
+            u=self._pool.u,
+            mean=objective.mean,
+            stdev=np.sqrt(objective.variance),
+            allowed=self._beliefs.log_allowed(),
+            open=self._pool.open,
+        )
+
+    @contextmanager
+    def believing(self, configurations: Sequence[Settings]) -> Iterator[None]:
+        """Take what is predicted of configurations for their results, for as long as this lasts."""
+        rows = [self._row_of(configuration) for configuration in configurations]
+        kept = self._beliefs.snapshot() if rows and self._tally.ran else None
+        if kept is not None:
+            self._beliefs.believe(rows)
+        try:
+            yield
+        finally:
+            if kept is not None:
+                self._beliefs.restore(kept)
 
     # --- what came out
 
@@ -222,9 +265,31 @@ class Search:
         rng = np.random.default_rng([self._seed, 2, step])
         enough = self._sources or (step >= DESIGN and self._tally.ran)
         if not enough:
+            if 0 < step < DESIGN and not self._pool.open.all():
+                return self._pool.farthest(), "spread"
             return int(rng.choice(np.flatnonzero(self._pool.open))), "random"
+        composed = self._composed(step)
+        if composed is not None:
+            return composed, "parts"
         row = propose(self._beliefs, self._pool.open, self._tally, rng, step)
         return row, "model"
+
+    def _composed(self, step: int) -> int | None:
+        """The row that the parts together propose; None where it is not their turn."""
+        incumbent = self._tally.incumbent
+        if self._parts is None or incumbent is None or not incumbent.parts:
+            return None
+        if self._tally.idle >= _FRUITLESS and step % 2:
+            return None
+        found = self._parts.propose(
+            incumbent,
+            fresh=self._pool.fresh,
+            pending=[suggestion.configuration for suggestion, _ in self._asked.values()],
+        )
+        if found is None:
+            return None
+        self._grow(found[None], proposable=True)
+        return self._pool.row(found)
 
     def _row_of(self, configuration: Settings) -> int:
         """The row of a configuration, which enters the pool if it was not there."""
@@ -328,3 +393,10 @@ class Search:
         if len(new):
             features = self._pool.features[new]
             self._beliefs.append(features, self._predictions(features, self._sources))
+
+
+def _composition(space: SearchSpace, parts: Sequence[Part], seed: int) -> Composition:
+    """Parts, each with a search over its own space that learns what it costs."""
+    cost = (Objective(metric="cost", better=Better.LOWER),)
+    searches = [Search(space=part.space, objectives=cost, seed=seed) for part in parts]
+    return Composition(space, parts, searches)

@@ -209,6 +209,8 @@ class PoolProcess:
         """Undo what was added since ``state``."""
         for name, value in zip(_STATE, state, strict=True):
             setattr(self, name, value)
+        if len(self.mean) < len(self._features):  # the pool has grown since
+            self.condition(self.rows, self.y, self._noise)
 
     def expect(
         self, prior: KernelPrior, weights: NDArray[np.float64], covariance: NDArray[np.float64]

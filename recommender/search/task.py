@@ -18,6 +18,7 @@ from kg.errors import InputError
 from kg.values import Settings, digest
 from recommender.measuring.readings import Reading
 from recommender.search.objective import Accuracy
+from recommender.search.parts_file import read_parts
 from recommender.search.space import Constraint, SearchSpace
 from recommender.search.space_file import read_space
 
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.entities import Limit
+    from recommender.search.parts import Part
 
 SPACE_KEYS = ("parameters", "constraints")
 KEYS = (
     *("name", *SPACE_KEYS, "default", "problem", "metrics", "objectives", "limits", "accuracy", "stop"),
     *("command", "inputs", "repeats", "warmup", "timeout_s", "file_bytes", "disk_bytes", "environment"),
-    *("versions", "cost_model", "modelled_memory", "table", "jobs", "finalists"),
+    *("versions", "parts", "cost_model", "modelled_memory", "table", "jobs", "finalists"),
 )
 """What a file of a search may say."""
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")
@@ -85,6 +87,7 @@ class Task:
         unasked: Why the modelled memory was not asked; empty if it was, or is no matter here.
         jobs: Evaluations at the same time.
         finalists: How many of the best are measured again at the end.
+        parts: What the objective is the sum of; empty where it is one thing.
     """
 
     raw: Mapping[str, object]
@@ -99,6 +102,7 @@ class Task:
     unasked: str = ""
     jobs: int = 1
     finalists: int = 0
+    parts: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, raw: Mapping[str, object], *, name: str, allow_unmeasured_accuracy: bool = False) -> Self:
@@ -127,6 +131,7 @@ class Task:
         fits, unasked = _fits(raw, limits)
         if fits is not None:
             space = replace(space, constraints=(*space.constraints, fits))
+        parts = reader.parts(space, objectives, readings)
         jobs, finalists = reader.count("jobs", 1, least=1), reader.count("finalists", 0, least=0)
         return cls(
             raw=raw,
@@ -141,6 +146,7 @@ class Task:
             unasked=unasked,
             jobs=jobs,
             finalists=finalists,
+            parts=parts,
         )
 
     @property
@@ -276,6 +282,19 @@ class _Reader:
         if len({item.metric for item in found}) < len(found):
             raise InputError("objectives: a metric is listed twice")
         return tuple(found)
+
+    def parts(
+        self, space: SearchSpace, objectives: tuple[Objective, ...], readings: tuple[Reading, ...]
+    ) -> tuple[Part, ...]:
+        """What the objective is the sum of."""
+        if self.raw.get("parts") is None:
+            return ()
+        if len(objectives) > 1:
+            raise InputError("parts add up to one objective", hint="leave out the parts, or all but one")
+        if self.raw.get("cost_model"):
+            raise InputError("parts: the cost model tells no times of parts", hint="search the whole")
+        measured = {item.metric: item.objective for item in readings}
+        return read_parts(self.raw["parts"], space, measured if self.raw.get("command") else None)
 
     def limits(self, readings: tuple[Reading, ...]) -> tuple[Limit, ...]:
         """Bounds; each on something that is measured, modelled or published."""

@@ -83,6 +83,7 @@ def noted_of(
             "reason": evaluation.reason,
             "repeats": evaluation.repeats,
             "cost_s": evaluation.cost_s,
+            "parts": list(evaluation.parts),
         },
     }
 
@@ -119,6 +120,7 @@ def logged(trial: Any) -> LoggedTrial:
             stdev=None if spreads is None else tuple(spreads),
             repeats=raw["repeats"],
             cost_s=raw["cost_s"],
+            parts=tuple(raw.get("parts", ())),
         )
     expected = noted.get("expected")
     return LoggedTrial(

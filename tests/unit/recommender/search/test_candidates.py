@@ -39,6 +39,22 @@ def test_what_is_there_is_not_added_again() -> None:
     assert len(pool.add(pool.u[[3, 3]], proposable=True)) == 0
 
 
+def test_the_farthest_is_far_from_all_that_are_taken() -> None:
+    pool = Candidates(grid(10), np.random.default_rng(0))
+    pool.open[[0, len(pool) - 1]] = False
+    taken = pool.features[~pool.open]
+    away = ((pool.features[:, None] - taken) ** 2).sum(axis=2).min(axis=1)
+    assert pool.open[pool.farthest()]
+    assert away[pool.farthest()] == away[pool.open].max()
+
+
+def test_what_is_fresh_is_open_or_unknown() -> None:
+    pool = Candidates(grid(10), np.random.default_rng(0))
+    pool.open[1] = False
+    assert pool.fresh(pool.u[:3]).tolist() == [True, False, True]
+    assert pool.fresh(pool.u[:1] + 0.001).tolist() == [True]
+
+
 def test_a_huge_space_is_sampled_and_neighbours_are_allowed() -> None:
     space = grid(4000)
     pool = Candidates(space, np.random.default_rng(0))

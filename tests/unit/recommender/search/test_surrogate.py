@@ -85,6 +85,26 @@ def test_going_back_undoes_what_was_added() -> None:
     assert np.array_equal(p.mean, mean)
 
 
+def test_a_pool_that_grew_meanwhile_is_kept_when_going_back() -> None:
+    p = PoolProcess(
+        features=F[:50],
+        groups=np.arange(3),
+        basis=B[:50],
+        weights=W,
+        covariance=COVARIANCE,
+        prior=KernelPrior.usual(3, 1.0),
+    )
+    rows, y = np.array([3, 9, 20]), np.array([0.1, 1.3, 0.7])
+    p.condition(rows, y)
+    before = p.state()
+    p.add(41, 0.2)
+    p.append(F[50:], B[50:])
+    p.go_back(before)
+    p.add(55, 0.4)
+    mean, _ = textbook(p, np.append(rows, 55), np.append(y, 0.4))
+    assert p.mean == pytest.approx(mean, abs=2e-3)
+
+
 def test_the_gradient_is_the_slope() -> None:
     rows = np.arange(0, 30)
     y = np.sin(4 * F[rows, 0].astype(float)) + F[rows, 1]
