@@ -27,7 +27,7 @@ class FitTally:
         asked: Configurations that were asked about.
         whole: Whether those are all.
         removed: How many of them each rule of ``RULES`` forbids.
-        least_bytes: Least memory that one of them needs.
+        least_bytes: Least memory that one of them needs; infinite where no layout can be.
     """
 
     asked: int
@@ -64,17 +64,17 @@ def fit_tally(space: SearchSpace, *, most: int, sample: int = 2048, seed: int = 
         return None
     declared = space.declared
     whole = declared.size(most) is not None
-    u = (
-        np.concatenate([np.zeros((0, len(space.parameters))), *declared.blocks()])
-        if whole
-        else declared.sample_coordinates(np.random.default_rng(seed), sample)
-    )
-    codes, needed = fit.codes(space, u)
+    drawn = () if whole else (declared.sample_coordinates(np.random.default_rng(seed), sample),)
+    counts, least = np.zeros(len(RULES) + 1, np.int64), math.inf
+    for block in declared.blocks() if whole else drawn:
+        codes, needed = fit.codes(space, block)
+        counts += np.bincount(codes, minlength=len(counts))
+        least = float(np.nanmin(needed, initial=least))
     return FitTally(
-        asked=len(u),
+        asked=int(counts.sum()),
         whole=whole,
-        removed={rule: int((codes == place).sum()) for place, rule in enumerate(RULES, 1)},
-        least_bytes=float(np.nanmin(needed)) if np.isfinite(needed).any() else float("nan"),
+        removed={rule: int(count) for rule, count in zip(RULES, counts[1:], strict=True)},
+        least_bytes=least,
     )
 
 
@@ -100,6 +100,6 @@ def fit_notes(task: Task) -> list[str]:
 
 
 def _least(needed_bytes: float) -> str:
-    if math.isnan(needed_bytes):
+    if math.isinf(needed_bytes):
         return "no layout of it can be"
     return f"at least {needed_bytes / 1e9:.1f} GB of a device are needed"

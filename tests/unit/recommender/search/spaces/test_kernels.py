@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 from math import prod
+from pathlib import Path
 
 import pytest
 
+from ingest.reading import read
+from kg.entities import Case
 from kg.errors import InfeasibleError, InputError
 from kg.values import Settings
 from recommender.cost_model.device import Device
@@ -84,6 +88,26 @@ def test_what_is_in_it_is_what_a_recommendation_allows(
         refused = next(buffers(point, number_format, chip.id, chip.facts, SHAPE, shares), None)
         assert held == (refused is None), point
     assert not inside.all() or block is not None
+
+
+@pytest.mark.parametrize(
+    "file", ["lightllm_triton_winners.jsonl.gz", "vllm_sglang_fp8_block_gemm_winners.jsonl.gz"]
+)
+def test_what_others_published_as_the_winner_is_not_refused(shipped: Workspace, file: str) -> None:
+    home = Path(os.environ.get("TUNEGRAPH_SHARED", Path(__file__).parents[6] / "shared"))
+    path = home / "data" / "cases" / file
+    if not path.is_file():
+        pytest.skip("no tables of tuned kernels: set TUNEGRAPH_SHARED")
+    asked = 0
+    for case in read([path], shipped.names):
+        if not isinstance(case, Case):
+            continue
+        work, chip = case.problem.workload, case.problem.hardware.name
+        facts, block = shipped.hardware.facts(chip), work.traits.get("block_shape")
+        refused = next(buffers(case.configuration, work.precision, chip, facts, work.shape, block), None)
+        assert refused is None, (case.configuration, refused)
+        asked += 1
+    assert asked > 100
 
 
 def test_no_tile_is_larger_than_the_problem(shipped: Workspace) -> None:
