@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,11 +134,11 @@ def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
         _cause(place, item, remedies, cases, found.labels)
     if found.besides:
         print("Seen besides, at no cost that shows")
-        output.table(("", ""), ((item.node, item.says) for item in found.besides))
+        output.table(("what", "how it shows"), ((item.node, item.says) for item in found.besides))
         print()
     if found.missing:
         print("Not collected")
-        output.table(("", ""), ((item.what, item.how) for item in found.missing))
+        output.table(("what", "how to collect it"), ((item.what, item.how) for item in found.missing))
     for text in found.notes:
         output.note(text)
 
@@ -160,6 +162,23 @@ def _split(rank: object) -> list[tuple[object, ...]]:
     ]
 
 
+LABEL_WIDTH = 15
+
+
+def _line(label: str, text: str) -> None:
+    """What a line tells behind its label; on a terminal, wrapped below where it begins."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    first = f"   {label:<{LABEL_WIDTH - 3}}"
+    wrapper = textwrap.TextWrapper(
+        max(width, 2 * LABEL_WIDTH),
+        initial_indent=first,
+        subsequent_indent=" " * LABEL_WIDTH,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    print(wrapper.fill(text))
+
+
 TELLING = 0.95
 """Likelihood ratio of a fix test below which it is told."""
 
@@ -173,41 +192,44 @@ def _cause(
     accused, gain = item.accused, item.gain
     names = labels if isinstance(labels, dict) else {}
     print(f"{place}. {names.get(accused.cause, accused.cause)}   [{accused.cause}]")
-    print(
-        f"   cost        {accused.share:.0%} of the step ({accused.lost_us / 1e3:.2f} ms), "
-        f"confidence {accused.chance:.0%}, at most {accused.ceiling:.2f}x"
+    _line(
+        "cost",
+        f"{accused.share:.0%} of the step ({accused.lost_us / 1e3:.2f} ms), "
+        f"confidence {accused.chance:.0%}, at most {accused.ceiling:.2f}x",
     )
-    print(f"   gain        {gain.expected:.2f}x, 90 % interval {gain.low:.2f}x to {gain.high:.2f}x, modelled")
+    _line("gain", f"{gain.expected:.2f}x, 90 % interval {gain.low:.2f}x to {gain.high:.2f}x, modelled")
     if item.fix is not None:
         eased = "eases" if item.fix.holds else "does not ease"
-        print(
-            f"   fix test    replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
+        _line(
+            "fix test",
+            f"replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
             f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
-            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < TELLING else "")
+            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < TELLING else ""),
         )
     if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
-        print(
-            f"   cost model  these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
-            f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled"
+        _line(
+            "cost model",
+            f"these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
+            f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled",
         )
-    print(f"   chain       {' <- '.join(accused.chain)}")
+    _line("chain", " <- ".join(accused.chain))
     for evidence in reversed(accused.evidence):
         where = "; ".join(map(str, evidence.places[:2]))
         rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
-        print(f"   seen        {rank}{evidence.says}" + (f"  ({where})" if where else ""))
+        _line("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
     if accused.perhaps:
-        print(f"   perhaps     {', '.join(f'{cause} {chance:.0%}' for cause, chance in accused.perhaps)}")
+        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in accused.perhaps))
     for remedy in remedies:
         written = "; ".join(remedy.settings[:3])
-        print(f"   try         {remedy.strategy.label}" + (f": {written}" if written else ""))
+        _line("try", remedy.strategy.label + (f": {written}" if written else ""))
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
             where = case["hardware"] or "hardware not told"
             seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
-            print(f"               {seen}")
+            _line("", seen)
     for past in cases:
         what = f"{past.gain.strategy} against {past.gain.bottleneck}"
         where = f"{past.gain.model or 'model not told'} on {past.gain.hardware}"
-        print(f"   case        {what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
+        _line("case", f"{what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
     print()
 
 
@@ -220,10 +242,10 @@ def _faults(path: Path, seen: list[SeenFault]) -> None:
         lines = ", ".join(map(str, item.lines))
         more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""
         print(f"{item.fault.label}{codes}, line {lines}{more}")
-        print(f"   seen        {item.first}")
-        print(f"   cause       {item.fault.cause.get('en', '')}")
-        print(f"   remedy      {item.fault.remedy.get('en', '')}")
+        _line("seen", item.first)
+        _line("cause", item.fault.cause.get("en", ""))
+        _line("remedy", item.fault.remedy.get("en", ""))
         if item.fault.strategies:
-            print(f"   try         {', '.join(item.fault.strategies)}")
-        print(f"   source      {item.fault.source.url or item.fault.source.title}")
+            _line("try", ", ".join(item.fault.strategies))
+        _line("source", item.fault.source.url or item.fault.source.title)
         print()

@@ -7,7 +7,7 @@ not then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,9 @@ import numpy as np
 from recommender.diagnosis.view import alone
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.profiles.facts import Profile
     from ingest.profiles.kernels import Integers, Kernels, Mask
     from recommender.diagnosis.view import Floats, View
 
@@ -44,6 +47,38 @@ class Alike:
         """Mean of what was known of the like of each kernel, shape (m,) to (n,); nan where nothing was."""
         count = int(max(self.group.max(), self.group_before.max())) + 1
         return _mean(values, self.group_before, count)[self.group]
+
+
+LEAST_ALIKE = 0.5
+"""Share of the time of kernels with their like in the earlier run below which two runs are no one job."""
+
+
+def facing(profile: Profile, before: Profile) -> Profile:
+    """The earlier run; where each has one rank, under the number of the later one's: they are a pair."""
+    if len(profile.ranks) != 1 or len(before.ranks) != 1:
+        return before
+    return replace(before, ranks=(replace(before.ranks[0], rank=profile.ranks[0].rank),))
+
+
+def doubts(now: Sequence[View], before: Sequence[View]) -> list[str]:
+    """What speaks against comparing two runs: ranks without a counterpart, kernels without their like."""
+    numbers = {view.rank.rank for view in before}
+    alone = [str(view.rank.rank) for view in now if view.rank.rank not in numbers]
+    found = (
+        [f"the earlier run has no rank {', '.join(alone[:5])}: what it lost is not known"] if alone else []
+    )
+    for view in now:
+        if view.alike is None or view.kernels is None:
+            continue
+        time = np.nan_to_num(view.kernels.duration_us)
+        known = np.isin(view.alike.group, view.alike.group_before)
+        part = float(time[known].sum() / time.sum()) if time.sum() > 0 else 1.0
+        if part < LEAST_ALIKE:
+            found.append(
+                f"rank {view.rank.rank}: {part:.0%} of the time of its kernels "
+                "has its like in the earlier run; is it the same job?"
+            )
+    return found
 
 
 def compare(now: View, before: View, runs: float = 1.0) -> None:

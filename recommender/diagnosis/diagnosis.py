@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis.analysis import analyse, grown, ratios
+from recommender.diagnosis.alike import doubts, facing
+from recommender.diagnosis.analysis import analyse, grown, ratios, views
 from recommender.diagnosis.findings import ACCUSED, accuse
 from recommender.diagnosis.fix_tests import fix_test, weighed
 from recommender.diagnosis.posterior import infer
@@ -83,6 +84,7 @@ class Diagnosis:
         patterns: Ids of the nodes that are bottlenecks; the others are settings and the like.
         least: Share of the step from which a cause is significant.
         against: Path of the profile that it was compared with; empty without.
+        doubts: What speaks against the comparison.
     """
 
     profile: Profile
@@ -92,6 +94,7 @@ class Diagnosis:
     patterns: frozenset[str]
     least: float
     against: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def missing(self) -> list[Missing]:
@@ -110,7 +113,7 @@ class Diagnosis:
             for rank in self.profile.ranks
             for note in rank.notes
         ]
-        return list(dict.fromkeys([*self.profile.notes, *mine]))
+        return list(dict.fromkeys([*self.doubts, *self.profile.notes, *mine]))
 
     @property
     def besides(self) -> list[Evidence]:
@@ -188,6 +191,7 @@ def diagnose(
         least: Share of the step from which a cause is significant.
         before: An earlier run of the same job.
     """
+    before = None if before is None else facing(profile, before)
     found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
     posterior = infer(network, ratios(found, least))
     tested = _tested(
@@ -203,6 +207,7 @@ def diagnose(
         patterns=frozenset(network.broader),
         least=least,
         against="" if before is None else before.path,
+        doubts=() if before is None else tuple(doubts(*views(profile, before))),
     )
 
 
@@ -238,7 +243,7 @@ def _ranked(
     """
     pairs = [(weighed(item, tests[item.cause]), tests[item.cause]) for item in accused]
     pairs = [pair for pair in pairs if pair[0].chance >= ACCUSED]
-    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].own * pair[0].lost_us, pair[0].cause))
+    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].weight_us, pair[0].cause))
     return pairs[:MOST_CAUSES]
 
 

@@ -30,7 +30,7 @@ class Accused:
         cause: Id of the deepest node that is more likely than not.
         chain: Ids from the symptom to the cause.
         chance: Posterior that the cause is there.
-        own: Posterior that it is there by itself, where deeper causes of it are told; else ``chance``.
+        left: Part of the node's cost that deeper causes leave unexplained; 1 where none is told.
         lost_us: Time it costs, beyond what deeper causes of it explain.
         share: That as a share of the step.
         perhaps: What may be behind it, unseen, each with its chance given that the cause is there.
@@ -40,11 +40,20 @@ class Accused:
     cause: str
     chain: tuple[str, ...]
     chance: float
-    own: float
+    left: float
     lost_us: float
     share: float
     perhaps: tuple[tuple[str, float], ...]
     evidence: tuple[Evidence, ...]
+
+    @property
+    def weight_us(self) -> float:
+        """By what causes are ordered: the time that each is likely to cost.
+
+        What deeper causes leave of a node may be more of theirs, for a cost is a lower bound: the more of it
+        they explain, the less the rest counts.
+        """
+        return self.chance * self.lost_us * self.left
 
     @property
     def ceiling(self) -> float:
@@ -81,10 +90,12 @@ def accuse(
             edge.cause for edge in network.causes(node) if edge.cause in on and _bears(edge, found, refuted)
         ]
         lost, share = _cost(network, node, found, on)
+        left = 1.0
         if deeper:
             explained = sum(_cost(network, cause, found, on)[0] for cause in deeper)
             rest = max(0.0, lost - explained)
-            share *= rest / lost if lost > 0 else 0.0
+            left = rest / lost if lost > 0 else 0.0
+            share *= left
             lost = rest
         if significance(share, least) < ACCUSED:
             continue
@@ -94,14 +105,14 @@ def accuse(
                 cause=node,
                 chain=chain,
                 chance=min(1.0, posterior.on[node]),
-                own=min(1.0, posterior.own.get(node, 0.0) if deeper else posterior.on[node]),
+                left=left,
                 lost_us=lost,
                 share=share,
                 perhaps=_perhaps(network, node, found, posterior),
                 evidence=tuple(found[name] for name in chain if name in found),
             )
         )
-    return sorted(accused, key=lambda item: (-item.own * item.lost_us, item.cause))
+    return sorted(accused, key=lambda item: (-item.weight_us, item.cause))
 
 
 LATE = frozenset({"host-bound", "slow-rank", "dp-load-imbalance", "python-gc-high-latency"})

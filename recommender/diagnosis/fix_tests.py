@@ -182,12 +182,8 @@ def weighed(accused: Accused, test: FixTest | None) -> Accused:
     """The accused with the odds that its fix test leaves it."""
     if test is None or test.ratio >= 1:
         return accused
-
-    def left(chance: float) -> float:
-        odds = test.ratio * chance / max(1 - chance, CERTAIN)
-        return odds / (1 + odds)
-
-    return replace(accused, chance=left(accused.chance), own=left(accused.own))
+    odds = test.ratio * accused.chance / max(1 - accused.chance, CERTAIN)
+    return replace(accused, chance=odds / (1 + odds))
 
 
 CERTAIN = 1e-3

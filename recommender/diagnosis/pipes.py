@@ -75,13 +75,16 @@ def _first_and_spare(filled: Floats) -> tuple[Floats, Floats]:
 CHANGED = 0.01
 """Change of a share of a kernel's time from which it is told from noise: as the profiler rounds it, averaged
 over repeats."""
+NOISE = 0.1
+"""Change of one kernel's cycles from run to run beyond which something changed. Assumed: repeats of one shape
+lie within a few per cent of each other."""
 
 
-def _held_up_more(alike: Alike, filled: Floats) -> Mask:
+def _held_up_more(view: View, alike: Alike, filled: Floats) -> Mask:
     """Kernels that their busiest pipe holds up more than before.
 
-    It takes a larger part of the kernel than it did, or leads the others further. Where all take longer
-    alike, as with a lower clock, it is none of them.
+    It takes a larger part of the kernel than it did, or leads the others further; or the kernel takes more
+    cycles, by more than those of the rank in general do. A lower clock is none of these.
     """
     _, theirs, known = ratios(alike.before)
 
@@ -92,7 +95,19 @@ def _held_up_more(alike: Alike, filled: Floats) -> Mask:
     table = np.array([was(row) for row in theirs])
     more = filled.max(axis=0) > np.take_along_axis(table, busiest[None], axis=0)[0] + CHANGED
     ahead = _first_and_spare(filled)[1] > was(_first_and_spare(theirs)[1]) + CHANGED
-    return np.asarray(more | ahead, np.bool_)
+    cycles = _cycles(view)
+    before = alike.mean_before(_cycles(alike.before))
+    grown = np.divide(cycles, before, out=np.full(len(cycles), np.nan), where=before > 0)
+    usual = grown[alike.is_usual & np.isfinite(grown)]
+    longer = grown > (float(np.median(usual)) if len(usual) else np.inf) * (1 + NOISE)
+    return np.asarray(more | ahead | longer, np.bool_)
+
+
+def _cycles(view: View) -> Floats:
+    """Cycles of the cores that work on each kernel; nan where not collected."""
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    return np.fmax(kernels.pipe("aic_total_cycles"), kernels.pipe("aiv_total_cycles"))
 
 
 def _missed(view: View) -> Floats:
@@ -122,7 +137,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     if (alike := view.alike) is not None:
         missed = np.nan_to_num(_missed(view)) - np.nan_to_num(alike.mean_before(_missed(alike.before)))
         grown = np.maximum(0.0, alike.grown_us - own * np.maximum(0.0, missed))
-        won = np.where(alike.is_usual, np.where(_held_up_more(alike, filled), grown, 0.0), won)
+        won = np.where(alike.is_usual, np.where(_held_up_more(view, alike, filled), grown, 0.0), won)
     label = kernels.label
     flash = label.where("flashattention" in text.lower() for text in label.labels)
     cost: dict[str, Floats] = {}
