@@ -63,7 +63,8 @@ class History:
     def figures(self) -> dict[str, object]:
         """The figures of the search.
 
-        ``evaluations_to_95_percent``: evaluations until 95 % of the best performance that it found;
+        ``evaluations_to_95_percent``: evaluations until 95 % of the best performance that it found, and
+        ``time_to_95_percent_s`` how long they took, None where the time of one is not known;
         ``regret``: mean over all evaluations, from the first success, of the factor between the best so far
         and the best at last, less 1; ``late_spread``: standard deviation of the log cost of the last ten
         successes; ``noise``: median over evaluations of the relative spread of their repeats;
@@ -91,6 +92,8 @@ class History:
             for item in self.evaluations
             if item.stdev and item.stdev[0] is not None and item.values[0]
         ]
+        to_near = next(k for k, cost in enumerate(running, 1) if cost <= near)
+        spans = [item.cost_s for item in self.evaluations[:to_near]]
         repeated = len(self.evaluations) - len({item.configuration.digest for item in self.evaluations})
         failed = [item for item in self.evaluations if item.status not in _NOT_RUN]
         return {
@@ -102,7 +105,8 @@ class History:
             "best": value_of(best, self.objective),
             "metric": self.objective.metric,
             "unit": self.objective.unit,
-            "evaluations_to_95_percent": next(k for k, cost in enumerate(running, 1) if cost <= near),
+            "evaluations_to_95_percent": to_near,
+            "time_to_95_percent_s": None if None in spans else sum(span or 0.0 for span in spans),
             "since_gain": len(costs) - 1 - last_gain,
             "regret": statistics.fmean(math.expm1(cost - best) for cost in known),
             "late_spread": statistics.stdev(late) if len(late) > 1 else None,
@@ -177,6 +181,7 @@ def shown(figures: Mapping[str, object]) -> list[tuple[str, str]]:
         ("measured again", str(figures["repeated"])),
         (f"best {figures['metric']}", f"{figures['best']:.6g} {unit}".strip()),
         ("evaluations to 95 % of the best", str(figures["evaluations_to_95_percent"])),
+        ("time to 95 % of the best", _seconds(figures["time_to_95_percent_s"])),
         ("evaluations since the last gain", str(figures["since_gain"])),
     ]
     for key, title in (
@@ -187,3 +192,7 @@ def shown(figures: Mapping[str, object]) -> list[tuple[str, str]]:
         value = figures[key]
         rows.append((title, "unknown" if not isinstance(value, float) else f"{100 * value:.1f} %"))
     return rows
+
+
+def _seconds(span: object) -> str:
+    return f"{span:.3g} s" if isinstance(span, float) else "unknown"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,6 +47,13 @@ def test_figures_of_a_short_search() -> None:
     assert figures["since_gain"] == 1
     assert figures["regret"] == pytest.approx((3 + 1 + 1 + 0.045 + 0 + 0) / 6)
     assert figures["noise"] == pytest.approx(0.02)
+
+
+def test_time_to_near_the_best_is_known_only_where_each_was_timed() -> None:
+    timed = [replace(item, cost_s=2.0) for item in evaluated(8.0, 4.0, 2.0, 3.0)]
+    assert History(objective=TIME, evaluations=tuple(timed)).figures()["time_to_95_percent_s"] == 6.0
+    timed[1] = replace(timed[1], cost_s=None)
+    assert History(objective=TIME, evaluations=tuple(timed)).figures()["time_to_95_percent_s"] is None
 
 
 def test_more_is_better_where_it_is() -> None:

@@ -14,8 +14,8 @@ from kg.values import Settings
 from recommender.measuring.outcome import CancelledError, Outcome
 from recommender.search.assembly import search_of
 from recommender.search.callables import Function
-from recommender.search.result import Result
 from recommender.search.finalists import REPEATS
+from recommender.search.result import Result
 from recommender.search.runner import Runner
 from recommender.search.study import SearchLog
 from recommender.search.table import RecordedTable
@@ -70,6 +70,38 @@ def test_a_budget_of_evaluations_is_kept_exactly(tmp_path: Path) -> None:
     assert len(one.search.evaluations) == 10
     assert [item.done for item in seen] == list(range(11))
     assert len({item.configuration for item in one.search.evaluations}) == 10
+
+
+def test_what_parts_cost_is_in_the_log_and_goes_on_from_there(tmp_path: Path) -> None:
+    levels = list(range(8))
+    told = {
+        "parameters": dict.fromkeys(("a", "b", "c", "d"), levels),
+        "default": None,
+        "parts": {
+            "first": {"parameters": ["a", "b"], "metric": "first_time"},
+            "second": {"parameters": ["c", "d"], "metric": "second_time"},
+        },
+        "stop": {"evaluations": 14},
+    }
+
+    class Parted:
+        kind = Kind.MODELLED
+
+        def evaluate(self, configuration: Settings, cancel: threading.Event) -> Outcome:
+            x = dict(configuration.numbers())
+            first, second = 1 + (x["a"] - 5) ** 2 + (x["b"] - 1) ** 2, 1 + (x["c"] - 2) ** 2 + x["d"]
+            values = {"kernel_time": first + second, "first_time": first, "second_time": second}
+            return Outcome(values=values)
+
+    one = runner(tmp_path, Parted(), **told)
+    one.run()
+    assert {trial.origin for trial in one.log.trials()} >= {"random", "spread", "parts"}
+    for trial in SearchLog.open(one.log.storage).trials():
+        assert trial.evaluation is not None
+        assert sum(trial.evaluation.parts) == trial.evaluation.values[0]
+    two = again(one, Parted())
+    two.queue.catch_up()
+    assert two.search.ask()[0].configuration == one.search.ask()[0].configuration
 
 
 def test_all_of_a_small_space_is_evaluated_once(tmp_path: Path) -> None:
