@@ -132,7 +132,7 @@ FAULTS = (
     KnownFault("data-parallel-communication", COMMUNICATION, more_bytes, (_TOP,)),
     KnownFault("all-to-all-communication", COMMUNICATION, exchange("Transit Time(ms)"), (_TOP,)),
     KnownFault("ep-load-imbalance", COMMUNICATION, exchange("Wait Time(ms)"), (_TOP, _WAIT)),
-    KnownFault("bandwidth-contention", COMMUNICATION, contention),
+    KnownFault("bandwidth-contention", COMMUNICATION, contention, (_TOP, _MOVING)),
     KnownFault("small-packets", COMMUNICATION, small_packets, (_TOP, _MOVING)),
     KnownFault("byte-misalignment", COMMUNICATION, odd_bytes, (_TOP, _MOVING)),
     KnownFault("rdma-retransmission", COMMUNICATION, retransmission, (_TOP, _MOVING)),
