@@ -10,7 +10,10 @@ import contextlib
 import json
 import math
 import sqlite3
+from array import array
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ingest.profiles.cells import LONGEST_US, number
 from ingest.profiles.facts import Call, Place
@@ -23,13 +26,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts import MemoryUse
-    from ingest.profiles.kernels import Kernels
+    from ingest.profiles.kernels import Integers, Kernels
 
-_TIMES = {"aic_total_time": "aicore_time(us)", "aiv_total_time": "aiv_time(us)"}
 _NS_PER_US = 1e3
 BYTES_PER_MB = float(1 << 20)
 _KNOWN_SCHEMA = "1"
 """Major version of the schema that is documented and was seen."""
+_LONGEST = 1 << 63
 _LATEST_NS = 9_100_000_000_000_000_000
 _LEVELS = {"communication": "hccl"}
 """What newer schemas call a level."""
@@ -102,11 +105,14 @@ class Database:
         return "" if found == "N/A" else found
 
 
-def read_kernels(data: Database) -> Kernels | None:
-    """Compute tasks and communication operators; None if the database has no tasks."""
+def read_kernels(data: Database) -> tuple[Kernels, Integers] | None:
+    """Compute tasks and communication operators, with their global task ids; None if there are none.
+
+    A communication operator is several tasks, and has the id -1.
+    """
     builder = KernelBuilder(data.file)
     steps = _steps(data)
-    pipes = _pipes(data)
+    ids = array("q")
     if data.has("COMPUTE_TASK_INFO", "globalTaskId") and data.has("TASK", "globalTaskId", "startNs", "endNs"):
         own = data.columns["COMPUTE_TASK_INFO"]
         wanted = {
@@ -130,13 +136,14 @@ def read_kernels(data: Database) -> Kernels | None:
                 without += 1
                 continue
             texts = {ours: data.text(code) for ours, code in zip(wanted, row[8:], strict=True)}
+            ids.append(whole(row[1]))
             builder.add(
                 whole(row[0]),
                 start,
                 duration_us=lasted,
                 blocks=real(row[6]) or math.nan,
                 wait_us=real(row[7]) / _NS_PER_US,
-                pipes=pipes.get(whole(row[1])),
+                pipes=None,
                 stream="" if row[4] is None else str(row[4]),
                 device="" if row[5] is None else str(row[5]),
                 step=_step_at(steps, start),
@@ -145,7 +152,10 @@ def read_kernels(data: Database) -> Kernels | None:
         if without:
             data.on_fault(f"{data.path.name}: {without} tasks have no time that can be, and are left out")
     _communication(data, builder, steps)
-    return builder.done() if len(builder) else None
+    if not len(builder):
+        return None
+    ids.extend([-1] * (len(builder) - len(ids)))
+    return builder.done(), np.array(ids, dtype=np.int64)
 
 
 def _communication(data: Database, builder: KernelBuilder, steps: list[tuple[str, int, int]]) -> None:
@@ -170,23 +180,6 @@ def _span(start: object, end: object) -> tuple[int, float | None]:
     began, ended = whole(start), whole(end)
     lasted = (ended - began) / _NS_PER_US
     return began, lasted if 0 <= began <= _LATEST_NS and 0 <= lasted <= LONGEST_US else None
-
-
-def _pipes(data: Database) -> dict[int, dict[str, float]]:
-    """Counters by task, under the names of the CSV columns; times there are nanoseconds."""
-    found: dict[int, dict[str, float]] = {}
-    if not data.has("TASK_PMU_INFO", "globalTaskId", "name", "value"):
-        return found
-    names: dict[int, tuple[str, float]] = {}
-    for task, code, value in data.select("SELECT globalTaskId, name, value FROM TASK_PMU_INFO"):
-        known = names.get(whole(code))
-        if known is None:
-            name = data.text(code)
-            is_time = name.endswith("_time")
-            known = (_TIMES.get(name, f"{name}(us)" if is_time else name), 1e-3 if is_time else 1.0)
-            names[whole(code)] = known
-        found.setdefault(whole(task), {})[known[0]] = real(value) * known[1]
-    return found
 
 
 def _steps(data: Database) -> list[tuple[str, int, int]]:
@@ -294,11 +287,12 @@ def read_meta(data: Database) -> dict[str, object]:
 
 
 def whole(value: object) -> int:
-    """A whole number out of a database, some of them text; 0 where there is none."""
+    """A whole number out of a database, some of them text; 0 where there is none of 64 bits."""
     try:
-        return int(value)  # type: ignore[call-overload, no-any-return]  # what is none is caught
+        found = int(value)  # type: ignore[call-overload]  # what is none is caught
     except (TypeError, ValueError, OverflowError):
         return 0
+    return int(found) if -_LONGEST <= found < _LONGEST else 0
 
 
 def real(value: object) -> float:

@@ -20,6 +20,7 @@ from ingest.profiles import (
     step_tables,
     system_tables,
 )
+from ingest.profiles.database_counters import with_counters
 from ingest.profiles.operator_profile import Operators
 from ingest.profiles.simulation import Simulation
 from ingest.profiles.traces import read_trace
@@ -225,9 +226,9 @@ class Gathering:
                 if len(self.notes) == before:
                     self.fault(f"{path.name}: a database without tables")
                 return
-            kernels = databases.read_kernels(data)
-            if kernels is not None:
-                self._kernels("database", kernels)
+            read = databases.read_kernels(data)
+            if read is not None:
+                self._kernels("database", with_counters(*read, data))
             _first(self.calls, databases.read_calls(data))
             self._memory("database", databases.read_memory(data), file)
             self.frequency = self.frequency or databases.read_frequency(data)
