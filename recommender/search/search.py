@@ -21,9 +21,9 @@ from recommender.search.feasibility import Feasibility
 from recommender.search.mixture import Mixture
 from recommender.search.pareto import non_dominated
 from recommender.search.proposing import Beliefs, propose
+from recommender.search.sources import Sources
 from recommender.search.stopping import StopRule
 from recommender.search.tally import Tally
-from recommender.search.transfer import MOST_SOURCES, learn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,15 +35,11 @@ if TYPE_CHECKING:
     from recommender.search.evaluations import Evaluation, Origin, SourceTable
     from recommender.search.parts import Part
     from recommender.search.space import Coordinates, SearchSpace
-    from recommender.search.transfer import SourceModel
 
 DESIGN = 4
 """Configurations before a model speaks where there is no source: the first at random, each other as far as
 can be from those before. Random ones took 1.4 times the evaluations on the kernels of
 ``benchmarks/staged_search.py``; 10 were slower than 4."""
-
-_FOREIGN_FAILURE = 0.25
-"""What a failure on a similar problem counts beside one here; a choice: failures differ by device."""
 
 _FRUITLESS = 5
 """Evaluations without gain after which parts and whole propose in turns; a choice."""
@@ -91,17 +87,16 @@ class Search:
         self._rule = StopRule(budget=budget, patience=patience, minimum_gain=minimum_gain)
         self._seed = seed
         self._pool = Candidates(space, np.random.default_rng([seed, 0]))
-        self._sources = self._learned(sources)
-        self._foretold = self._predictions(self._pool.waiting, self._sources)
+        self._sources = Sources(space, sources, soft=self._soft)
+        self._foretold = self._sources.foretold(self._pool.waiting)
         self._asked: dict[int, tuple[Suggestion, int]] = {}
         self._numbers = 0
         self._next_look = 2 * DESIGN
         self._tally = Tally(objectives=objectives, limits=limits)
         self._first: list[tuple[int, Origin]] = []
         if len(self._pool.reserve):
-            hopes = -self._foretold @ self._shares() if self._sources else np.zeros(len(self._foretold))
-            self._promote(hopes, SCREENED - len(self._pool))
-        for source in self._sources[:1]:
+            self._promote(-self._foretold @ self._sources.shares, SCREENED - len(self._pool))
+        for source in self._sources.models[:1]:
             self._start_with([source.points[i] for i in source.best()[:1]], "source")
         if default is not None:
             self._start_with([space.encode([default])[0]], "default")
@@ -111,12 +106,7 @@ class Search:
             feasibility=Feasibility(self._pool.features),
         )
         self._parts = _composition(space, parts, seed) if parts else None
-        for source in self._sources:
-            ran = np.isfinite(source.costs)
-            if source.shared.all() and not ran.all():
-                features = space.features(source.points)
-                weight = _FOREIGN_FAILURE * source.similarity
-                self._beliefs.feasibility.add(features, ~ran, weight)
+        self._sources.teach(self._beliefs.feasibility)
 
     # --- ask and tell
 
@@ -279,7 +269,9 @@ class Search:
         incumbent = self._tally.incumbent
         if self._parts is None or incumbent is None or not incumbent.parts:
             return None
-        if self._tally.idle >= _FRUITLESS and step % 2:
+        in_turns = self._tally.idle >= _FRUITLESS
+        waits = step % 2 == 1 if in_turns else bool(self._sources)  # sources know the whole: it goes first
+        if waits:
             return None
         found = self._parts.propose(
             incumbent,
@@ -310,7 +302,7 @@ class Search:
         self._promote(hopes, PROMOTED)
         if len(self._pool) > before:
             features = self._pool.features[before:]
-            self._beliefs.append(features, self._predictions(features, self._sources))
+            self._beliefs.append(features, self._sources.foretold(features))
 
     def _promote(self, hopes: NDArray[np.float64], most: int) -> None:
         gone = self._pool.promote(hopes, most)
@@ -347,38 +339,22 @@ class Search:
             for v, limit, scale in zip(bounds, self.limits, scales, strict=True)
         ]
 
-    def _learned(self, sources: Sequence[SourceTable]) -> list[SourceModel]:
-        nearest = sorted(sources, key=lambda table: -table.similarity)[:MOST_SOURCES]
-        return [model for table in nearest if (model := learn(self.space, table, soft=self._soft))]
-
-    def _shares(self) -> NDArray[np.float64]:
-        """First coefficients of the sources: their squared similarities, which sum to the largest of them."""
-        similarity = np.array([source.similarity for source in self._sources])
-        squared = similarity**2
-        return squared / squared.sum() if squared.sum() else squared
-
     @property
     def _soft(self) -> bool:
         """Whether costs are warped; not where the trade between objectives counts."""
         return len(self.objectives) == 1
 
     def _mixture(self, trusting: bool, *, soft: bool) -> Mixture:
-        used = self._sources if trusting else []
+        features = self._pool.features
+        known = self._sources if trusting and self._sources else None
         return Mixture(
-            features=self._pool.features,
+            features=features,
             groups=self.space.groups,
-            predictions=self._predictions(self._pool.features, used),
-            shares=self._shares() if used else np.zeros(0),
-            doubt=Doubt(used, self._shares(), self._pool.features) if used else None,
+            predictions=known.foretold(features) if known else np.zeros((len(features), 0)),
+            shares=known.shares if known else np.zeros(0),
+            doubt=Doubt(known.models, known.shares, features) if known else None,
             soft=soft,
         )
-
-    @staticmethod
-    def _predictions(features: NDArray[np.float32], sources: list[SourceModel]) -> NDArray[np.float64]:
-        found = np.zeros((len(features), len(sources)))
-        for column, source in enumerate(sources):
-            found[:, column] = source.predict(features)
-        return found
 
     def _start_with(self, points: list[NDArray[np.float64]], origin: Origin) -> None:
         u: Coordinates = np.array(points).reshape(-1, len(self.space.parameters))
@@ -392,7 +368,7 @@ class Search:
         new = self._pool.add(u, proposable=proposable)
         if len(new):
             features = self._pool.features[new]
-            self._beliefs.append(features, self._predictions(features, self._sources))
+            self._beliefs.append(features, self._sources.foretold(features))
 
 
 def _composition(space: SearchSpace, parts: Sequence[Part], seed: int) -> Composition:

@@ -11,7 +11,7 @@ import pytest
 from kg.entities import Better, Objective, Status
 from kg.errors import InputError
 from kg.values import Settings
-from recommender.search.evaluations import Evaluation
+from recommender.search.evaluations import Evaluation, SourceTable
 from recommender.search.parameters import Parameter, ParameterKind
 from recommender.search.parts import Part, subspace
 from recommender.search.search import Search
@@ -153,3 +153,23 @@ def test_parts_are_of_one_objective() -> None:
     both = (TIME, Objective(metric="energy", better=Better.LOWER))
     with pytest.raises(InputError, match="one objective"):
         Search(space=SPACE, objectives=both, parts=PARTS)
+
+
+def test_where_a_similar_problem_is_known_the_whole_goes_first() -> None:
+    rng = np.random.default_rng(0)
+    rows = SPACE.sample(rng, 60)
+    source = SourceTable(
+        name="other",
+        similarity=0.9,
+        configurations=rows,
+        costs=np.array([sum(times(row)) for row in rows]),
+    )
+    search = Search(space=SPACE, objectives=(TIME,), seed=0, parts=PARTS, sources=[source])
+    origins = []
+    for _ in range(20):
+        [asked] = search.ask()
+        origins.append(asked.origin)
+        search.tell(told(asked.configuration), asked.number)
+    assert origins[0] == "source"
+    assert "parts" not in origins[:6]
+    assert "parts" in origins
