@@ -14,7 +14,7 @@ from cli.context import open_workspace
 from cli.options import JsonOption, finite
 
 if TYPE_CHECKING:
-    from ingest.profiles.facts import Profile
+    from ingest.profiles.facts import Profile, Rank
     from recommender.diagnose import Answer, Remedy
     from recommender.diagnosis.diagnosis import Finding
     from recommender.diagnosis.logs import SeenFault
@@ -55,10 +55,17 @@ def diagnose(
     """Name at most three causes of lost time in a profile, or the known faults in a log."""
     from cli import output
     from ingest.profiles.folders import is_log, read_profile
+    from kg.errors import InputError
     from kg.gains import gains
     from recommender.diagnose import Allowed, diagnose_profile, faults_in
 
     if is_log(path):
+        given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
+        if unfit := [name for name, value in given.items() if value is not None]:
+            raise InputError(
+                f"{path} is a log, and {', '.join(unfit)} takes a profile",
+                hint="leave it out, or name a profile",
+            )
         with open_workspace(context) as workspace:
             seen = faults_in(workspace.graph, path)
         if as_json:
@@ -120,7 +127,7 @@ def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
     from cli import output
 
     found = answer.diagnosis
-    rows = [row for rank in profile.ranks for row in _split(rank)]
+    rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
     output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
     print()
     if not found.findings:
@@ -143,14 +150,12 @@ def _show(answer: Answer, profile: Profile, before: Profile | None) -> None:
         output.note(text)
 
 
-def _split(rank: object) -> list[tuple[object, ...]]:
-    from ingest.profiles.facts import Rank
+def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
+    from recommender.diagnosis.diagnosis import name_of
 
-    assert isinstance(rank, Rank)  # noqa: S101  a profile's ranks are
-    name = rank.rank if rank.rank is not None else rank.folder
     return [
         (
-            name,
+            name_of(rank, path),
             step.step,
             f"{step.step_us / 1e3:.2f}",
             *(

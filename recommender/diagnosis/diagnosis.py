@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender.diagnosis.alike import doubts, facing
@@ -109,7 +110,7 @@ class Diagnosis:
         """What was cut or does not add up, with the rank."""
         several = len(self.profile.ranks) > 1
         mine = [
-            f"rank {rank.rank if rank.rank is not None else rank.folder}: {note}" if several else note
+            f"rank {name_of(rank, self.profile.path)}: {note}" if several else note
             for rank in self.profile.ranks
             for note in rank.notes
         ]
@@ -172,6 +173,13 @@ class Diagnosis:
             "perhaps": [{"cause": cause, "chance": round(chance, 4)} for cause, chance in accused.perhaps],
             "evidence": [_evidence(e) for e in accused.evidence],
         }
+
+
+def name_of(rank: Rank, path: str) -> str:
+    """What a rank is called: its number, else its folder, else the last part of the path that was read."""
+    if rank.rank is not None:
+        return str(rank.rank)
+    return rank.folder if rank.folder not in {"", "."} else Path(path).name
 
 
 def diagnose(

@@ -60,13 +60,14 @@ def read_log(path: Path, known: Iterable[FaultPattern]) -> list[SeenFault]:
     """Known faults of a log, in the order in which they come first.
 
     Raises:
-        InputError: The log cannot be read.
+        InputError: The log cannot be read, or nothing is in it.
     """
     faults = list(known)
     matches = [(fault, _expression(fault)) for fault in faults]
     either = re.compile("|".join(f"(?:{expression.pattern})" for _, expression in matches), re.IGNORECASE)
     seen: dict[str, list[int]] = {}
     first: dict[str, str] = {}
+    number = 0
     try:
         for number, text in _lines(path):
             if not either.search(text):
@@ -77,6 +78,8 @@ def read_log(path: Path, known: Iterable[FaultPattern]) -> list[SeenFault]:
                     first.setdefault(fault.id, text.strip()[:200])
     except (OSError, ContentError) as fault:
         raise InputError(f"{path}: cannot be read ({fault})") from fault
+    if not number:
+        raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
     by_id = {fault.id: fault for fault in faults}
     return [
         SeenFault(by_id[name], tuple(lines[:KEPT_LINES]), len(lines), first[name])

@@ -15,6 +15,7 @@ import numpy as np
 
 from data import text as read
 from kg.errors import InputError
+from recommender.diagnosis.diagnosis import name_of
 from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def write_page(path: Path, answer: Mapping[str, object], profile: Profile) -> No
     Raises:
         InputError: The place cannot be written to.
     """
-    content = _page(answer, [_heat(rank) for rank in profile.ranks if rank.kernels is not None])
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder", hint="name the file to write, such as run.html")
+    content = _page(answer, [_heat(rank, profile.path) for rank in profile.ranks if rank.kernels is not None])
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(content, encoding="utf-8")
@@ -62,7 +65,7 @@ def write_page(path: Path, answer: Mapping[str, object], profile: Profile) -> No
         raise InputError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
 
 
-def _heat(rank: Rank) -> dict[str, object]:
+def _heat(rank: Rank, path: str) -> dict[str, object]:
     """Operators of a rank with time, calls, pipes and their longest rows."""
     view = View(rank)
     kernels = rank.kernels
@@ -104,7 +107,7 @@ def _heat(rank: Rank) -> dict[str, object]:
             }
         )
     return {
-        "rank": rank.folder if rank.rank is None else rank.rank,
+        "rank": name_of(rank, path),
         "file": kernels.file,
         "operators": operators,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,56 @@ def test_the_page_is_whole_and_needs_no_network(run: Any, profile: Path, tmp_pat
     assert {item["name"] for item in rank["operators"]} == {"MatMulV3", "Cast"}
     assert rank["operators"][0]["rows"][0]["row"] >= 2
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".page")] == []
+
+
+def test_names_of_kernels_are_text_on_the_page(run: Any, profile: Path, tmp_path: Path) -> None:
+    [table] = profile.rglob("kernel_details.csv")
+    table.write_text(table.read_text().replace("MatMulV3", "</script><script>alert(1)</script>__TITLE__"))
+    page = tmp_path / "page.html"
+    assert run("diagnose", profile, "--html", page).code == 0
+    text = page.read_text()
+    assert "<script>alert" not in text
+    assert text.count("</script>") == 2
+    parsed = Page()
+    parsed.feed(text)
+    [rank] = json.loads(parsed.data)["heat"]
+    assert any("</script><script>alert(1)</script>__TITLE__" in item["name"] for item in rank["operators"])
+    assert "default-src 'none'" in text
+
+
+def test_a_page_is_not_written_over_a_folder(run: Any, profile: Path, tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "missing" / "page.html"):
+        ran = run("diagnose", profile, "--html", place)
+        assert ran.code == 2
+        assert str(place) in ran.fault
+
+
+@pytest.mark.parametrize("option", ["--compare", "--html", "--hardware", "--model"])
+def test_what_takes_a_profile_is_refused_beside_a_log(run: Any, tmp_path: Path, option: str) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 3\n")
+    ran = run("diagnose", log, option, tmp_path / "thing")
+    assert ran.code == 2
+    assert option in ran.fault
+
+
+def test_an_empty_log_is_no_log(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.touch()
+    ran = run("diagnose", log)
+    assert ran.code == 2
+    assert "is empty" in ran.fault
+
+
+def test_a_run_of_another_job_is_doubted(run: Any, profile: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(profile, other)
+    [table] = other.rglob("kernel_details.csv")
+    table.write_text(table.read_text().replace("MatMulV3", "Conv2D").replace(",24\n", ",20\n"))
+    ran = run("diagnose", profile, "--compare", other)
+    assert ran.code == 0
+    assert "is it the same job?" in ran.err
+    assert "is it the same job?" not in run("diagnose", profile, "--compare", profile).err
 
 
 def test_a_log_is_read_for_known_faults(run: Any, tmp_path: Path) -> None:

@@ -119,3 +119,15 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
     assert {view.cores for view in now} == {24.0}
     now, _ = views(Profile(path="run", ranks=(struck,)), make(rank=2))
     assert now[0].cores == 24
+
+
+def test_one_rank_each_are_a_pair_whatever_their_numbers(make: Any, network: Any, thresholds: Any) -> None:
+    found = diagnose(make(CASTS * 2, rank=0), network, thresholds, before=make(CASTS, rank=7))
+    assert found.doubts == ()
+    assert [item.accused.cause for item in found.findings] == ["cast-traffic"]
+    assert found.findings[0].accused.lost_us == pytest.approx(30 * 60.0)
+
+
+def test_a_rank_that_the_earlier_run_lacks_is_told(make: Any, network: Any, thresholds: Any) -> None:
+    both = Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks))
+    assert any("no rank 1" in text for text in diagnose(both, network, thresholds, before=make(rank=0)).notes)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ingest.profiles.details import Details, Iteration
 from ingest.profiles.facts import Call, Place, Profile
 from recommender.diagnosis.diagnosis import Gain, diagnose
 from recommender.diagnosis.fix_tests import repaired
@@ -141,3 +142,16 @@ def test_the_content_is_plain_json(make: Any, network: Any, thresholds: Any) -> 
     assert content["causes"][0]["cause"] == "cast-traffic"
     assert content["causes"][0]["evidence"][-1]["places"][0]["rows"]
     assert found.bottlenecks() == {"cast-traffic": content["causes"][0]["share"]}
+
+
+def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any, thresholds: Any) -> None:
+    (rank,) = make(gap_us=150.0).ranks
+    waits = Iteration(
+        number="1", model="", length_us=20_000.0, end_ns=None, compute_us=None, refresh_us=None,
+        data_us=14_000.0, reduces=(), place=Place("step_trace_0.csv", (2,)),
+    )  # fmt: skip
+    told = replace(rank, details=Details(iterations=(waits,)))
+    first = diagnose(Profile(path="run", ranks=(told,)), network, thresholds).findings[0].accused
+    assert first.cause == "slow-dataloader"
+    assert first.evidence[-1].places == (Place("step_trace_0.csv", (2,)),)
+    assert first.lost_us == pytest.approx(14_000.0)
