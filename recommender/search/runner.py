@@ -163,7 +163,7 @@ class Runner:
                 if self.queue.others != told_of:
                     told_of = self.queue.others
                     _log.info("waiting for %d evaluations of other workers", told_of)
-                if self.cancel.wait(_IDLE_S):
+                if self.cancel.wait(min(_IDLE_S, self.beat_s)):
                     raise CancelledError("interrupted")
                 self._look()
             else:

@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kg.errors import InputError, MissingDependencyError
+from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from recommender.search.addresses import is_url, shown
 from recommender.search.journal import Journal, patiently
 from recommender.search.parameters import ParameterKind
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_GONE = "Record does not exist"
+"""What Optuna says of a study or a trial that was removed."""
 _OPENING_S = 5.0
 """How long a database is waited for before anything was done with it: then it is likelier a wrong URL."""
 
@@ -68,10 +70,17 @@ def patient(action: Callable[[], T], storage: str, patience_s: float) -> T:
         patience_s: After which it is given up.
 
     Raises:
-        WorkspaceError: It stayed away, or does not let us in.
+        WorkspaceError: It stayed away, does not let us in, or has lost what was in it.
     """
-    if not is_url(storage):
-        return action()
+    try:
+        return _patient(action, storage, patience_s) if is_url(storage) else action()
+    except KeyError as gone:
+        if _GONE not in str(gone):
+            raise
+        raise WorkspaceError(f"{shown(storage)}: the search, or a trial of it, was removed") from gone
+
+
+def _patient(action: Callable[[], T], storage: str, patience_s: float) -> T:
     from recommender.search.databases import reason, refusal, troubles
 
     try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ingest.optuna_study import WHOLE
 from kg.entities import Better, Status
-from kg.errors import InputError, WorkspaceError
+from kg.errors import InputError
 from recommender.search.addresses import is_server, is_url, shown
 from recommender.search.journal import PATIENCE_S
 from recommender.search.storage import (
@@ -158,15 +158,8 @@ class SearchLog:
         return cls(storage, backend, names[name], name, patience_s=patience_s)
 
     def trials(self) -> list[LoggedTrial]:
-        """All trials, by number.
-
-        Raises:
-            WorkspaceError: The storage stayed away, or the search was removed from it.
-        """
-        try:
-            found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
-        except KeyError:
-            raise WorkspaceError(f"{self.storage}: the search {self.name!r} was removed from it") from None
+        """All trials, by number."""
+        found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
         trials = [self._ended.get(item.number) or logged(item) for item in found]
         self._ended.update((item.number, item) for item in trials if item.evaluation is not None)
         return trials
@@ -283,7 +276,8 @@ class SearchLog:
         """Write what came out; on disk when this returns.
 
         Returns:
-            False where the trial was given to another worker meanwhile, who tells it: nothing was written.
+            False where the trial was given to another worker meanwhile, who tells it, or something else ended
+            it: nothing was written.
         """
         noted = noted_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
         values = None
@@ -296,8 +290,10 @@ class SearchLog:
 
         def write() -> bool:
             now = self._now(trial)
-            if now.evaluation is not None or now.owner != trial.owner:
-                return now.owner == trial.owner  # an answer that was lost on its way: it is written
+            if now.state not in {"RUNNING", "WAITING"}:  # written already, if only the answer was lost
+                return now.evaluation is not None and now.owner == trial.owner
+            if now.owner != trial.owner:
+                return False
             self._see_turn()
             self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
             self._set_state(trial, state, values)

@@ -123,7 +123,7 @@ def test_finalists_are_measured_again_once_by_all_workers_together(url: str) -> 
 def test_what_a_worker_elsewhere_left_is_found_by_its_silence_and_done(url: str) -> None:
     log = begun(url)
     left = started(log, 5, 2)
-    one = joined(url, bowl := Bowl(), beat_s=0.05)
+    one = joined(url, bowl := Bowl(), beat_s=0.3)
     one.run()
     assert one.queue.requeued == 1
     assert bowl.seen.count(left.configuration) == 1
@@ -153,7 +153,7 @@ def test_a_worker_elsewhere_that_beats_is_waited_for(url: str) -> None:
 def test_a_worker_of_this_machine_that_hangs_is_found_by_its_silence(url: str) -> None:
     log = begun(url)
     left = started(log, 5, 2, owner=f"{worker_here()}:99")
-    one = joined(url, bowl := Bowl(), beat_s=0.05)
+    one = joined(url, bowl := Bowl(), beat_s=0.3)
     one.run()
     assert one.queue.requeued == 1
     assert bowl.seen.count(left.configuration) == 1
@@ -203,7 +203,42 @@ def test_a_worker_that_beat_meanwhile_is_not_taken_for_gone(url: str) -> None:
     assert told(log, trial)
 
 
+def test_a_trial_that_something_else_ended_is_dropped(url: str) -> None:
+    import optuna
+
+    log = begun(url)
+    trial = started(log, 5, 2)
+    log._backend.set_trial_state_values(trial.trial_id, optuna.trial.TrialState.FAIL)
+    assert not told(log, trial)
+    joined(url, Bowl()).run()
+
+
+def test_a_worker_keeps_to_few_connections(url: str, postgres: PostgresServer) -> None:
+    begun(url)
+    held: list[int] = []
+    name = url.rpartition("/")[2]
+
+    def connections() -> int:
+        return int(dict(postgres.do("select datname, count(*) from pg_stat_activity group by 1"))[name])
+
+    one = joined(url, Bowl(0.05), beat_s=0.02)
+    before = connections()
+    one.on_progress = lambda _: held.append(connections() - before)
+    one.run()
+    assert max(held) <= 4
+
+
 # --- a server that goes away
+
+
+def test_a_search_that_is_removed_is_told(url: str) -> None:
+    import optuna
+
+    begun(url)
+    one = joined(url, Bowl())
+    optuna.delete_study(study_name="toy", storage=one.log._backend)
+    with pytest.raises(WorkspaceError, match="was removed"):
+        one.run()
 
 
 def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: PostgresServer) -> None:
