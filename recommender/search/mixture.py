@@ -292,7 +292,7 @@ class Mixture:
     def _condition(self, rows: list[int], costs: NDArray[np.float64], noise: list[float]) -> None:
         for _, process in self._said():
             same = len(process.rows) == len(rows) - 1 and np.array_equal(process.y, costs[:-1])
-            if same and rows[-1] not in rows[:-1]:  # a row again would blow up rounding errors, one by one
+            if same:
                 process.add(rows[-1], float(costs[-1]), noise[-1])
             else:
                 process.condition(np.array(rows), costs, np.array(noise))

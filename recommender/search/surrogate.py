@@ -37,6 +37,10 @@ hardly varies beside its basis, results taken in one by one would else blow its 
 _JITTER = 1e-5
 """Added to the diagonal, in units of the amplitude's square; single precision needs it."""
 
+_CLEAR = 4.0
+"""Variance left of a result, in units of what is added to the diagonal, under which all is reckoned anew:
+rounding errors of a result that the others nearly determine would else grow with each one more; a choice."""
+
 _CHUNK = 4096
 """Points looked at at once; a choice that keeps the covariances in the cache."""
 
@@ -144,8 +148,12 @@ class PoolProcess:
         cross = self._covariances(scaled[at], scaled, at, None)[0]
         single = self._whitened[:, row].copy()
         before = single.astype(float)
-        left = cross[row] + noise * self.kernel.noise**2 + self._jitter - before @ before
-        pivot = math.sqrt(max(float(left), self._jitter))
+        left = float(cross[row] + noise * self.kernel.noise**2 + self._jitter - before @ before)
+        if not left > _CLEAR * self._jitter:
+            everything = np.append(self._noise, noise)
+            self.condition(np.append(self.rows, row), np.append(self.y, y), everything)
+            return
+        pivot = math.sqrt(left)
         new = (cross - single @ self._whitened) / np.float32(pivot)
         factor = np.zeros((n + 1, n + 1))
         factor[:n, :n], factor[n, :n], factor[n, n] = self._factor, before, pivot

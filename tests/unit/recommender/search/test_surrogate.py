@@ -138,3 +138,27 @@ def test_hyperparameters_go_there_and_back() -> None:
     again = Hyperparameters.unpacked(kernel.packed())
     assert again.amplitude == pytest.approx(1.5)
     assert again.scales == pytest.approx([0.5, 2.0])
+
+
+def test_many_nearly_equal_results_do_not_blow_up_rounding() -> None:
+    rng = np.random.default_rng(3)
+    features = np.repeat(rng.random((4, 3)), 25, axis=0) + 1e-4 * rng.random((100, 3))
+    p, q = (
+        PoolProcess(
+            features=features.astype(np.float32),
+            groups=np.arange(3),
+            basis=np.ones((100, 1)),
+            weights=np.zeros(1),
+            covariance=np.eye(1),
+            prior=KernelPrior.usual(3, 1.0),
+        )
+        for _ in range(2)
+    )
+    p.kernel = q.kernel = Hyperparameters(amplitude=1.0, noise=1e-4, scales=np.full(3, 2.0))
+    rows, y = rng.permutation(100)[:80], rng.normal(size=4)[np.arange(100) // 25]
+    p.condition(rows[:1], y[rows[:1]])
+    for row in rows[1:].tolist():
+        p.add(row, float(y[row]))
+    q.condition(rows, y[rows])
+    assert p.mean == pytest.approx(q.mean, abs=0.05)
+    assert (p.variance > 0).all()
