@@ -1,6 +1,6 @@
 """Tiles of Ascend C kernels, from the buffers of a core.
 
-Matrix products keep their base blocks in L0A, L0B and, in 32 bits, L0C; vector work splits the unified
+Matrix products keep base blocks in L1, L0A, L0B and, in 32 bits, L0C; vector work splits the unified
 buffer (UB) between queues in, queues out and what is reckoned with. All rules are lower bounds for tiles that
 are held whole, as the parameters here are meant.
 """
@@ -16,7 +16,7 @@ from recommender.search.spaces.shapes import power_above, powers
 if TYPE_CHECKING:
     from recommender.search.spaces.needs import Wanted
 
-TILING = "Ascend C: base blocks of Matmul tiling"
+TILING = "Ascend C API reference: TCubeTiling structure"
 DOUBLE = "Ascend C developer guide: DoubleBuffer scenario"
 RESTRICTIONS = "Ascend C API reference, general restrictions: the unified buffer is 32-byte aligned"
 ADVISOR = "msprof-analyze advisor: byte alignment"
@@ -32,7 +32,11 @@ ADVISED_BYTES = 512
 
 
 def product(wanted: Wanted) -> Draft:
-    """Base blocks of a matrix product of M, N and, if known, K."""
+    """Tiling of a matrix product of M, N and, if known, K, by the names of Ascend C's ``TCubeTiling``.
+
+    Base blocks lie in L0A and L0B, twice with double buffering; the sums in L0C; so many blocks as the depths
+    say wait in L1. A core that is used has a block of its own.
+    """
     draft = Draft()
     for side in "MNK":
         size = wanted.sizes.get(side)
@@ -42,13 +46,26 @@ def product(wanted: Wanted) -> Draft:
             Left(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
             for value in powers(most + 1, LARGEST_BASE)
         ]
+    draft.parameters |= {"dbL0A": [1, 2], "dbL0B": [1, 2], "dbL0C": [1, 2]}
+    draft.parameters |= {"depthA1": [1, 2, 4, 8], "depthB1": [1, 2, 4, 8]}
     element = f"{wanted.element_bytes:g}"
+    a, b = f"baseM * baseK * {element}", f"baseK * baseN * {element}"
     wanted.ask(
         draft,
-        Need("l0a_bytes", f"baseM * baseK * {element}", "the left base block fits L0A", TILING),
-        Need("l0b_bytes", f"baseK * baseN * {element}", "the right base block fits L0B", TILING),
-        Need("l0c_bytes", f"baseM * baseN * {ACCUMULATOR_BYTES}", "the sums fit L0C", TILING),
+        Need("l0a_bytes", f"dbL0A * {a}", "the left base blocks fit L0A", TILING),
+        Need("l0b_bytes", f"dbL0B * {b}", "the right base blocks fit L0B", TILING),
+        Need("l0c_bytes", f"dbL0C * baseM * baseN * {ACCUMULATOR_BYTES}", "the sums fit L0C", TILING),
+        Need("l1_bytes", f"depthA1 * {a} + depthB1 * {b}", "the blocks that wait fit L1", TILING),
     )
+    cores = wanted.device.known("cube_cores", "compute_units")
+    if cores is None:
+        draft.skipped.append(f"values of usedCoreNum: cube_cores of {wanted.device.id} is not known")
+        return draft
+    draft.parameters["usedCoreNum"] = _shares(int(cores))
+    if wanted.grouped:
+        return draft
+    blocks = f"ceil({wanted.sizes['M']} / baseM) * ceil({wanted.sizes['N']} / baseN)"
+    draft.constraints.append(rule(f"usedCoreNum <= {blocks}", "a core that is used has a block", TILING))
     return draft
 
 
@@ -73,7 +90,7 @@ def row(wanted: Wanted) -> Draft:
         draft.skipped.append(f"values of blockDim: vector_cores of {wanted.device.id} is not known")
     else:
         most = min(int(cores), wanted.sizes.get("M", int(cores)))
-        draft.parameters["blockDim"] = [*sorted({max(1, most // part) for part in (1, 2, 4)})]
+        draft.parameters["blockDim"] = _shares(most)
         draft.notes.append(f"blockDim up to {most}: the vector cores, or the rows; more would run in turns")
     used = f"tileRows * tileColumns * (2 * bufferNum * {element:g} + {ACCUMULATOR_BYTES})"
     wanted.ask(draft, Need("ub_bytes", used, "queues and sums fit the UB", DOUBLE))
@@ -110,3 +127,8 @@ def attention(wanted: Wanted) -> Draft:
             f"D={width} is no multiple of 128: pad it (msprof-analyze advisor, FlashAttention)"
         )
     return draft
+
+
+def _shares(cores: int) -> list[object]:
+    """A quarter, half and all of the cores."""
+    return [*sorted({max(1, cores // part) for part in (4, 2, 1)})]

@@ -35,12 +35,14 @@ class Kernel:
         names: What it is called.
         needs: Sizes that must be told.
         may: Sizes that may be told.
+        grouped: Whether it is many products at once.
         forms: How it is written, and what makes its space.
     """
 
     names: tuple[str, ...]
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
+    grouped: bool = False
     forms: Mapping[str, _Family]
 
 
@@ -53,7 +55,11 @@ KERNELS = (
         forms=_PRODUCTS,
     ),
     Kernel(
-        names=("fused_moe", "grouped_gemm", "moe"), needs=("M", "N"), may=("K", "E", "TOPK"), forms=_PRODUCTS
+        names=("fused_moe", "grouped_gemm", "moe"),
+        needs=("M", "N"),
+        may=("K", "E", "TOPK"),
+        grouped=True,
+        forms=_PRODUCTS,
     ),
     Kernel(
         names=("softmax", "layernorm", "layer_norm", "rmsnorm", "rms_norm", "log_softmax"),
@@ -118,6 +124,7 @@ def kernel_space(
         element_bytes=ELEMENT_BYTES[precision(number_format)],
         device=device,
         block=block,
+        grouped=kernel.grouped,
         spills=spills,
     )
     return kernel.forms[form](wanted).finished(most=MOST)

@@ -44,6 +44,7 @@ class Wanted:
         element_bytes: Of an operand's element.
         device: Where it runs.
         block: Side of the blocks that share a scale; None where the operands are not quantised by blocks.
+        grouped: Whether it is many products, each of some of the rows: then blocks are not told by the sizes.
         spills: Whether sums may outgrow the registers of a thread.
     """
 
@@ -51,6 +52,7 @@ class Wanted:
     element_bytes: float
     device: Device
     block: int | None = None
+    grouped: bool = False
     spills: bool = True
 
     def ask(self, draft: Draft, *needs: Need) -> None:

@@ -127,7 +127,7 @@ def _warps(wanted: Wanted, draft: Draft, sums: str) -> None:
 def _waves(wanted: Wanted, draft: Draft) -> Iterator[str]:
     """How many blocks there are for the processors, from the largest blocks to the smallest."""
     cores = wanted.device.known("compute_units")
-    if cores is None:
+    if cores is None or wanted.grouped:
         return
     told = []
     for at in (-1, 0):
