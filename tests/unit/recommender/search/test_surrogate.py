@@ -140,22 +140,28 @@ def test_hyperparameters_go_there_and_back() -> None:
     assert again.scales == pytest.approx([0.5, 2.0])
 
 
-def test_many_nearly_equal_results_do_not_blow_up_rounding() -> None:
+@pytest.mark.parametrize(
+    ("amplitude", "offset", "apart"), [(0.03, 1.0, 0.0), (0.3, 3.0, 0.0), (0.01, 1.0, 0.3)]
+)
+def test_results_that_the_others_determine_do_not_blow_up_rounding(
+    amplitude: float, offset: float, apart: float
+) -> None:
     rng = np.random.default_rng(3)
-    features = np.repeat(rng.random((4, 3)), 25, axis=0) + 1e-4 * rng.random((100, 3))
+    features = np.repeat(rng.random((4, 3)), 25, axis=0) + apart * rng.random((100, 3))
     p, q = (
         PoolProcess(
             features=features.astype(np.float32),
             groups=np.arange(3),
             basis=np.ones((100, 1)),
             weights=np.zeros(1),
-            covariance=np.eye(1),
+            covariance=offset**2 * np.eye(1),
             prior=KernelPrior.usual(3, 1.0),
         )
         for _ in range(2)
     )
-    p.kernel = q.kernel = Hyperparameters(amplitude=1.0, noise=1e-4, scales=np.full(3, 2.0))
+    p.kernel = q.kernel = Hyperparameters(amplitude=amplitude, noise=1e-3, scales=np.full(3, 5.0))
     rows, y = rng.permutation(100)[:80], rng.normal(size=4)[np.arange(100) // 25]
+    rows = np.concatenate([rows, rows])
     p.condition(rows[:1], y[rows[:1]])
     for row in rows[1:].tolist():
         p.add(row, float(y[row]))
