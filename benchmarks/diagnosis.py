@@ -3,7 +3,8 @@
     python benchmarks/diagnosis.py --profiles DIR [--quick] [--baseline-tool COMMAND]
 
 DIR holds profile folders. Each that has a whole table of kernels is altered with known faults
-(benchmarks/profile_faults.py): one, a pair, or none. Scored is what changes against the unaltered profile.
+(benchmarks/profile_faults.py): one, a pair, or none. Tables of a cluster and a trace alone, on which nothing was
+debugged, are altered apart (benchmarks/left_out_layouts.py). Scored is what changes against the unaltered profile.
 Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
 from benchmarks/simulated_runs.py and are told apart. The last line is one JSON object.
 """
@@ -25,6 +26,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent)]
 
+import left_out_layouts
 import profile_faults
 import profile_files
 import simulated_runs
@@ -414,6 +416,7 @@ def main() -> None:
             WAYS, Score, FAULTS, lambda run: bool(diagnose(run, NETWORK, THRESHOLDS).findings), where
         )
         simulated = simulated_runs.score(random, ways, runs=1 if quick else 5)
+        layouts = left_out_layouts.score(given.profiles, random, ours, Score, where, runs=1 if quick else 5)
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")
     assert isinstance(ours_figures, dict)
@@ -422,7 +425,7 @@ def main() -> None:
     for node, (one, three, n) in kinds.items():
         print(f"{node:38} top1 {one:.2f}  top3 {three:.2f}  n {n}")
     report = {
-        **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "bases": applied, "simulated": simulated,
+        **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
         "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
         "costs": COSTS, "seed": given.seed,
     }  # fmt: skip
