@@ -6,18 +6,20 @@ of ``STRING_IDS``. Tables and columns that a viewer adds to the files it opens a
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import json
 import math
 import sqlite3
 from array import array
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.profiles.cells import LONGEST_US, number
 from ingest.profiles.facts import Call, Place
-from ingest.profiles.host_tables import is_loader
+from ingest.profiles.host_tables import is_loader, level_of
 from ingest.profiles.kernels import KernelBuilder
 from ingest.profiles.memory_tables import use
 
@@ -34,8 +36,7 @@ _KNOWN_SCHEMA = "1"
 """Major version of the schema that is documented and was seen."""
 _LONGEST = 1 << 63
 _LATEST_NS = 9_100_000_000_000_000_000
-_LEVELS = {"communication": "hccl"}
-"""What newer schemas call a level."""
+_START = itemgetter(1)
 
 
 class Database:
@@ -185,15 +186,14 @@ def _span(start: object, end: object) -> tuple[int, float | None]:
 def _steps(data: Database) -> list[tuple[str, int, int]]:
     if not data.has("STEP_TIME", "id", "startNs", "endNs"):
         return []
-    return [
-        (str(k), whole(a), whole(b)) for k, a, b in data.select("SELECT id, startNs, endNs FROM STEP_TIME")
-    ]
+    steps = data.select("SELECT id, startNs, endNs FROM STEP_TIME")
+    return sorted(((str(k), whole(a), whole(b)) for k, a, b in steps), key=_START)
 
 
 def _step_at(steps: list[tuple[str, int, int]], at: int) -> str:
-    for name, start, end in steps:
-        if start <= at < end:
-            return name
+    before = bisect.bisect_right(steps, at, key=_START)
+    if before and at < steps[before - 1][2]:
+        return steps[before - 1][0]
     return steps[0][0] if len(steps) == 1 else ""
 
 
@@ -220,7 +220,7 @@ def read_calls(data: Database) -> list[Call]:
                 continue
             found.append(
                 Call(
-                    level=_LEVELS.get(level, level),
+                    level=level_of(level),
                     name=name,
                     total_us=real(total) / _NS_PER_US,
                     count=whole(n),

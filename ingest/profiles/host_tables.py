@@ -46,6 +46,12 @@ _LEVELS = {"communication": "hccl", "ascendcl": "acl"}
 """What versions of the profiler call a level."""
 
 
+def level_of(told: str) -> str:
+    """Level of a call, by one name whichever version of the profiler wrote it."""
+    level = told.lower()
+    return _LEVELS.get(level, level)
+
+
 def read_apis(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
     """Calls of the runtime, summed by the profiler."""
     found = []
@@ -53,10 +59,9 @@ def read_apis(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Ca
         total = duration_us(row.get("Time(us)"))
         if math.isnan(total):
             continue
-        level = row.get("Level", "").lower()
         found.append(
             Call(
-                level=_LEVELS.get(level, level),
+                level=level_of(row.get("Level", "")),
                 name=row["API Name"],
                 total_us=total,
                 count=count(row.get("Count")),

@@ -24,7 +24,7 @@ from ingest.profiles.gpu_events import (
     RUNTIME,
     GpuEvents,
 )
-from ingest.profiles.host_tables import is_loader
+from ingest.profiles.host_tables import is_loader, level_of
 from ingest.profiles.kernels import UNKNOWN_NS, KernelBuilder, Texts, is_collective
 
 if TYPE_CHECKING:
@@ -139,7 +139,9 @@ class _Reader:
         if name in _OVERLAP:
             return
         if "level" in told:
-            self._call(str(told["level"]), str(told.get("id") or name.partition("@")[2] or name), lasted)
+            self._call(
+                level_of(str(told["level"])), str(told.get("id") or name.partition("@")[2] or name), lasted
+            )
             return
         task = told.get("Task Type", "")
         if name == "GC":
