@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kg.entities import Kind, Status
 from kg.errors import InputError
-from recommender.cost_model.estimate import as_records, estimate, machine
+from recommender.cost_model.estimate import PHASES, as_records, estimate, machine
 from recommender.cost_model.model import model_of
 from recommender.measuring.outcome import Outcome
 
@@ -68,19 +68,26 @@ class CostModel:
             raise InputError(
                 "cost_model: the facts of model and device are not there", hint="search with a workspace"
             )
-        facts = told["facts"]
+        facts, phase = told["facts"], str(told.get("phase", "training"))
+        if phase not in PHASES:
+            raise InputError(f"cost_model: no phase named {phase!r}", hint=f"known: {', '.join(PHASES)}")
+        count, fixed = told.get("count", 1), told.get("fixed") or {}
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise InputError(f"cost_model: {count!r} is no number of devices")
+        if not isinstance(fixed, dict):
+            raise InputError("cost_model: fixed: expected settings and their values", hint="{seq_len: 4096}")
         server = facts["server"]
         return cls(
             model=model_of(facts["model"]["id"], facts["model"]["architecture"], facts["model"]["facts"]),
             machine=machine(
                 facts["device"]["id"],
                 facts["device"]["facts"],
-                count=int(told.get("count", 1)),
+                count=count,
                 server=server["id"] if server else "",
                 server_facts=server["facts"] if server else None,
             ),
-            phase=str(told.get("phase", "training")),
-            fixed=dict(told.get("fixed") or {}),
+            phase=phase,
+            fixed=dict(fixed),
         )
 
     @property

@@ -53,10 +53,12 @@ class Fit:
     Attributes:
         model: The cost model that would be asked.
         most_bytes: Memory of a device that may be needed; NaN where it is not known.
+        measured: Whether something else gives the numbers: then it may have parameters of its own.
     """
 
     model: CostModel
     most_bytes: float
+    measured: bool = False
 
     def __call__(self, space: SearchSpace, u: Coordinates) -> NDArray[np.bool_]:
         """Whether each row can be, shape (n,)."""
@@ -96,7 +98,12 @@ class Fit:
             for name, default in defaults.items()
         }
         for j, parameter in enumerate(space.parameters):
-            name = name_of(parameter.name, defaults)
+            try:
+                name = name_of(parameter.name, defaults)
+            except InputError:
+                if self.measured:
+                    continue
+                raise
             column = np.nan_to_num(u[:, j])
             values = (
                 _numbers(name, parameter)[parameter.levels(column)]
@@ -135,7 +142,7 @@ def _numbers(name: str, parameter: Parameter) -> NDArray[np.float64]:
 
 
 def fit_constraint(
-    model: CostModel, limits: Sequence[Limit] = (), *, margin: float = 0.0
+    model: CostModel, limits: Sequence[Limit] = (), *, margin: float = 0.0, measured: bool = False
 ) -> tuple[Constraint | None, str]:
     """The rule that leaves out what the cost model knows to fail.
 
@@ -144,6 +151,7 @@ def fit_constraint(
         limits: Of the search; one on the memory counts like the capacity.
         margin: Share above the capacity that is still let through, for memory that is modelled while
             the search measures.
+        measured: Whether it does, so that parameters which the cost model does not know decide nothing.
 
     Returns:
         The rule, and why it or a part of it is not asked; None and empty where there is none.
@@ -158,7 +166,7 @@ def fit_constraint(
     what = f"needs at most {least / 1e9:.1f} GB of a device by the cost model"
     if margin:
         what += f" ({margin:.0%} beyond what there is)"
-    rule = Constraint(reason=what, source=SOURCE, holds=Fit(model, least))
+    rule = Constraint(reason=what, source=SOURCE, holds=Fit(model, least, measured))
     if np.isnan(least):
         return rule, f"{SOURCE}: memory_bytes of {device.id} is not known"
     return rule, ""

@@ -164,8 +164,9 @@ def _fits(raw: Mapping[str, object], limits: tuple[Limit, ...]) -> tuple[Constra
     from recommender.search.modelled import CostModel
     from recommender.search.modelled_fit import fit_constraint
 
-    margin = 0.0 if raw.get("cost_model") else float(told["margin"])
-    return fit_constraint(CostModel.of_section(told), limits, margin=margin)
+    measured = not raw.get("cost_model")
+    margin = float(told["margin"]) if measured else 0.0
+    return fit_constraint(CostModel.of_section(told), limits, margin=margin, measured=measured)
 
 
 def _without(space: SearchSpace, accuracy: Accuracy) -> SearchSpace:

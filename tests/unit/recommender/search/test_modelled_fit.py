@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -50,8 +50,8 @@ def cost_model(shipped: Workspace, name: str = "qwen3-8b", count: int = 8) -> Co
     return CostModel(model=model, machine=where, phase="training", fixed=FIXED)
 
 
-def space_of(objective: CostModel, **margin: float) -> SearchSpace:
-    fits, unasked = fit_constraint(objective, **margin)
+def space_of(objective: CostModel, margin: float = 0.0) -> SearchSpace:
+    fits, unasked = fit_constraint(objective, margin=margin)
     assert fits is not None
     assert unasked == ""
     declared = read_space({"parameters": PARAMETERS})
@@ -137,7 +137,7 @@ MODELLED = {
     "cost_model": {"phase": "training", "server": "atlas-800t-a2", "fixed": FIXED},
     "objectives": ["throughput"],
 }
-MEASURED = {
+MEASURED: dict[str, Any] = {
     "command": ["true", *(f"{{{name}}}" for name in PARAMETERS)],
     "metrics": {"step_time": {"path": "t", "unit": "s"}},
 }
@@ -145,7 +145,9 @@ MEASURED = {
 
 def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> None:
     def notes(**more: object) -> str:
-        found = shipped.prepare_search(raw(**more), name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
+        told = raw(**{name: item for name, item in more.items() if name != "parameters"})
+        told |= {"parameters": more["parameters"]} if "parameters" in more else {}
+        found = shipped.prepare_search(told, name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
         return "\n".join(found.notes)
 
     assert "by memory" in notes(**MODELLED)
@@ -154,6 +156,9 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
     told = notes(**MEASURED, modelled_memory=section)
     assert "by memory" in told
     assert "margin: off" in told
+    own = {**PARAMETERS, "precision": ["bf16"], "own_knob": [1, 2]}
+    command = {"command": [*MEASURED["command"], "{own_knob}"], "metrics": MEASURED["metrics"]}
+    assert "by memory" in notes(**command, modelled_memory=section, parameters=own)
     assert "leaves out" not in notes(**MEASURED, modelled_memory={**section, "margin": False})
     with pytest.raises(InputError, match="margin"):
         notes(**MEASURED, modelled_memory={**section, "margin": "much"})
