@@ -142,18 +142,16 @@ def _mean(values: Floats, group: Integers, count: int) -> Floats:
 
 def _groups(later: Kernels, sooner: Kernels) -> tuple[Integers, Integers]:
     """Number of the group of each kernel of both runs, in one numbering."""
-    columns = []
-    labels = (later.label, sooner.label)
-    for column in (labels, *((later.texts[name], sooner.texts[name]) for name in _TEXTS)):
+    blocks = [np.nan_to_num(k.numbers["blocks"]).astype(np.int64) for k in (later, sooner)]
+    _, group = np.unique(np.concatenate(blocks), return_inverse=True)
+    for column in (
+        (later.label, sooner.label),
+        *((later.texts[name], sooner.texts[name]) for name in _TEXTS),
+    ):
         known: dict[str, int] = {}
         codes = [
             np.array([known.setdefault(text, len(known)) for text in part.labels], np.int64)[part.codes]
             for part in column
         ]
-        columns.append(np.concatenate(codes))
-    columns.append(
-        np.concatenate([np.nan_to_num(k.numbers["blocks"]).astype(np.int64) for k in (later, sooner)])
-    )
-    _, group = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    group = group.reshape(-1)
+        _, group = np.unique(group * len(known) + np.concatenate(codes), return_inverse=True)
     return group[: len(later)], group[len(later) :]
