@@ -90,7 +90,7 @@ def fit_notes(task: Task) -> list[str]:
     if tally is None:
         return []
     if tally.whole and not tally.left:
-        raise InfeasibleError(f"nothing is left: {tally}", hint=_least(tally.least_bytes))
+        raise InfeasibleError(f"nothing is left: {tally}", hint=_remedy(tally))
     measured = "modelled_memory" in task.raw
     off = "; it is modelled, not measured: modelled_memory: {margin: off} tries them all" if measured else ""
     notes = [f"{tally}{off}"] if tally.left < tally.asked else []
@@ -99,7 +99,10 @@ def fit_notes(task: Task) -> list[str]:
     return notes
 
 
-def _least(needed_bytes: float) -> str:
-    if math.isinf(needed_bytes):
-        return "no layout of it can be"
-    return f"at least {needed_bytes / 1e9:.1f} GB of a device are needed"
+def _remedy(tally: FitTally) -> str:
+    """What would leave something."""
+    if tally.removed["memory"]:
+        return f"at least {tally.least_bytes / 1e9:.1f} GB of a device are needed"
+    if tally.removed["precision"]:
+        return "the device computes in none of the precisions"
+    return "no layout of it can be"

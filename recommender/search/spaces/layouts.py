@@ -13,7 +13,7 @@ import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError
 from recommender.search.modelled import CostModel
-from recommender.search.modelled_fit import SOURCE, Fit, fit_constraint
+from recommender.search.modelled_fit import RULES, SOURCE, Fit, fit_constraint
 from recommender.search.space_file import read_space
 from recommender.search.spaces.generated import Generated, Left, counted, rule
 
@@ -249,6 +249,11 @@ def _fitting(
     u = np.concatenate(list(space.blocks()))
     codes, needed = fits.holds.codes(space, u)
     allowed, most = codes == 0, fits.holds.most_bytes
+    if not allowed.any() and not np.any(codes == RULES.index("memory") + 1):
+        raise InfeasibleError(
+            f"{objective.machine.device.id} computes in no precision of these layouts",
+            hint="leave precision out of --set: those that it computes are searched",
+        )
     if not allowed.any():
         raise InfeasibleError(
             f"nothing fits: at least {np.nanmin(needed) / 1e9:.1f} GB on a device of {most / 1e9:.1f} GB",

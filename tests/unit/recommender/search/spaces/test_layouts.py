@@ -80,6 +80,10 @@ def test_an_empty_space_names_what_emptied_it(shipped: Workspace) -> None:
         layout_space(
             model(shipped, "deepseek-v3"), where(shipped, 1), phase="training", fixed={"seq_len": 4096}
         )
+    with pytest.raises(InfeasibleError, match="no precision"):
+        layout_space(
+            model(shipped, "qwen3-8b"), where(shipped, 8), phase="serving", fixed={"precision": "fp8"}
+        )
     with pytest.raises(InputError, match="sequence length"):
         layout_space(model(shipped, "qwen3-8b"), where(shipped, 1), phase="training", fixed={})
     with pytest.raises(InputError, match="no phase"):
