@@ -19,25 +19,29 @@ if TYPE_CHECKING:
 
 
 def clocks(view: View) -> Floats:
-    """Clock of each compute kernel, MHz: cycles by time and cores; nan where blocks go in several rounds."""
+    """Clock of each compute kernel, MHz: cycles by time and cores.
+
+    nan where blocks go in several rounds or may, since nothing tells how many cores there are.
+    """
     kernels = view.kernels
     if kernels is None:
         return np.zeros(0)
     blocks = kernels.numbers["blocks"]
     found = np.full(len(kernels), np.nan)
+    core = kernels.texts["core"]
+    unsaid = {"MIX_AIV"}  # its vector cores are twice its blocks, or not: the tool does not say
     for cycles, time, width in (
         ("aic_total_cycles", "aicore_time(us)", 1),
         ("aiv_total_cycles", "aiv_time(us)", 2),
     ):
         spent = kernels.pipe(time)
-        cores = width * view.cores if view.cores else np.inf
-        usable = np.isnan(found) & (np.nan_to_num(spent) > LEAST_US) & (blocks > 0) & (blocks <= cores)
+        usable = np.isnan(found) & (np.nan_to_num(spent) > LEAST_US)
+        usable &= (blocks > 0) & (blocks <= width * view.cores)
+        usable &= ~core.where(label in unsaid for label in core.labels)
         with np.errstate(divide="ignore", invalid="ignore"):
             clock = kernels.pipe(cycles) / spent / blocks
         found[usable] = clock[usable]
-    core = kernels.texts["core"]
-    mixed = core.where(label == "MIX_AIV" for label in core.labels)
-    found[mixed] = np.nan  # its vector cores are twice its blocks, or not: the tool does not say
+        unsaid = {"MIX_AIV", "MIX_AIC"}  # of the latter the blocks are those of its cube cores
     return found
 
 
