@@ -6,7 +6,7 @@ DIR holds profile folders. Each that has a whole table of kernels is altered wit
 (benchmarks/profile_faults.py): one, a pair, or none. Tables of a cluster and a trace alone, on which nothing was
 debugged, are altered apart (benchmarks/left_out_layouts.py). Scored is what changes against the unaltered profile.
 Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
-from benchmarks/simulated_runs.py and are told apart. The last line is one JSON object.
+from benchmarks/simulated_runs.py (scored in benchmarks/simulated_scores.py) and are told apart. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections import defaultdict
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,8 @@ import left_out_layouts
 import profile_faults
 import profile_files
 import simulated_runs
+import simulated_scores
+from fault_scores import Score, mean
 from profile_faults import FAULTS
 
 from ingest.profiles.folders import read_profile
@@ -94,18 +95,28 @@ def ours(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
 
 
 RULES = (
-    ("aicpu-operator", "aicpu-operator"), ("dynamic-shape", "dynamic-shape"),
-    ("block-dim-imbalance", "block-dim-imbalance"), ("no-bound-operator", "no-bound-operator"),
-    ("inner-axis-misalignment", "inner-axis-misalignment"),
-    ("attention-dimension-misalignment", "attention-dimension-misalignment"),
-    ("frequency-drop", "frequency-drop"), ("memory-bandwidth", "memory-bandwidth"), ("vector-bound", "vector-bound"),
-    ("move-out-bound", "move-out-bound"), ("fixpipe-bound", "fixpipe-bound"), ("unfused-operators", "unfused-operators"),
-    ("small-packets", "small-packets"), ("byte-misalignment", "byte-misalignment"),
-    ("rdma-retransmission", "rdma-retransmission"), ("slow-rank", "slow-rank"), ("slow-link", "slow-link"),
-    ("python-gc-high-latency", "python-gc-high-latency"), ("slow-dataloader", "slow-dataloader"),
-    ("memory-allocation-stall", "memory-allocation-stall"),
-    ("host-device-synchronisation", "host-device-synchronisation"),
-)  # fmt: skip
+    "aicpu-operator",
+    "dynamic-shape",
+    "block-dim-imbalance",
+    "no-bound-operator",
+    "inner-axis-misalignment",
+    "attention-dimension-misalignment",
+    "frequency-drop",
+    "memory-bandwidth",
+    "vector-bound",
+    "move-out-bound",
+    "fixpipe-bound",
+    "unfused-operators",
+    "small-packets",
+    "byte-misalignment",
+    "rdma-retransmission",
+    "slow-rank",
+    "slow-link",
+    "python-gc-high-latency",
+    "slow-dataloader",
+    "memory-allocation-stall",
+    "host-device-synchronisation",
+)
 """What msprof-analyze looks at, in its order (research note on its rules)."""
 
 
@@ -118,13 +129,11 @@ def rules(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
     def fired(profile) -> set[str]:
         found = analyse(profile, THRESHOLDS)
         return {
-            node
-            for node, _ in RULES
-            if node in found and found[node].shown >= 0.5 and found[node].lost_us > 0
+            node for node in RULES if node in found and found[node].shown >= 0.5 and found[node].lost_us > 0
         }
 
     new = fired(after) - fired(before)
-    return [(node, 1.0, (node,)) for node, _ in RULES if node in new][:3]
+    return [(node, 1.0, (node,)) for node in RULES if node in new][:3]
 
 
 def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
@@ -135,83 +144,6 @@ def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
 
 
 WAYS = {"ours": ours, "threshold_rules": rules, "largest_deviation": deviation}
-
-
-class Score:
-    """Counts of one way."""
-
-    def __init__(self) -> None:
-        self.singles: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-        self.pairs: list[bool] = []
-        self.by_pair: dict[str, list[bool]] = defaultdict(list)
-        self.edges = [0, 0, 0]
-        self.claims: list[tuple[float, bool]] = []
-        self.healthy: list[bool] = []
-
-    def single(self, fault, found) -> None:
-        names = [name for name, _, _ in found]
-        self.singles[fault.node].append((names[:1] == [fault.node], fault.node in names))
-        self.claims += [(chance, name == fault.node or is_of_chain(name, fault)) for name, chance, _ in found]
-        wanted = fault.edges
-        # A fault put into the kernels of one rank makes that rank the slow one: the edge that says so is true,
-        # and counts neither way because it is not what was put in.
-        told = {edge for _, _, chain in found[:1] for edge in pairwise(chain)} - {("slow-rank", fault.node)}
-        if wanted or told:
-            self.edges[0] += len(wanted & told)
-            self.edges[1] += len(told)
-            self.edges[2] += len(wanted)
-
-    def figures(self) -> dict[str, float | int | None]:
-        rows = [row for rows in self.singles.values() for row in rows]
-        right, told, wanted = self.edges
-        return {
-            "n_single": len(rows), "top1": mean(a for a, _ in rows), "top3": mean(b for _, b in rows),
-            "n_kinds": len(self.singles),
-            "worst_kind_top1": min((mean(a for a, _ in rows) for rows in self.singles.values()), default=None),
-            "n_pairs": len(self.pairs), "pair_both": mean(self.pairs),
-            "chain_edge_f1": 2 * right / (told + wanted) if told + wanted else None,
-            "n_healthy": len(self.healthy), "false_accusation": mean(self.healthy),
-            "calibration_error": calibration(self.claims), "n_claims": len(self.claims),
-            "said_and_held": reliability(self.claims),
-        }  # fmt: skip
-
-
-def is_of_chain(name: str, fault) -> bool:
-    """Whether a name is an effect through which the fault works: true, if not the deepest.
-
-    A fault in the kernels of one rank of several makes that rank the slow one.
-    """
-    return any(name in edge for edge in fault.edges) or (
-        name == "slow-rank" and fault.about == profile_faults.KERNELS
-    )
-
-
-def mean(values) -> float | None:
-    listed = list(values)
-    return round(float(np.mean(listed)), 4) if listed else None
-
-
-def calibration(claims: list[tuple[float, bool]], bins: int = 5) -> float | None:
-    """Expected calibration error: confidence against how often it is right, in bins of equal number."""
-    if not claims:
-        return None
-    table = reliability(claims, bins)
-    return round(sum(abs(said - held) * n for said, held, n in table) / len(claims), 4)
-
-
-def reliability(claims: list[tuple[float, bool]], bins: int = 5) -> list[tuple[float, float, int]]:
-    """Mean confidence, share that was right and number, bin by bin."""
-    ordered = sorted(claims)
-    parts = np.array_split(np.arange(len(ordered)), min(bins, max(1, len(ordered))))
-    return [
-        (
-            round(float(np.mean([ordered[i][0] for i in part])), 4),
-            round(float(np.mean([ordered[i][1] for i in part])), 4),
-            len(part),
-        )
-        for part in parts
-        if len(part)
-    ]
 
 
 LEFT_OUT_KINDS = frozenset({"cube-vector-round-trip"})
@@ -412,10 +344,10 @@ def main() -> None:
             pairs=6 if quick else 20,
             healthy=3 if quick else 8,
         )
-        ways = simulated_runs.Ways(
+        ways = simulated_scores.Ways(
             WAYS, Score, FAULTS, lambda run: bool(diagnose(run, NETWORK, THRESHOLDS).findings), where
         )
-        simulated = simulated_runs.score(random, ways, runs=1 if quick else 5)
+        simulated = simulated_scores.score(random, ways, runs=1 if quick else 5)
         layouts = left_out_layouts.score(given.profiles, random, ours, Score, where, runs=1 if quick else 5)
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")
