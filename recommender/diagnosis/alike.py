@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.kernels import Texts, stem
 from recommender.diagnosis.view import alone
 
 if TYPE_CHECKING:
@@ -63,10 +64,11 @@ def facing(profile: Profile, before: Profile) -> Profile:
 def doubts(now: Sequence[View], before: Sequence[View]) -> list[str]:
     """What speaks against comparing two runs: ranks without a counterpart, kernels without their like."""
     numbers = {view.rank.rank for view in before}
-    alone = [str(view.rank.rank) for view in now if view.rank.rank not in numbers]
-    found = (
-        [f"the earlier run has no rank {', '.join(alone[:5])}: what it lost is not known"] if alone else []
-    )
+    missing = [view.rank for view in now if view.rank.rank not in numbers][:5]
+    found = []
+    if missing:
+        named = ", ".join(rank.folder if rank.rank is None else str(rank.rank) for rank in missing)
+        found.append(f"the earlier run has no rank {named}: what it lost is not known")
     for view in now:
         if view.alike is None or view.kernels is None:
             continue
@@ -74,9 +76,10 @@ def doubts(now: Sequence[View], before: Sequence[View]) -> list[str]:
         known = np.isin(view.alike.group, view.alike.group_before)
         part = float(time[known].sum() / time.sum()) if time.sum() > 0 else 1.0
         if part < LEAST_ALIKE:
+            which = "" if view.rank.rank is None else f"rank {view.rank.rank}: "
             found.append(
-                f"rank {view.rank.rank}: {part:.0%} of the time of its kernels "
-                "has its like in the earlier run; is it the same job?"
+                f"{which}{part:.0%} of the time of the kernels has its like in the earlier run; "
+                "is it the same job?"
             )
     return found
 
@@ -140,14 +143,30 @@ def _mean(values: Floats, group: Integers, count: int) -> Floats:
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
+def _kinds(later: Kernels, sooner: Kernels) -> tuple[Texts, Texts]:
+    """Kinds of the kernels of both runs; their names without numbers where either run has no kinds."""
+    kinds = later.texts["kind"], sooner.texts["kind"]
+    if all(all(part.labels[int(code)] for code in np.unique(part.codes)) for part in kinds):
+        return kinds
+    names = later.texts["name"], sooner.texts["name"]
+    first, second = (Texts(part.codes, tuple(map(stem, part.labels))) for part in names)
+    return first, second
+
+
+def _is_told(column: Texts) -> bool:
+    """Whether any kernel has a text in a column."""
+    return any(column.labels[int(code)] for code in np.unique(column.codes))
+
+
 def _groups(later: Kernels, sooner: Kernels) -> tuple[Integers, Integers]:
-    """Number of the group of each kernel of both runs, in one numbering."""
+    """Number of the group of each kernel of both runs, in one numbering; by what both runs tell."""
     blocks = [np.nan_to_num(k.numbers["blocks"]).astype(np.int64) for k in (later, sooner)]
+    if not all(part.any() for part in blocks):
+        blocks = [np.zeros_like(part) for part in blocks]
     _, group = np.unique(np.concatenate(blocks), return_inverse=True)
-    for column in (
-        (later.label, sooner.label),
-        *((later.texts[name], sooner.texts[name]) for name in _TEXTS),
-    ):
+    columns = [(later.texts[name], sooner.texts[name]) for name in _TEXTS]
+    told = [pair for pair in columns if all(_is_told(part) for part in pair)]
+    for column in (_kinds(later, sooner), *told):
         known: dict[str, int] = {}
         codes = [
             np.array([known.setdefault(text, len(known)) for text in part.labels], np.int64)[part.codes]

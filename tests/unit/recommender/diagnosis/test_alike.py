@@ -11,6 +11,7 @@ import pytest
 
 from ingest.profiles.facts import Profile
 from ingest.profiles.intervals import split
+from ingest.profiles.kernels import Texts
 from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.view import View
@@ -131,3 +132,18 @@ def test_one_rank_each_are_a_pair_whatever_their_numbers(make: Any, network: Any
 def test_a_rank_that_the_earlier_run_lacks_is_told(make: Any, network: Any, thresholds: Any) -> None:
     both = Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks))
     assert any("no rank 1" in text for text in diagnose(both, network, thresholds, before=make(rank=0)).notes)
+
+
+def test_kernels_of_two_levels_are_alike_by_their_names(make: Any, network: Any, thresholds: Any) -> None:
+    """The lower level tells neither kinds, cores, shapes, types nor blocks."""
+    (rank,) = make(CASTS).ranks
+    kernels = rank.kernels
+    assert kernels is not None
+    blank = Texts(np.zeros(len(kernels), np.int32), ("",))
+    texts = {name: column if name == "name" else blank for name, column in kernels.texts.items()}
+    low = replace(kernels.replaced(blocks=np.zeros(len(kernels))), texts=texts, pipes={})
+    before = Profile(path="low", ranks=(replace(rank, kernels=low),))
+    for after, earlier in ((make(CASTS), before), (before, make(CASTS))):
+        found = diagnose(after, network, thresholds, before=earlier)
+        assert found.doubts == ()
+        assert found.findings == ()
