@@ -1,6 +1,6 @@
 """Workers of one search in PostgreSQL: time to a quality with several against one, and what a crash costs.
 
-    python benchmarks/search_workers.py [--storage URL] [--workers 4] [--seeds 8] [--seconds 1] [--quick]
+    python benchmarks/search_workers.py [--storage URL] [--workers 4] [--seeds 8] [--seconds 1] [--alone] [--quick]
 
 The objective is a command that looks a configuration up in the enumerated space of a shipped search file of the
 cost model (modelled, not measured) and sleeps for about ``--seconds``: what workers share is waiting, as on a
@@ -13,7 +13,8 @@ server as well.
 Time runs from the beginning of the first evaluation to the end of the first that is within 1 % (5 %) of the best of
 the space; a miss counts as the end of the run. ``workers_time_ratio`` is the mean over seeds with several workers
 over that with one. ``diversity`` is the mean share of parameters that differ between configurations that are
-evaluated at the same time. The last line is JSON.
+evaluated at the same time. ``--alone`` leaves out what stands beside, and ends each search at 1 %, so that more seeds
+(from ``--first`` on) take less time. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -163,13 +164,23 @@ def course(log: SearchLog) -> tuple[Tried, float]:
     ], first
 
 
-def searched(surface: Surface, url: str, name: str, seed: int, workspace: Path, count: int) -> dict[str, Any]:
-    """A search by some workers."""
+def searched(
+    surface: Surface, url: str, name: str, seed: int, workspace: Path, count: int, *, whole: bool
+) -> tuple[Tried, float]:
+    """A search by some workers, to its end or to 1 %; and how long its first evaluation took to begin."""
     log = begin(surface, url, name, seed, workspace)
     started = time.time()
-    reports = [json.loads(one.communicate()[0]) for one in [worker(url, name) for _ in range(count)]]
+    several = [worker(url, name) for _ in range(count)]
+    while not whole and any(one.poll() is None for one in several):
+        if any(surface.gap(item.configuration) <= NEAR[0] for item in log.trials() if item.evaluation):
+            for one in several:
+                one.terminate()
+            break
+        time.sleep(0.5)
+    for one in several:
+        one.communicate()
     tried, first = course(log)
-    return {"tried": tried, "start_s": first - started, "reports": reports}
+    return tried, first - started
 
 
 def at_random(surface: Surface, seed: int, count: int) -> Tried:
@@ -306,15 +317,19 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
     surface = Surface(folder, options.seconds)
     mark = hashlib.sha256(str(time.time_ns()).encode()).hexdigest()[:6]
     count, workspace = options.workers, folder / "workspace"
-    runs: dict[str, list[Tried]] = {"one": [], "several": [], "random": [], "tpe": []}
+    runs: dict[str, list[Tried]] = {"one": [], "several": []}
     starts: dict[str, list[float]] = {"one": [], "several": []}
-    for seed in range(options.seeds):
+    for seed in range(options.first, options.first + options.seeds):
         for kind, workers in (("one", 1), ("several", count)):
-            found = searched(surface, url, f"{kind}-{mark}-{seed}", seed, workspace, workers)
-            runs[kind].append(found["tried"])
-            starts[kind].append(found["start_s"])
-        runs["random"].append(at_random(surface, seed, count))
-        runs["tpe"].append(with_tpe(surface, url, f"tpe-{mark}-{seed}", seed, count))
+            tried, start_s = searched(
+                surface, url, f"{kind}-{mark}-{seed}", seed, workspace, workers, whole=not options.alone
+            )
+            runs[kind].append(tried)
+            starts[kind].append(start_s)
+        if not options.alone:
+            runs.setdefault("random", []).append(at_random(surface, seed, count))
+            tpe = with_tpe(surface, url, f"tpe-{mark}-{seed}", seed, count)
+            runs.setdefault("tpe", []).append(tpe)
         for kind, tried in runs.items():
             reached = [surface.time_to(tried[-1], near) for near in NEAR]
             told = "  ".join(
@@ -340,10 +355,11 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
     one, four = figures["one"], figures["several"]
     figures["workers_time_ratio"] = round(four["time_to_1_mean_s"] / one["time_to_1_mean_s"], 3)
     figures["workers_time_ratio_5"] = round(four["time_to_5_mean_s"] / one["time_to_5_mean_s"], 3)
-    figures["workers_time_ratio_all"] = round(four["time_all_mean_s"] / one["time_all_mean_s"], 3)
+    ratio = round(four["time_all_mean_s"] / one["time_all_mean_s"], 3)
+    figures["workers_time_ratio_all"] = None if options.alone else ratio
     figures["start_s"] = {kind: round(float(np.mean(found)), 2) for kind, found in starts.items()}
     figures["diversity"] = {kind: figures[kind]["diversity"] for kind in runs}
-    figures |= crashed(surface, url, workspace, count, server, options.seeds)
+    figures |= crashed(surface, url, workspace, count, server, options.first)
     figures["evaluated_twice"] += one["evaluated_twice"] + four["evaluated_twice"]
     return figures
 
@@ -358,6 +374,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=1.0, help="how long an evaluation sleeps")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--alone", action="store_true", help="only workers, and only to 1 %%")
     parser.add_argument("--quick", action="store_true", help="one seed, a quarter of the sleep")
     parser.add_argument("--tpe", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)

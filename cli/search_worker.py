@@ -41,12 +41,12 @@ def worker(
 ) -> None:
     """Join a search that search run --log URL began; several may, on any machines."""
     from cli import output
-    from cli.searching import compare, until_told
+    from cli.searching import compare, open_log, until_told
     from recommender.measuring.outcome import CancelledError
     from recommender.search.task_file import seconds
 
     patience_s = seconds(wait)
-    log = _opened(storage, name)
+    log = open_log(storage, name)
     log.patience_s = patience_s
     if file is not None:
         compare(log, file)
@@ -69,12 +69,6 @@ def worker(
         output.as_json(told)
     else:
         print(f"{runner.ended} of {told['evaluations']} evaluations were done here. Ended: {reason}.")
-
-
-def _opened(storage: str, name: str) -> SearchLog:
-    from cli.searching import open_log
-
-    return open_log(storage, name)
 
 
 def _runner(log: SearchLog, folder: Path | None, jobs: int | None) -> Runner:

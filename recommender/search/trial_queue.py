@@ -75,11 +75,6 @@ class TrialQueue:
             for item in self.trials
         )
 
-    @property
-    def waiting(self) -> int:
-        """How many trials wait for a worker."""
-        return sum(item.state == "WAITING" for item in self.trials)
-
     def catch_up(self) -> None:
         """Read the log, tell the search what is new in it, and queue again what was left."""
         self.trials = self.log.trials()
