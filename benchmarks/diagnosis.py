@@ -156,24 +156,28 @@ def altered(
     """Scores of all ways on altered real profiles, which base took which faults, and ours by base."""
     scores = {name: Score() for name in WAYS}
     by_base: dict[str, Score] = {}
+    alone = scores["ours, without an earlier run"] = Score()
     applied: dict[str, int] = {}
     for name, ranks in bases(folder):
         before = profile_of(ranks, where, "before")
         mine = by_base.setdefault(name.partition(",")[0], Score())
+        told = {cause for cause, _, _ in ours(before, None)}
         taken = []
         for fault in FAULTS:
-            for _ in range(repeats):
+            for number in range(repeats):
                 copy = struck(ranks, [fault], random)
                 if copy is None:
                     continue
                 profile_faults.jitter(copy, random)
                 after = profile_of(copy, where, "after")
                 taken.append(fault)
-                for way, score in scores.items():
-                    found = WAYS[way](after, before)
-                    score.single(fault, found)
+                for way, named in WAYS.items():
+                    found = named(after, before)
+                    scores[way].single(fault, found)
                     if way == "ours":
                         mine.single(fault, found)
+                if not number and fault.node not in told:
+                    alone.single(fault, [item for item in ours(after, None) if item[0] not in told])
         applied[name] = len({fault.node for fault in taken})
         kinds = list({fault.node: fault for fault in taken}.values())
         for _ in range(pairs):
@@ -185,9 +189,9 @@ def altered(
             if copy is None:
                 continue
             after = profile_of(copy, where, "after")
-            for way, score in scores.items():
-                names = {found for found, _, _ in WAYS[way](after, before)}
-                score.pairs.append(related <= names)
+            for way, named in WAYS.items():
+                names = {found for found, _, _ in named(after, before)}
+                scores[way].pairs.append(related <= names)
                 if way == "ours":
                     mine.pairs.append(related <= names)
                     mine.by_pair[" + ".join(sorted((first.about, second.about)))].append(related <= names)
@@ -196,10 +200,10 @@ def altered(
             copy = profile_files.duplicate(ranks)
             profile_faults.jitter(copy, random)
             after = profile_of(copy, where, "after")
-            for way, score in scores.items():
-                score.healthy.append(bool(WAYS[way](after, before)))
+            for way, named in WAYS.items():
+                scores[way].healthy.append(bool(named(after, before)))
                 if way == "ours":
-                    mine.healthy.append(score.healthy[-1])
+                    mine.healthy.append(scores[way].healthy[-1])
             if sound is not None:  # alone, with nothing to compare it with
                 scores["ours"].healthy.append(
                     bool(diagnose(noisy(sound, random), NETWORK, THRESHOLDS).findings)
@@ -351,13 +355,14 @@ def main() -> None:
         layouts = left_out_layouts.score(given.profiles, random, ours, Score, where, runs=1 if quick else 5)
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")
+    without = result.pop("ours, without an earlier run")
     assert isinstance(ours_figures, dict)
     kinds = {node: [mean(a for a, _ in rows), mean(b for _, b in rows), len(rows)]
              for node, rows in sorted(scores["ours"].singles.items())}  # fmt: skip
     for node, (one, three, n) in kinds.items():
         print(f"{node:38} top1 {one:.2f}  top3 {three:.2f}  n {n}")
     report = {
-        **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
+        **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "without_earlier_run": without, "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
         "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
         "costs": COSTS, "seed": given.seed,
     }  # fmt: skip

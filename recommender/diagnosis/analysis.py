@@ -108,11 +108,17 @@ def everywhere(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int
 
 
 def strongest(found: Mapping[tuple[str, int | None], Evidence]) -> dict[str, Evidence]:
-    """The strongest evidence for each node over all ranks."""
+    """The strongest evidence for each node over all ranks, told what it costs beyond the others."""
     best: dict[str, Evidence] = {}
+    costs: dict[str, dict[int | None, float]] = {}
     for item in found.values():
+        costs.setdefault(item.node, {})[item.rank] = item.lost_us
         if item.node not in best or _strength(item) > _strength(best[item.node]):
             best[item.node] = item
+    for node, item in best.items():
+        others = [cost for rank, cost in costs[node].items() if rank != item.rank]
+        if others:
+            best[node] = replace(item, beyond_us=max(0.0, item.lost_us - sum(others) / len(others)))
     return best
 
 

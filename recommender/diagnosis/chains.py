@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.profiles.kernels import UNKNOWN_NS
 from recommender.diagnosis.evidence import Reading, of_kernels, of_setting
-from recommender.diagnosis.kinds import repeats
+from recommender.diagnosis.kinds import longest, repeats
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
     found, broken = view.chains
     often = thresholds.shows("unfused-operators", "fusible_chain_count", repeats(found, len(kernels)))
     own = np.where(view.is_new, kernels.duration_us * view.alone, 0.0)
+    stays = longest(found, own)
     lost = np.zeros(len(kernels))
     of_layer: dict[str, Floats] = {}
     for rows, kinds in found:
-        saved = own[rows] * often[rows]
-        saved[int(np.argmax(own[rows]))] = 0.0  # the fused kernel takes about what the longest of them does
+        saved = np.where(stays[rows], 0.0, own[rows] * often[rows])
         lost[rows] += saved
         layer = next((node for node, marks in _SIGNATURES if any(mark in kinds for mark in marks)), "")
         if layer:

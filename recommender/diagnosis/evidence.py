@@ -43,6 +43,7 @@ class Evidence:
         lost_by_kernel_us: What each compute kernel of the rank loses, shape (n,); None if it is of none.
         level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is
             what it was in an earlier run, more cost has another cause.
+        beyond_us: What it costs beyond the mean of the other ranks that could lose it; None without such.
     """
 
     node: str
@@ -57,6 +58,7 @@ class Evidence:
     is_setting: bool = False
     lost_by_kernel_us: Floats | None = None
     level: float | None = None
+    beyond_us: float | None = None
 
 
 def of_step(

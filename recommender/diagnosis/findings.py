@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.diagnosis.analysis import ratio
+from recommender.diagnosis.network import SLOW_RANK
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def accuse(
         lost, share = _cost(network, node, found, on)
         left = 1.0
         if deeper:
-            explained = sum(_cost(network, cause, found, on)[0] for cause in deeper)
+            explained = sum(
+                _beyond(found, cause) if node == SLOW_RANK else _cost(network, cause, found, on)[0]
+                for cause in deeper
+            )
             rest = max(0.0, lost - explained)
             left = rest / lost if lost > 0 else 0.0
             share *= left
@@ -126,16 +130,30 @@ IDLE = frozenset({"host-bound", "python-gc-high-latency"})
 def _bears(edge: Edge, found: Mapping[str, Evidence], refuted: Refuted) -> bool:
     """Whether the cause can be behind this effect.
 
-    Who waits in a collective waits for another rank; a rank computes longer through what happens on it.
+    Who waits in a collective waits for another rank; a rank computes longer than the others through what
+    happens on it and not alike on them.
     """
     if (edge.effect, edge.cause) in refuted:
         return False
     cause, effect = found.get(edge.cause), found.get(edge.effect)
-    if edge.effect == "slow-rank" and cause is not None and effect is not None:
-        return edge.cause not in IDLE and cause.rank == effect.rank
+    if edge.effect == SLOW_RANK and cause is not None and effect is not None:
+        is_its_own = _beyond({edge.cause: cause}, edge.cause) >= OWN * cause.lost_us
+        return edge.cause not in IDLE and cause.rank == effect.rank and is_its_own
     if edge.effect != "collective-wait" or edge.cause not in LATE:
         return True
     return cause is None or effect is None or cause.rank != effect.rank
+
+
+OWN = 0.5
+"""Part of a cost that a rank has beyond the others from which it is its own. Assumed: most of it."""
+
+
+def _beyond(found: Mapping[str, Evidence], cause: str) -> float:
+    """What a cause costs one rank beyond the others, microseconds; all of it where no other rank tells."""
+    item = found.get(cause)
+    if item is None:
+        return 0.0
+    return item.lost_us if item.beyond_us is None else item.beyond_us
 
 
 def _cost(

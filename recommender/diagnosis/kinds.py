@@ -102,6 +102,14 @@ def repeats(found: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:
     return often
 
 
+def longest(found: list[tuple[list[int], tuple[str, ...]]], spent: Floats) -> Mask:
+    """Kernels that are the longest of their chain, shape (n,): a fused kernel takes about as long."""
+    mask = np.zeros(len(spent), np.bool_)
+    for rows, _ in found:
+        mask[rows[int(np.argmax(spent[rows]))]] = True
+    return mask
+
+
 def volumes(shapes: Texts) -> Floats:
     """Elements of all tensors of each row, shape (n,); what is no size counts nothing."""
     return np.array([_volume(text) for text in shapes.labels])[shapes.codes]

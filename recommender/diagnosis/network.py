@@ -25,6 +25,9 @@ OF_KERNELS = frozenset({"compute", "memory"})
 SLOW_RANK = "slow-rank"
 """Whatever makes the kernels of one rank longer may make it the slow one."""
 
+OF_ALLOCATION = frozenset({"memory-capacity", "memory-allocation-stall"})
+"""Patterns of how much memory there is, and their kinds: they make no kernel longer."""
+
 PSEUDO = 5.0
 """Outcomes that the published confidence of an edge weighs as much as."""
 
@@ -100,7 +103,7 @@ class CauseNetwork:
         edges.extend(
             Edge(name, SLOW_RANK, STRENGTHS[Confidence.MEDIUM])
             for name in sorted(broader)
-            if _root(broader, name) in OF_KERNELS and (name, SLOW_RANK) not in stated
+            if _lengthens_kernels(broader, name) and (name, SLOW_RANK) not in stated
         )
         return cls(edges, labels, broader)
 
@@ -123,10 +126,11 @@ class CauseNetwork:
         return found
 
 
-def _root(broader: Mapping[str, str], node: str) -> str:
-    while node in broader:
-        node = broader[node]
-    return node
+def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
+    kinds = [node]
+    while kinds[-1] in broader:
+        kinds.append(broader[kinds[-1]])
+    return kinds[-1] in OF_KERNELS and OF_ALLOCATION.isdisjoint(kinds)
 
 
 def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import Reading, of_kernels
-from recommender.diagnosis.kinds import repeats, unwanted
+from recommender.diagnosis.kinds import longest, repeats, unwanted
 from recommender.diagnosis.repairs import shortened
 from recommender.diagnosis.units import BUSY, CUBE, VECTOR
 
@@ -169,12 +169,16 @@ def find(view: View, thresholds: Thresholds) -> Iterator[Evidence]:
 
 
 def _told_elsewhere(view: View, thresholds: Thresholds) -> Mask:
-    """Kernels that should not be there at all: what holds them up is beside the point."""
+    """Kernels that should not be there at all: what holds them up is beside the point.
+
+    Of operators that could be fused, the longest stays, as the fused one.
+    """
     kernels = view.kernels
     assert kernels is not None  # noqa: S101  the caller has looked
     often = repeats(view.chains[0], len(kernels))
     fusible = thresholds.shows("unfused-operators", "fusible_chain_count", often) >= 0.5
-    needless = (unwanted(kernels) | fusible) & view.is_new
+    gone = fusible & ~longest(view.chains[0], np.nan_to_num(kernels.duration_us))
+    needless = (unwanted(kernels) | gone) & view.is_new
     return np.asarray(needless | kernels.is_aicpu, dtype=np.bool_)
 
 
