@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.entities import Status
 from recommender.search.acquisition import log_expected_improvement
 from recommender.search.evaluations import Evaluation
 from recommender.search.parts import cut
@@ -84,12 +85,17 @@ class Composition:
             for part, search in zip(parts, searches, strict=True)
         ]
 
-    def tell(self, evaluation: Evaluation) -> None:
-        """Take in what each part did; a failure is laid to the parts whose settings never ran."""
-        if evaluation.ok and len(evaluation.parts) != len(self._sides):
+    def tell(self, evaluation: Evaluation, *, kept: bool) -> None:
+        """Take in what each part did; a failure is laid to the parts whose settings never ran.
+
+        Args:
+            evaluation: Of the whole.
+            kept: Whether it ran within all limits; else it is a failure here.
+        """
+        if kept and len(evaluation.parts) != len(self._sides):
             return
         for place, side in enumerate(self._sides):
-            side.tell(evaluation, evaluation.parts[place] if evaluation.ok else None)
+            side.tell(evaluation, evaluation.parts[place] if kept else None)
 
     def propose(
         self,
@@ -194,7 +200,7 @@ class _Side:
             Evaluation(
                 configuration=settings,
                 values=(cost,),
-                status=evaluation.status,
+                status=Status.FAILED if cost is None else Status.OK,
                 reason=evaluation.reason,
                 repeats=evaluation.repeats,
             )

@@ -154,7 +154,7 @@ class Search:
         self._beliefs.tell(row, costs, 1.0 / evaluation.repeats)
         self._beliefs.feasibility.add(self._pool.features[[row]], np.array([not evaluation.ok]))
         if self._parts is not None:
-            self._parts.tell(evaluation)
+            self._parts.tell(evaluation, kept=evaluation.ok and self.keeps_limits(evaluation))
         count = len(self._tally.evaluations)
         if len(self._pool.reserve) and self._tally.ran and count >= self._next_look:
             self._next_look = 2 * count

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from kg.entities import Better, Objective, Status
+from kg.entities import Better, Limit, Objective, Status
 from kg.errors import InputError
 from kg.values import Settings
 from recommender.search.evaluations import Evaluation, SourceTable
@@ -92,6 +93,21 @@ def test_a_failure_is_not_laid_to_parts_that_ran() -> None:
     assert search._parts is not None
     failed = [sum(not item.ok for item in side.search.evaluations) for side in search._parts._sides]
     assert failed == [4, 0, 0]
+
+
+def test_settings_that_break_a_limit_are_left_behind() -> None:
+    limit = Limit(metric="peak_memory", maximum=5.0, unit="B")
+    search = Search(space=SPACE, objectives=(TIME,), limits=(limit,), seed=0, parts=PARTS)
+    broken = []
+    for _ in range(40):
+        [asked] = search.ask()
+        result, memory = told(asked.configuration), float(str(asked.configuration["a1"]))
+        kept = replace(result, values=(*result.values, memory))
+        search.tell(kept, asked.number)
+        broken.append(memory > limit.maximum)  # the best of part a, at a1 = 7, breaks it
+    assert search.incumbent is not None
+    assert search.incumbent.configuration["a1"] == 5
+    assert sum(broken[20:]) <= 7
 
 
 def test_a_batch_asks_for_different_settings_of_each_part() -> None:
