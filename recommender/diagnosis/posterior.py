@@ -29,8 +29,8 @@ RATE = 0.1
 that somebody looks at: an assumption, checked by the calibration in benchmarks/diagnosis.py."""
 
 MOST_CAUSES = 5
-"""Nodes that came on by themselves at most: more than the three that are told, for a limit of three makes each
-of four plain ones look unlikely."""
+"""Nodes that came on by themselves at most: more than the three that are told, for a limit of three makes
+each of four plain ones look unlikely."""
 MOST_CANDIDATES = 10
 """Nodes that may be in S: those with the strongest evidence, 638 sets."""
 

@@ -102,3 +102,16 @@ def test_an_idle_host_is_not_why_a_rank_computes_longer(make: Any, network: Any,
     found = diagnose(Profile(path="run", ranks=(*idle.ranks, *slow.ranks)), network, thresholds).findings
     assert {item.accused.cause for item in found} == {"host-bound", "slow-rank"}
     assert all("slow-rank" not in item.accused.chain[:-1] for item in found)
+
+
+def test_what_all_ranks_lose_alike_makes_none_the_slow_one(make: Any, network: Any, thresholds: Any) -> None:
+    casts = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
+    alike = Profile(path="run", ranks=(*make(casts, rank=0).ranks, *make(casts, rank=1, slower=1.5).ranks))
+    found = diagnose(alike, network, thresholds).findings
+    assert next(item.accused.chain for item in found if item.accused.cause == "cast-traffic") == (
+        "cast-traffic",
+    )
+    assert any(item.accused.cause == "slow-rank" for item in found)
+    own = Profile(path="run", ranks=(*make(rank=0).ranks, *make(casts, rank=1).ranks))
+    first = diagnose(own, network, thresholds).findings[0].accused
+    assert first.chain[-2:] == ("slow-rank", "cast-traffic")
