@@ -83,7 +83,8 @@ class Search:
             raise InputError("a search needs an objective")
         if parts and len(objectives) > 1:
             raise InputError("parts add up to one objective", hint="leave out the parts, or all but one")
-        self.space, self.objectives, self.limits = space, objectives, limits
+        self.objectives: tuple[Objective, ...] = objectives
+        self.space, self.limits = space, limits
         self._rule = StopRule(budget=budget, patience=patience, minimum_gain=minimum_gain)
         self._seed = seed
         self._pool = Candidates(space, np.random.default_rng([seed, 0]))
