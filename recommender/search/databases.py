@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from kg.values import digest
 from recommender.search.addresses import is_server, scheme, shown, with_driver, without_password
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ALONE_S = 60
 """How long one worker may keep the others from choosing: a server takes the turn from one that hangs; a
@@ -131,15 +132,15 @@ def refusal(fault: Exception, storage: str) -> TuningError:
 
 
 @contextmanager
-def alone(backend: Any, storage: str, study: str) -> Iterator[Callable[[], object]]:
+def alone(backend: Any, storage: str, study: str) -> Iterator[None]:
     """Keep all other workers of a study from choosing, wherever they run, until the end of the block.
 
     PostgreSQL: an advisory lock of a transaction, which ends with the connection. SQLite: a lock of the
     kernel on the folder, since a lock on the file would undo SQLite's own.
 
-    Yields:
-        To be called before writing: raises where the turn was lost meanwhile (this process was stopped for
-        longer than ``ALONE_S``, or the server was).
+    Raises:
+        ConnectionError: A transaction was to begin after the turn was lost, because the server went away or
+            this process was stopped for longer than ``ALONE_S``: nothing is written without the turn.
     """
     import sqlalchemy as sql
 
@@ -148,7 +149,7 @@ def alone(backend: Any, storage: str, study: str) -> Iterator[Callable[[], objec
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield lambda: None
+            yield
         finally:
             os.close(descriptor)
         return
@@ -158,7 +159,34 @@ def alone(backend: Any, storage: str, study: str) -> Iterator[Callable[[], objec
         connection.execute(sql.text(f"SET LOCAL lock_timeout = '{ALONE_S}s'"))
         connection.execute(sql.text(f"SET LOCAL idle_in_transaction_session_timeout = '{ALONE_S}s'"))
         connection.execute(sql.text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
-        yield lambda: connection.execute(sql.text("SELECT 1"))
+        with _watched(tables.engine, connection):
+            yield
+
+
+@contextmanager
+def _watched(engine: Any, turn: Any) -> Iterator[None]:
+    """See before each transaction of this thread that the turn is still held.
+
+    Optuna begins a failed transaction anew by itself, on a server that may have been restarted meanwhile.
+    """
+    import sqlalchemy as sql
+    import sqlalchemy.exc as faults
+
+    here = threading.get_ident()
+
+    def see(_connection: object) -> None:
+        if threading.get_ident() != here:
+            return
+        try:
+            turn.execute(sql.text("SELECT 1"))
+        except faults.SQLAlchemyError as lost:  # of a kind that Optuna does not try again
+            raise ConnectionError("the server went away while this worker was choosing") from lost
+
+    sql.event.listen(engine, "begin", see)
+    try:
+        yield
+    finally:
+        sql.event.remove(engine, "begin", see)
 
 
 def _root(fault: Exception) -> Exception:

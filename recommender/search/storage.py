@@ -90,20 +90,16 @@ def _patient(action: Callable[[], T], storage: str, patience_s: float) -> T:
 
 
 @contextmanager
-def alone(backend: Any, storage: str, study: str) -> Iterator[Callable[[], object]]:
-    """Keep all other workers of a study from choosing until the end of the block.
-
-    Yields:
-        To be called before writing: raises where the turn was lost meanwhile.
-    """
+def alone(backend: Any, storage: str, study: str) -> Iterator[None]:
+    """Keep all other workers of a study from choosing until the end of the block."""
     if is_url(storage):
         from recommender.search import databases
 
-        with databases.alone(backend, storage, study) as still:
-            yield still
+        with databases.alone(backend, storage, study):
+            yield
         return
     with backend._backend.alone():  # the journal below Optuna's storage
-        yield lambda: None
+        yield
 
 
 def study_names(backend: Any, storage: str, patience_s: float) -> dict[str, int]:

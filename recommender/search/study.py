@@ -59,7 +59,7 @@ class SearchLog:
     ) -> None:
         self.storage, self.name, self.patience_s = shown(storage), name, patience_s
         self._url, self._backend, self._id = storage, backend, study_id
-        self._turn: Callable[[], object] | None = None
+        self._is_alone = False
         self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
         about = attributes.get(OWN)
@@ -174,16 +174,16 @@ class SearchLog:
 
         Where the storage goes away in the middle, ``action`` is done again from its beginning.
         """
-        if self._turn is not None:
+        if self._is_alone:
             return action()
 
         def once() -> T:
-            with alone(self._backend, self._url, self.name) as turn:
-                self._turn = turn
+            with alone(self._backend, self._url, self.name):
+                self._is_alone = True
                 try:
                     return action()
                 finally:
-                    self._turn = None
+                    self._is_alone = False
 
         return patient(once, self._url, self.patience_s)
 
@@ -218,7 +218,6 @@ class SearchLog:
         )
 
         def make() -> Any:
-            self._see_turn()
             return self._backend.get_trial(self._backend.create_new_trial(self._id, template))
 
         return logged(self._do(make))
@@ -231,7 +230,6 @@ class SearchLog:
         def take() -> LoggedTrial | None:
             if self._now(trial).state != "WAITING":
                 return None
-            self._see_turn()
             self._set_state(trial, "RUNNING")
             self._set(trial, {OWN: noted, **self._beat()})
             return self._now(trial)
@@ -250,7 +248,6 @@ class SearchLog:
             now = self._now(trial)
             if now.state != "RUNNING" or now.owner != trial.owner or not (own or now.beat == trial.beat):
                 return False
-            self._see_turn()
             self._set_state(trial, "WAITING")
             return True
 
@@ -294,7 +291,6 @@ class SearchLog:
                 return now.evaluation is not None and now.owner == trial.owner
             if now.owner != trial.owner:
                 return False
-            self._see_turn()
             self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
             self._set_state(trial, state, values)
             return True
@@ -316,11 +312,6 @@ class SearchLog:
     def _beat(self) -> dict[str, float]:
         return {BEAT: round(time.time(), 3)} if self.is_shared else {}
 
-    def _see_turn(self) -> None:
-        """See before writing that it is still this worker's turn."""
-        if self._turn is not None:
-            self._turn()
-
     def copy_to(self, path: Path) -> None:
         """Write the search into a new journal, which every reader of files understands."""
         optuna = load_optuna()
@@ -341,6 +332,6 @@ class SearchLog:
         self.alone(write)
 
     def _do(self, action: Callable[[], T]) -> T:
-        if self._turn is not None:  # the whole turn is done again where the storage goes away in it
+        if self._is_alone:  # the whole turn is done again where the storage goes away in it
             return action()
         return patient(action, self._url, self.patience_s)

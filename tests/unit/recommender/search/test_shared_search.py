@@ -259,6 +259,30 @@ def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: Pos
     assert len(log.trials()) == 1, "nothing is written without the turn"
 
 
+def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_one(
+    url: str, postgres: PostgresServer
+) -> None:
+    log = begun(url)
+    tables = log._backend._backend
+    prepared, calls, turns = tables._get_prepared_new_trial, count(), count()
+
+    def dies_once(*given: object) -> object:
+        if next(calls) == 0:
+            postgres.kill()
+            postgres.start()
+        return prepared(*given)
+
+    tables._get_prepared_new_trial = dies_once
+
+    def action() -> int:
+        turn = next(turns)
+        started(log, 1, 2)
+        return turn
+
+    assert log.alone(action) == 1, "the whole turn is done again"
+    assert len(log.trials()) == 1
+
+
 def test_a_trial_whose_making_was_not_answered_is_evaluated_once(url: str) -> None:
     from sqlalchemy.exc import OperationalError
 
