@@ -116,7 +116,10 @@ def reason(fault: Exception, storage: str) -> str | None:
     import sqlalchemy.exc as faults
 
     root = _root(fault)
-    if not isinstance(root, OSError | faults.OperationalError | faults.InterfaceError | faults.TimeoutError):
+    away = getattr(root, "connection_invalidated", False)  # whatever the server said when it closed it
+    if not away and not isinstance(
+        root, OSError | faults.OperationalError | faults.InterfaceError | faults.TimeoutError
+    ):
         return None
     text = _words(root, storage)
     return None if any(words in text for words in _IN_VAIN) else text

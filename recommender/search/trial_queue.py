@@ -86,6 +86,7 @@ class TrialQueue:
         for trial in self.trials:
             if trial.number in self._told:
                 continue
+            self._recognise(trial)
             if trial.evaluation is not None:
                 self._told.add(trial.number)
                 self.search.tell(trial.evaluation, self._numbers.pop(trial.number, None))
@@ -175,13 +176,17 @@ class TrialQueue:
 
     def _hold(self, trial: LoggedTrial) -> None:
         """Have the search know that a configuration is being evaluated."""
-        if trial.number in self._numbers:
-            return
+        if trial.number not in self._numbers:
+            self._numbers[trial.number] = self.search.hold(trial.configuration)
+
+    def _recognise(self, trial: LoggedTrial) -> None:
+        """See whether a trial is what this worker was about to begin when its turn was lost.
+
+        It is its own then, or of another worker, which has chosen the same since and may even have ended.
+        """
         if self._asked is not None and self._asked.configuration == trial.configuration:
             self._numbers[trial.number] = self._asked.number
             self._asked = None
-        else:
-            self._numbers[trial.number] = self.search.hold(trial.configuration)
 
     def _is_left(self, trial: LoggedTrial, silent: set[int]) -> bool:
         """Whether a trial is running under a worker that is gone."""

@@ -283,6 +283,29 @@ def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_
     assert len(log.trials()) == 1
 
 
+def test_what_another_chose_and_ended_while_a_turn_was_lost_is_not_chosen_again(url: str) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    begun(url)
+    one, two = joined(url, bowl := Bowl()), joined(url, bowl)
+    start, calls = one.log.start, count()
+
+    def lost(*given: Any, **more: Any) -> Any:
+        if next(calls) == 5:
+            other = SearchLog.open(url)
+            other._is_alone = True  # as if the server had given the turn to it
+            told(other, other.start(*given, **{**more, "owner": "another"}))
+            raise OperationalError("insert", {}, Exception("server closed the connection unexpectedly"))
+        return start(*given, **more)
+
+    one.log.start = lost  # type: ignore[method-assign]  # a storage that fails at one moment
+    one.run()
+    two.run()
+    trials = one.log.trials()
+    assert len({item.configuration for item in trials}) == len(trials) == 14
+    assert len(set(bowl.seen)) == len(bowl.seen) == 13
+
+
 def test_a_trial_whose_making_was_not_answered_is_evaluated_once(url: str) -> None:
     from sqlalchemy.exc import OperationalError
 
