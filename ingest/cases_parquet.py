@@ -111,17 +111,34 @@ def write(cases: Iterable[Case], stream: IO[bytes]) -> int:
 
 
 def _case(row: dict[str, Any], place: str, records: Records) -> Case | Fault:
-    plain = {
-        name: value_of(value) if isinstance(value, str) else value
-        for name, value in row.items()
-        if value is not None and value != ""
-    }
     try:
+        cells = {name: _plain(name, value) for name, value in row.items() if value is not None}
+        plain = {
+            name: value_of(value) if isinstance(value, str) else value
+            for name, value in cells.items()
+            if value != ""
+        }
         return records.case(record(plain))
     except RecordError as fault:
         return Fault(place=place, reason=str(fault))
     except ValueError as fault:
         return Fault(place=place, reason=str(fault)[:200])
+
+
+def _plain(name: str, value: object) -> object:
+    """A cell; bytes are the text that they write, since not every tool marks its texts as such.
+
+    Raises:
+        ValueError: It is of a type that no case has, such as a time.
+    """
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{name}: bytes that are no text") from None
+    if isinstance(value, str | bool | int | float | list | dict):
+        return value
+    raise ValueError(f"{name}: a {type(value).__name__} is no text, number or truth value")
 
 
 def _kind(seen: set[type]) -> type:

@@ -63,13 +63,16 @@ def settings(raw: JsonObject, *, keep_null: bool) -> Settings:
 
 
 def check_plain(raw: object) -> None:
-    """Refuse what would break later: nesting without end, text that UTF-8 cannot write.
+    """Refuse what would break later: endless nesting, types that JSON lacks, text that UTF-8 cannot write.
 
     Raises:
         ValueError: It is one of these.
     """
     _check_depth(raw, MAXIMUM_DEPTH)
-    text = json.dumps(raw, ensure_ascii=False)
+    try:
+        text = json.dumps(raw, ensure_ascii=False)
+    except TypeError as fault:
+        raise ValueError(str(fault)) from fault
     if not text.isascii():
         try:
             text.encode()
