@@ -173,6 +173,7 @@ def _watched(engine: Any, turn: Any) -> Iterator[None]:
     Optuna begins a failed transaction anew by itself, on a server that may have been restarted meanwhile.
     """
     import sqlalchemy as sql
+    import sqlalchemy.event as events
     import sqlalchemy.exc as faults
 
     here = threading.get_ident()
@@ -185,11 +186,11 @@ def _watched(engine: Any, turn: Any) -> Iterator[None]:
         except faults.SQLAlchemyError as lost:  # of a kind that Optuna does not try again
             raise ConnectionError("the server went away while this worker was choosing") from lost
 
-    sql.event.listen(engine, "begin", see)
+    events.listen(engine, "begin", see)
     try:
         yield
     finally:
-        sql.event.remove(engine, "begin", see)
+        events.remove(engine, "begin", see)
 
 
 def _root(fault: Exception) -> Exception:
