@@ -117,9 +117,9 @@ def reason(fault: Exception, storage: str) -> str | None:
 
     root = _root(fault)
     away = getattr(root, "connection_invalidated", False)  # whatever the server said when it closed it
-    if not away and not isinstance(
-        root, OSError | faults.OperationalError | faults.InterfaceError | faults.TimeoutError
-    ):
+    lost = OSError | faults.OperationalError | faults.InterfaceError | faults.TimeoutError
+    ended = faults.PendingRollbackError  # of a transaction that went with its connection
+    if not away and not isinstance(root, lost | ended):
         return None
     text = _words(root, storage)
     return None if any(words in text for words in _IN_VAIN) else text

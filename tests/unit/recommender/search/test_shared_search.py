@@ -259,6 +259,26 @@ def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: Pos
     assert len(log.trials()) == 1, "nothing is written without the turn"
 
 
+def test_a_turn_whose_transaction_went_with_its_connection_is_done_again(
+    url: str, postgres: PostgresServer
+) -> None:
+    import sqlalchemy as sql
+
+    log = begun(url)
+    calls = count()
+    with log._backend._backend.engine.connect() as other:
+
+        def action() -> str:
+            if next(calls) == 0:
+                other.execute(sql.text("SELECT 1"))
+                other.invalidate()
+                other.execute(sql.text("SELECT 1"))  # which no server is asked any more
+            return "done"
+
+        assert log.alone(action) == "done"
+    assert next(calls) == 2
+
+
 def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_one(
     url: str, postgres: PostgresServer
 ) -> None:
