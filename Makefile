@@ -16,7 +16,7 @@ help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
 	@echo "make demo CASES=FOLDER  ingest a folder of cases first, then answer questions on withheld devices"
 	@echo "make test               run the test suite (on Linux and macOS pip brings it a PostgreSQL server;"
-	@echo "                        where it cannot, the tests of shared searches are skipped and say so)"
+	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"

@@ -23,7 +23,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 import numpy as np
-from search_cost_model import BUDGET, unknown
+from search_cost_model import BUDGET, tuner_of
 from world import knowledge
 
 from kg.entities import Status
@@ -37,7 +37,6 @@ from recommender.search.evaluations import Evaluation
 from recommender.search.fit_tally import fit_tally
 from recommender.search.search import Search
 from recommender.search.spaces.layouts import layout_space
-from recommender.tune import Tuner
 
 TRAINING = (
     ("bert-large", "ascend-910b3", 8, "atlas-800t-a2", {"seq_len": 128, "global_batch": 512}),
@@ -109,14 +108,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two spaces, one seed")
     arguments = parser.parse_args()
     tree = knowledge()
-    tuner = Tuner(
-        graph=tree._store,
-        names=tree.names,
-        hardware=tree,
-        trials=None,
-        retriever=lambda: None,
-        operator=unknown,
-    )
+    tuner = tuner_of(tree)
     cases = [("training", *item) for item in TRAINING] + [("serving", *item) for item in SERVING]
     if arguments.quick:
         cases, arguments.seeds = [cases[2], cases[-4]], 1

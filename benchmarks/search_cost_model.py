@@ -52,6 +52,18 @@ def unknown(name: str) -> None:
     raise UnknownEntityError(f"no operator named {name!r}")
 
 
+def tuner_of(tree) -> Tuner:
+    """What prepares a search of the cost model: knowledge alone, no known problems."""
+    return Tuner(
+        graph=tree._store,
+        names=tree.names,
+        hardware=tree,
+        trials=None,
+        retriever=lambda: None,
+        operator=unknown,
+    )
+
+
 class World:
     """One space, wholly estimated.
 
@@ -61,15 +73,7 @@ class World:
 
     def __init__(self, file: str, tree) -> None:
         raw, folder = read_task_file(file)
-        tuner = Tuner(
-            graph=tree._store,
-            names=tree.names,
-            hardware=tree,
-            trials=None,
-            retriever=lambda: None,
-            operator=unknown,
-        )
-        self.task = tuner.prepare(raw, name=file, folder=folder, base={}, cold=True).task
+        self.task = tuner_of(tree).prepare(raw, name=file, folder=folder, base={}, cold=True).task
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
         model = model_of_task(self.task.raw)
