@@ -16,7 +16,9 @@ class Context:
     Attributes:
         hardware: Where runs were made whose files name no hardware; empty if not told.
         mapping: Mapping file for plain CSV tables; None to look for one beside each table.
+        source: Address at which files that name none are published; empty if not said.
     """
 
     hardware: str = ""
     mapping: Path | None = None
+    source: str = ""

@@ -14,6 +14,7 @@ from ingest import (
     aiconfigurator_notes,
     aiter_csv,
     argonne_csv,
+    ascend_ci,
     autotvm,
     block_gemm,
     case_jsonl,
@@ -39,6 +40,8 @@ from ingest import (
     optuna_journal,
     optuna_sqlite,
     ray_tune,
+    recipe_jsonl,
+    recipe_scripts,
     serving_recipes,
     training_tables,
     triton_tables,
@@ -47,6 +50,7 @@ from ingest import (
 from ingest.search_space import SearchSpaceFile
 from kg.entities import Case
 from kg.errors import Fault
+from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
     from ingest.records import Records
     from ingest.sniffing import Head
 
-Item: TypeAlias = Case | Fault | SearchSpaceFile
+Item: TypeAlias = Case | Recipe | Fault | SearchSpaceFile
 """What a reader yields."""
 
 
@@ -91,8 +95,8 @@ class Reader(Protocol):
     def sniff(self, head: Head, /) -> bool:
         """Whether a file with this head is one."""
 
-    def read(self, content: Content, records: Records, /) -> Iterator[Case | Fault]:
-        """Its cases and faults."""
+    def read(self, content: Content, records: Records, /) -> Iterator[Case | Recipe | Fault]:
+        """Its cases or recipes, and faults."""
 
 
 _READ_EVERY_TIME = {"mapped-csv", "ray-tune", "mllog", "mindformers"}
@@ -112,6 +116,9 @@ _READERS: tuple[tuple[str, str, Reader], ...] = (
     ("argonne", "Argonne LLM-Inference-Bench table (CSV)", argonne_csv),
     ("llmperf", "LLMPerf summary (JSON)", llmperf),
     ("mllog", "MLPerf log (:::MLLOG lines)", mlperf_log),
+    ("recipes", "recipe JSONL (docs/recipes.md)", recipe_jsonl),
+    ("ascend-ci", "CI configuration of vllm-ascend (YAML that starts servers)", ascend_ci),
+    ("launch-script", "shell script that launches vLLM, SGLang or Megatron", recipe_scripts),
     ("nemo-configs", "NeMo recommended configurations (CSV)", nemo_configs),
     ("mindformers", "MindFormers model card (Markdown that links YAML)", mindformers),
     ("serving-recipes", "SGLang serving recipes for Ascend (Markdown with commands)", serving_recipes),

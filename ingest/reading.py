@@ -14,6 +14,7 @@ from ingest.records import Names, Records
 from ingest.sniffing import Head, look
 from kg.entities import Case
 from kg.errors import Fault, InputError
+from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,7 +41,7 @@ class FileReport:
         size: Length on disk, in bytes.
         digest: SHA-256 of the unpacked content of this file alone; empty if it was not read. What lies
             beside it and belongs to it counts in ``key``.
-        good: Rows that became cases.
+        good: Rows that became cases or recipes.
         bad: Faults met, which is the number of bad rows in formats that have rows.
         faults: The first hundred of them.
         guesses: What had to be assumed.
@@ -111,10 +112,11 @@ def read(
     on_progress: Callable[[int], None] | None = None,
     hardware: str = "",
     mapping: Path | None = None,
+    source: str = "",
     facts: Facts | None = None,
     completed: Completion | None = None,
-) -> Iterator[Case | FileReport]:
-    """The cases of files and folders; after those of a file, its report.
+) -> Iterator[Case | Recipe | FileReport]:
+    """The cases and recipes of files and folders; after those of a file, its report.
 
     Args:
         paths: Files and folders.
@@ -122,13 +124,14 @@ def read(
         on_progress: Told the bytes read since it was last told, of the sizes that ``discover`` gives.
         hardware: Where runs were made whose files name no hardware.
         mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
+        source: Address at which files that name none are published.
         facts: What is known of hardware by its id; with it, times that no hardware reaches are marked.
         completed: Files that need not be read again; None to read all.
 
     Raises:
         InputError: As for ``discover``, before anything is read. What a file contains never raises.
     """
-    records = Records(names, Context(hardware=hardware, mapping=mapping))
+    records = Records(names, Context(hardware=hardware, mapping=mapping, source=source))
     return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
 
 
@@ -138,7 +141,7 @@ def _read(
     on_progress: Callable[[int], None] | None,
     facts: Facts | None,
     completed: Completion | None,
-) -> Iterator[Case | FileReport]:
+) -> Iterator[Case | Recipe | FileReport]:
     for item in sorted(found, key=lambda item: item.format is None or not item.format.first):
         if item.format is None:
             yield FileReport(path=item.path, format="", size=item.size, skipped=item.skipped)
@@ -173,7 +176,7 @@ def _read_file(
     on_progress: Callable[[int], None] | None,
     facts: Facts | None,
     key: str,
-) -> Iterator[Case | FileReport]:
+) -> Iterator[Case | Recipe | FileReport]:
     good = bad = 0
     faults: list[Fault] = []
     space: SearchSpaceFile | None = None
@@ -182,7 +185,7 @@ def _read_file(
         with Content(item.path, on_progress=on_progress) as content:
             rows = known.read(content, records)
             for row in rows if facts is None else marked(rows, facts, records):
-                if isinstance(row, Case):
+                if isinstance(row, Case | Recipe):
                     good += 1
                     yield row
                 elif isinstance(row, Fault):

@@ -28,6 +28,7 @@ from kg.tables.knowledge import (
 )
 from kg.tables.outcomes import OUTCOME
 from kg.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
+from kg.tables.recipes import RECIPE
 from kg.tables.strategies import FAULT, STRATEGY
 from kg.vocabulary import TG, Shared
 
@@ -158,6 +159,7 @@ TABLES: dict[type, Table[Any]] = {
         CONTEXT,
         EFFECT,
         OUTCOME,
+        RECIPE,
     )
 }
 """The nouns that have an IRI of their own."""

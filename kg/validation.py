@@ -32,6 +32,7 @@ KNOWLEDGE = (
     TG.FAULT,
     TG.GRID_REGION,
     TG.GREEN_SCHEDULE,
+    TG.RECIPE,
     TG.SOURCE,
 )
 """Classes of what is known, as against what was measured."""

@@ -101,6 +101,7 @@ class TG:
     OUTCOME: Final = _term("tg:Outcome")
     PARAMETER: Final = _term("tg:Parameter")
     PROBLEM: Final = _term("tg:Problem")
+    RECIPE: Final = _term("tg:Recipe")
     RELATION: Final = _term("tg:Relation")
     SOURCE: Final = _term("tg:Source")
     STRATEGY: Final = _term("tg:Strategy")
@@ -200,6 +201,19 @@ class TG:
     LOG_TEXT: Final = _term("tg:logText")
     REMEDIED_BY: Final = _term("tg:remediedBy")
     REMEDY: Final = _term("tg:remedy")
+
+    # recipes
+    AUTHORITY: Final = _term("tg:authority")
+    CASE_TITLE: Final = _term("tg:caseTitle")
+    INSTANCE_COUNT: Final = _term("tg:instanceCount")
+    LAYOUT: Final = _term("tg:layout")
+    RECIPE_CONTEXT: Final = _term("tg:recipeContext")
+    RECIPE_FAMILY: Final = _term("tg:recipeFamily")
+    RECIPE_SETTINGS: Final = _term("tg:recipeSettings")
+    REPORTED_MODEL: Final = _term("tg:reportedModel")
+    ROLE: Final = _term("tg:role")
+    SERVER_COUNT: Final = _term("tg:serverCount")
+    SETTING_KEY: Final = _term("tg:settingKey")
 
     # effects
     EFFECT_KIND: Final = _term("tg:effectKind")
@@ -302,6 +316,11 @@ def strategy_iri(strategy_id: str) -> NamedNode:
 def fault_iri(fault_id: str) -> NamedNode:
     """IRI of a known fault."""
     return named("fault", fault_id)
+
+
+def recipe_iri(recipe_id: str) -> NamedNode:
+    """IRI of a recipe."""
+    return named("recipe", recipe_id)
 
 
 def parameter_iri(name: str) -> NamedNode:

@@ -14,6 +14,7 @@ from ingest.completion import Completion, mark, read_marks
 from ingest.reading import FileReport, read
 from kg.hardware_tree import HardwareTree
 from kg.names import Names
+from kg.nouns.recipe import Recipe
 from kg.values import digest
 from kg.vocabulary import TG
 from recommender.writer import BATCH_ROWS, Added
@@ -43,12 +44,14 @@ class Summary:
         known_files: Files that were taken in before and not read again.
         duration_s: How long it took, in seconds.
         dry_run: Nothing was written.
+        recipes: Recipes read; one that was there is replaced.
     """
 
     files: tuple[FileReport, ...]
     added: Added
     duration_s: float
     dry_run: bool
+    recipes: int = 0
 
     @property
     def known_files(self) -> int:
@@ -75,6 +78,7 @@ class Summary:
             "rows_new": self.added.rows,
             "rows_known": self.added.known,
             "problems_new": self.added.problems,
+            "recipes": self.recipes,
             "files": [
                 {
                     "path": str(report.path),
@@ -100,12 +104,14 @@ class Options:
         mapping: Mapping file for plain CSV tables; None to look for one beside each table.
         trust: How far their sources are trusted; None to leave that as it is.
         again: Also read files that were taken in before.
+        source: Address at which files that name none are published; empty if not said.
     """
 
     hardware: str = ""
     mapping: Path | None = None
     trust: Trust | None = None
     again: bool = False
+    source: str = ""
 
 
 def take_in(
@@ -118,7 +124,7 @@ def take_in(
     batch_rows: int = BATCH_ROWS,
     options: Options | None = None,
 ) -> Summary:
-    """Read files and folders and add their cases.
+    """Read files and folders and add their cases and recipes.
 
     Args:
         paths: Files and folders.
@@ -139,12 +145,18 @@ def take_in(
     completed: list[str] = []
     reports: list[FileReport] = []
     waiting: list[Case] = []
+    recipes: dict[str, Recipe] = {}
     origins: dict[str, None] = {}
     total = Added()
+    counted: set[str] = set()
     since = time.monotonic()
 
     def close_batch() -> None:
         nonlocal total, since
+        if recipes and writer is not None:
+            writer.add_knowledge(recipes.values())
+        counted.update(recipes)
+        recipes.clear()
         if (waiting or completed) and writer is not None:
             added = writer.add(waiting, origins, completed=completed, trust=told.trust)
             total += added
@@ -155,7 +167,7 @@ def take_in(
         completed.clear()
         since = time.monotonic()
 
-    def take(item: Case | FileReport) -> None:
+    def take(item: Case | Recipe | FileReport) -> None:
         nonlocal total
         if isinstance(item, FileReport):
             reports.append(item)
@@ -166,6 +178,8 @@ def take_in(
                 origins[item.path.name] = None
             if completion is not None and item.key and item.key not in completion.known:
                 completed.append(mark(item.key, item.good))
+        elif isinstance(item, Recipe):
+            recipes[item.id] = item
         else:
             waiting.append(item)
             if len(waiting) >= batch_rows or time.monotonic() - since > BATCH_SECONDS:
@@ -178,6 +192,7 @@ def take_in(
         on_progress=on_progress,
         hardware=told.hardware,
         mapping=told.mapping,
+        source=told.source,
         facts=tree.facts,
         completed=completion,
     )
@@ -186,7 +201,11 @@ def take_in(
             take(item)
         close_batch()
     return Summary(
-        files=tuple(reports), added=total, duration_s=time.monotonic() - started, dry_run=writer is None
+        files=tuple(reports),
+        added=total,
+        duration_s=time.monotonic() - started,
+        dry_run=writer is None,
+        recipes=len(counted),
     )
 
 
@@ -198,7 +217,7 @@ def _completion(graph: GraphStore, told: Options) -> Completion:
     names = sorted(f"{item.subject} {item.object}" for item in graph.triples(None, TG.KEY))
     return Completion(
         known=read_marks(marks),
-        setting=digest(names, told.hardware, str(told.mapping or "")),
+        setting=digest(names, told.hardware, str(told.mapping or ""), told.source),
         again=told.again or told.trust is not None,
     )
 

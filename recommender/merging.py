@@ -30,6 +30,7 @@ from kg.knowledge import (
     ModelFamily,
     Strategy,
 )
+from kg.nouns.recipe import Recipe
 from kg.outcomes import Outcome
 from kg.serialisation import all_of, newest_batch, table_of
 from kg.snapshots import open_newest
@@ -60,6 +61,7 @@ KNOWLEDGE: tuple[type[Any], ...] = (
     FaultPattern,
     GridRegion,
     GreenSchedule,
+    Recipe,
 )
 """Nouns that people describe, and may describe differently."""
 

@@ -1,0 +1,1 @@
+"""The nouns: frozen, true from birth, free of any store."""
