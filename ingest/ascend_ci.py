@@ -112,11 +112,14 @@ def _servers(
         words = _words(node.get("server_cmd"))
         nodes.append((_at(started, at), _parts(words, node.get("envs"), {}, records, title)))
     sizes = list(_objects(document.get("config")))
-    for at, template in enumerate(_objects(document.get("templates"))):
+    templates = list(_objects(document.get("templates")))
+    named = [_indexes(template.get("node_index")) for template in templates]
+    for at, template in enumerate(templates):
         words = _words(template.get("server_cmd_template"))
-        group = template.get("node_index")
-        first = group[0] if isinstance(group, list) and group else group
-        for place in _group(document, first, len(sizes)):
+        others = {place for other, places in enumerate(named) if other != at for place in places}
+        for place in _group(document, named[at], len(sizes)):
+            if place in others:
+                continue  # it has a command of its own
             own = next((item for item in sizes if item.get("node_index") == place), {})
             variables = {"DP_SIZE": own.get("dp_size"), "TP_SIZE": own.get("tp_size"), "PP_SIZE": own.get("pp_size")}
             nodes.append((_at(started, at), _parts(words, template.get("envs"), variables, records, title)))
@@ -143,14 +146,18 @@ def _joined(
         )
 
 
-def _group(document: Mapping[str, object], first: object, count: int) -> list[int]:
-    """Indexes of the nodes that a template is for: those of the group its own node is in."""
+def _indexes(raw: object) -> list[int]:
+    return [item for item in (raw if isinstance(raw, list) else [raw]) if isinstance(item, int)]
+
+
+def _group(document: Mapping[str, object], named: Sequence[int], count: int) -> list[int]:
+    """Indexes of the nodes that a template may be for: those of the group its own nodes are in."""
     routing = document.get("routing")
     groups = routing.get("groups") if isinstance(routing, Mapping) else None
     for nodes in groups.values() if isinstance(groups, Mapping) else ():
-        if isinstance(nodes, list) and first in nodes:
-            return [node for node in nodes if isinstance(node, int)]
-    return [first] if isinstance(first, int) else list(range(count))
+        if set(named) & set(_indexes(nodes)):
+            return sorted({*named, *_indexes(nodes)})
+    return list(named) or list(range(count))
 
 
 def _parts(

@@ -28,7 +28,10 @@ tensorboard-dir tokenizer tokenizer-model tokenizer-name-or-path tokenizer-path 
 PLACES = frozenset(_PLACES.split())
 """Flags that say where something is and for whom it runs."""
 
-_PLACE_FIELDS = frozenset({"kv_port", "engine_id", "kv_ip", "kv_rank", "model", "lookup_rpc_port", "port"})
+_PLACE_VARIABLES = re.compile(r"_SCRIPT$|USE_MODELSCOPE$|^TORCHINDUCTOR_CACHE")
+"""Variables that say where to find something, beside those that no question takes either."""
+
+_PLACE_FIELDS = frozenset({"kv_port", "engine_id", "kv_ip", "kv_rank", "model", "lookup_rpc_port", "port", "torch_profiler_dir"})
 """Fields of JSON flags that say the same; a model there is kept if it is a name on a hub."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _OPTION = re.compile(r"--?[A-Za-z]")
@@ -120,7 +123,11 @@ def command_parts(
 
 def _put(items: list[RecipeSetting], unknown: list[str], where: Where, key: str, value: str) -> None:
     last = key.rpartition(".")[2]
-    if where is Where.ENV and (not value or NOT_TUNED_ENVIRONMENT.search(key)):
+    if key == "LD_PRELOAD" and where is Where.ENV:
+        value = value.partition(":")[0].rpartition("/")[2]
+    elif where is Where.ENV and (NOT_TUNED_ENVIRONMENT.search(key) or _PLACE_VARIABLES.search(key)):
+        return
+    if not value:
         return
     if where is Where.JSON and last in _PLACE_FIELDS and not (last == "model" and _HUB_NAME.fullmatch(value)):
         return

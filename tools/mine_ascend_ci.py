@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING
 import yaml
 from tools.shipped_names import shipped_names
 
-from ingest.reading import read
+from ingest.reading import FileReport, read
 from ingest.recipe_jsonl import write
+from kg.errors import InputError
 from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 REPOSITORY = "https://github.com/vllm-project/vllm-ascend/blob"
-MATRIX = ".github/workflows/configs/nightly_config.yaml"
+MATRICES = ".github/workflows/configs/{}_config.yaml"
 FOLDERS = ("tests/e2e/nightly", "tests/e2e/weekly")
 
 
-def generations(matrix: Path) -> dict[str, str]:
-    """Generation by configuration file name, where the matrix names one only."""
+def generations(checkout: Path) -> dict[str, str]:
+    """Generation by configuration file name, where the matrices name one only."""
     found: dict[str, set[str]] = {}
 
     def walk(content: object, generation: str) -> None:
@@ -42,27 +43,33 @@ def generations(matrix: Path) -> dict[str, str]:
             for inner in content:
                 walk(inner, generation)
 
-    for section, content in yaml.safe_load(matrix.read_text(encoding="utf-8")).items():
-        walk(content, section.partition("_")[0].upper())
+    for matrix in ("nightly", "weekly"):
+        text = (checkout / MATRICES.format(matrix)).read_text(encoding="utf-8")
+        for section, content in yaml.safe_load(text).items():
+            walk(content, section.partition("-")[0].upper())  # a3-560t is another cluster of A3
     return {name: next(iter(known)) for name, known in found.items() if len(known) == 1}
 
 
 def recipes(checkout: Path, commit: str) -> Iterator[Recipe]:
     """Every recipe whose hardware is stated."""
-    known = generations(checkout / MATRIX)
+    known = generations(checkout)
     names = shipped_names()
     for folder in FOLDERS:
         for path in sorted((checkout / folder).rglob("*.yaml")):
             url = f"{REPOSITORY}/{commit}/{path.relative_to(checkout)}"
-            for item in read([path], names, source=url, hardware=known.get(path.name, "")):
-                if isinstance(item, Recipe):
-                    if item.hardware:
-                        yield item
-                    else:
-                        print(f"{path.name}: {item.title}: hardware not stated", file=sys.stderr)
-                elif not hasattr(item, "configuration"):
-                    for fault in getattr(item, "faults", ()):
+            try:
+                items = read([path], names, source=url, hardware=known.get(path.name, ""))
+            except InputError as error:
+                print(error, file=sys.stderr)
+                continue
+            for item in items:
+                if isinstance(item, FileReport):
+                    for fault in item.faults:
                         print(f"{path.name}: {fault}", file=sys.stderr)
+                elif isinstance(item, Recipe) and item.hardware:
+                    yield item
+                else:
+                    print(f"{path.name}: hardware not stated", file=sys.stderr)
 
 
 if __name__ == "__main__":
