@@ -77,7 +77,7 @@ def estimate(
         problem, notes = workspace.problem({**raw, "phase": phase})
         where = problem.hardware.name
         facts = workspace.hardware.facts(where)
-        held = workspace.names.hardware(server) if server else None
+        held = workspace.names.server(server) if server else None
         around = workspace.hardware.facts(held.id) if held else None
         known = workspace.model_facts(problem)
     for text in (*notes, held.note if held else ""):

@@ -69,7 +69,7 @@ def layouts(
     raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count}
     problem, notes = workspace.problem(raw)
     facts = workspace.hardware.facts(problem.hardware.name)
-    held = workspace.names.hardware(server) if server else None
+    held = workspace.names.server(server) if server else None
     sizes_of = workspace.model_facts(problem)
     name = problem.workload.model or model
     where = machine(
@@ -172,7 +172,7 @@ def runtime(
     resolved = workspace.names.hardware(hardware)
     facts = dict(workspace.hardware.facts(resolved.id))
     if server:
-        facts |= workspace.hardware.facts(workspace.names.hardware(server).id)
+        facts |= workspace.hardware.facts(workspace.names.server(server).id)
     node = facts.get("device_count", facts.get("devices_per_node"))
     place = Place(
         hardware=resolved.id,

@@ -68,7 +68,15 @@ def recipe(record: object, records: Records) -> Recipe:
     items = _items(raw.get("settings"), faults)
     if faults or role is None or authority is None or source is None:
         raise RecordError(faults)
-    identifier = _text(raw, "id", faults) or _id(texts["framework"], model, role, counts["devices"], items)
+    identifier = _text(raw, "id", faults) or "-".join(
+        (
+            texts["framework"],
+            slug(model),
+            role,
+            str(counts["devices"]),
+            digest(hardware, context.to_json(), texts["title"], [[s.where, s.key, s.value] for s in items])[:8],
+        )
+    )
     try:
         return Recipe(
             id=identifier,
@@ -82,7 +90,7 @@ def recipe(record: object, records: Records) -> Recipe:
             nodes=counts["nodes"],
             instances=counts["instances"],
             framework=texts["framework"],
-            version=texts["version"],
+            version=texts["version"] or source.commit[:12],
             context=context,
             precision=texts["precision"],
             layout=layout,
@@ -120,11 +128,6 @@ def to_record(item: Recipe) -> dict[str, object]:
         "authority": item.authority.value,
     }
     return {name: value for name, value in record.items() if value not in (None, "", {})}
-
-
-def _id(framework: str, model: str, role: Role, devices: int, items: tuple[RecipeSetting, ...]) -> str:
-    content = digest([[item.where, item.key, item.value] for item in items])[:8]
-    return f"{framework}-{slug(model)}-{role}-{devices}-{content}"
 
 
 def _model(raw: dict[str, Any], records: Records, faults: list[str]) -> tuple[str, str]:

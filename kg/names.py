@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.graph import GraphStore
-    from kg.hardware_tree import HardwareTree
+    from kg.hardware_tree import HardwareNode, HardwareTree
 
 _SIGNS = re.compile(r"[®™©]")
 _MARKS = re.compile(r"\((?:r|tm|c)\)")
@@ -102,12 +102,17 @@ class Names:
     def hardware(self, text: str) -> Resolved:
         """A node of the hardware tree that a question may name.
 
-        A family whose devices differ too much raises ``AmbiguousEntityError``; one that stands for a
-        device is taken for it, and the note says so.
+        A family whose devices differ too much, and a server that holds one, raise ``AmbiguousEntityError``;
+        a family that stands for a device is taken for it, and the note says so.
         """
-        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
-        if node is None:
-            raise self._unknown(_HARDWARE, text)
+        node = self._hardware_node(text)
+        held = self._tree.node(node.device) if node.device else None
+        if held is not None and held.ambiguous:
+            raise AmbiguousEntityError(
+                f"{text!r} holds {held.label}, which is several devices that differ: name one, and {text!r} "
+                "as the server",
+                choices=self._tree.devices(held.id),
+            )
         if node.ambiguous:
             raise AmbiguousEntityError(
                 f"{text!r} fits several devices that differ", choices=self._tree.devices(node.id)
@@ -117,6 +122,10 @@ class Names:
             label = assumed.label if assumed is not None else node.assumed
             return Resolved(id=node.assumed, note=f"{node.label} is taken as {label}")
         return Resolved(id=node.id)
+
+    def server(self, text: str) -> Resolved:
+        """A node of the hardware tree that devices sit in, whatever it holds."""
+        return Resolved(id=self._hardware_node(text).id)
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """Hardware as a file names it: a family stays a family, an unknown name gets a slug.
@@ -163,6 +172,12 @@ class Names:
     def fault(self, text: str) -> Resolved:
         """A known fault, also by its error code."""
         return self._plain_name(_FAULT, text)
+
+    def _hardware_node(self, text: str) -> HardwareNode:
+        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
+        if node is None:
+            raise self._unknown(_HARDWARE, text)
+        return node
 
     def _plain_name(self, kind: _Kind, text: str) -> Resolved:
         return Resolved(id=self._one(kind, text, self._find(kind, normalise(text))))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ingest.exporting import Exported
     from ingest.problems import KnownOperator
+    from kg.nouns.recipe import Recipe
     from kg.queries import NamedQuery
     from kg.trial_rows import ProblemRow
     from kg.validation import Violation
@@ -49,6 +50,12 @@ class Contents(Opened):
         from recommender.coverage import coverage
 
         return coverage(self.graph, self.trials, self.hardware, most=most)
+
+    def recipes(self, **wanted: str) -> list[Recipe]:
+        """Recipes by model, hardware, role, framework and family; see ``recommender.recipes.recipes``."""
+        from recommender.recipes import recipes
+
+        return recipes(self.graph, self.names, self.hardware, **wanted)
 
     def validate(self) -> list[Violation]:
         """Faults of the knowledge against its shapes; a circle of causes counts as one."""

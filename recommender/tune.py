@@ -289,7 +289,7 @@ class Tuner:
         facts = {**assumed, **self.hardware.facts(device.id)}
         server: dict[str, object] | None = None
         if section.get("server"):
-            found = self.names.hardware(str(section["server"]))
+            found = self.names.server(str(section["server"]))
             held = {k: v for k, v in self.hardware.facts(found.id).items() if k not in assumed}
             server = {"id": found.id, "facts": held}
         sizes = {f.name: f.value for f in model.facts if isinstance(f.value, int | float | str)}

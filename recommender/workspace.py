@@ -209,7 +209,7 @@ class Workspace(Contents):
 
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
-        around = self.names.hardware(server).id if server else ""
+        around = self.names.server(server).id if server else ""
         job, said = job_of(problem, self.model_facts(problem), self.hardware, around)
         return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
 

@@ -19,7 +19,7 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "hidden_size": ("hidden_size", "n_embd", "d_model"),
         "attention_heads": ("num_attention_heads", "n_head", "num_heads", "n_heads"),
         "kv_heads": ("num_key_value_heads", "multi_query_group_num"),
-        "intermediate_size": ("intermediate_size", "ffn_hidden_size", "n_inner", "d_ff"),
+        "intermediate_size": ("dense_intermediate_size", "intermediate_size", "ffn_hidden_size", "n_inner", "d_ff"),
         "vocabulary_size": ("vocab_size", "padded_vocab_size"),
         "head_dim": ("head_dim", "kv_channels"),
         "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
