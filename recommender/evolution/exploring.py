@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recommender.evolution.hypotheses import value_of_information
-from recommender.ranking.posterior import NORMAL_90, Gain
-from recommender.ranking.strategy_choice import NOISE
+from recommender.ranking.changes.posterior import NORMAL_90, Gain
+from recommender.ranking.changes.recommendations import NOISE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.ranking.posterior import NORMAL_90
+from recommender.ranking.changes.posterior import NORMAL_90
 
 if TYPE_CHECKING:
-    from kg.effects import Context
-    from kg.knowledge import Strategy
-    from recommender.ranking.posterior import Gain
+    from kg.nouns.effects import Context
+    from kg.nouns.knowledge import Strategy
+    from recommender.ranking.changes.posterior import Gain
 
 RECOMBINATION, TRANSFER, BETWEEN = "recombination", "transfer", "between values"
 """How a hypothesis was made."""

@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kg.values import Settings, digest, show
+from kg.nouns.values import Settings, digest, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kg.entities import Configuration, Limit, Problem
+    from kg.nouns.entities import Configuration, Limit, Problem
+    from recommender.ranking.changes.posterior import Gain
     from recommender.ranking.combination import Combination
-    from recommender.ranking.feasibility import Refusal
-    from recommender.ranking.posterior import Gain
+    from recommender.ranking.feasibility.feasibility import Refusal
 
 ID_LENGTH = 12
 """Hexadecimal digits of a recommendation's id: what a person copies."""

@@ -1,0 +1,1 @@
+"""The nouns of tuning as frozen values: problems, cases, knowledge, effects, outcomes."""
