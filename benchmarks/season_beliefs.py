@@ -12,13 +12,13 @@ import numpy as np
 
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
+from kg.nouns.gain import Gain
 from recommender.evolution.exploring import explored_values
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
     SHARED_LEVELS,
     Components,
-    Gain,
     ObservedEffect,
     Prior,
     posterior,

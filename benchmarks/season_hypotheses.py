@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from ingest.reading import read
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Better, Case, Kind, Source
+from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance, HardwareTree
 from recommender.evolution.proposing import Setting, between, recombined
 from recommender.ranking.changes.bottlenecks import Match
-from recommender.ranking.changes.posterior import NORMAL_90, Gain, Prior
+from recommender.ranking.changes.posterior import Prior
 from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
 
 if TYPE_CHECKING:

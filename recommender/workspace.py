@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from kg.nouns.entities import Problem
+    from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
     from recommender.answers.explanation.explanation import Explanation
     from recommender.backtest.recalibration import Recalibration
     from recommender.evolution.exploring import Explored
-    from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
     from recommender.search.run.preparation import Prepared

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from recommender.ranking.recommendation import Answer
+    from recommender.answers.answer import Answer
     from recommender.workspace import Workspace
 
 __all__ = [

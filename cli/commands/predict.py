@@ -98,7 +98,7 @@ def _factor(told: Expected) -> str:
 def _interval(value: float, spread: float) -> tuple[float, float]:
     import math
 
-    from recommender.ranking.changes.posterior import NORMAL_90
+    from kg.nouns.gain import NORMAL_90
 
     reach = math.exp(NORMAL_90 * spread)
     return value / reach, value * reach

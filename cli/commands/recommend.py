@@ -27,7 +27,8 @@ from cli.problem_options import ProblemOptions, asks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.answers.answer import Answer
+    from recommender.ranking.recommendation import Recommendation
 
 FormatOption = Annotated[
     str,

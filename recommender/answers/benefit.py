@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.entities import Kind
-from recommender.ranking.changes.posterior import NORMAL_90
+from kg.nouns.gain import NORMAL_90
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
 from kg.nouns.entities import Better, Kind, WorkloadKind
+from kg.nouns.gain import NORMAL_90, Gain
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import GAIN_SPREAD, MEMORY_SPREAD
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
-from recommender.ranking.changes.posterior import NORMAL_90, Gain
 from recommender.ranking.combination import CombinationPart, combined
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.answers.answer import Answer
     from recommender.cost_model.change import ModelledConfiguration, ModelledJob, SettingsChange
-    from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.ranking.recommendation import Recommendation
 
 _PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
 
@@ -145,7 +146,7 @@ def weighed(known: Gain | None, modelled: float | None) -> Gain | None:
     own = Gain(expected=modelled, low=modelled - reach, high=modelled + reach)
     if known is None:
         return own
-    spread = max((known.high - known.low) / (2 * NORMAL_90), 1e-3)
+    spread = max(known.deviation, 1e-3)
     first, second = 1 / spread**2, 1 / GAIN_SPREAD**2
     mean = (known.expected * first + modelled * second) / (first + second)
     width = NORMAL_90 / math.sqrt(first + second)
@@ -232,7 +233,7 @@ def _energy(gain: Gain | None, change: SettingsChange | None) -> Expected | None
     """Factor of energy per unit of work: power may change, and what is done in less time takes less."""
     if gain is None:
         return None
-    spread = (gain.high - gain.low) / (2 * NORMAL_90)
+    spread = gain.deviation
     if change is None or change.log_energy is None:
         reason = "power is taken as unchanged"
         return Expected.of(-gain.expected, math.hypot(spread, POWER_SPREAD), str(Kind.MODELLED), reason)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, NoEvidenceError
 from kg.nouns.entities import WorkloadKind
+from recommender.answers.answer import Abstention, Answer
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.changes.recommendations import as_recommendation, choose
 from recommender.ranking.combination import together
-from recommender.ranking.recommendation import Abstention, Answer, changes
+from recommender.ranking.recommendation import changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

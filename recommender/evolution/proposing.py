@@ -12,11 +12,11 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Source
+from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Relation, Strategy
 from kg.nouns.values import digest
 from recommender.applicability.scope import exclusions
 from recommender.evolution.hypotheses import BETWEEN, RECOMBINATION, TRANSFER, Hypothesis
-from recommender.ranking.changes.posterior import NORMAL_90, Gain
 from recommender.ranking.combination import CombinationPart, combined
 
 if TYPE_CHECKING:

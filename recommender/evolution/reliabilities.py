@@ -20,7 +20,6 @@ from kg.triples.serialisation import all_of
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
-    NORMAL_90,
     PUBLICATION_SHRINKAGE,
     Components,
     ObservedEffect,
@@ -147,7 +146,7 @@ def _residuals(
             if not evidence:
                 continue
             gain, _ = posterior(prior, evidence, item.context, tree.distance, components)
-            deviation = (gain.high - gain.low) / (2 * NORMAL_90)
+            deviation = gain.deviation
             squares += ((item.gain - gain.expected) / deviation) ** 2
             judged += 1
         if judged >= LEAST:

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recommender.ranking.changes.posterior import Gain
+from kg.nouns.gain import Gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

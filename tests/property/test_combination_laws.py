@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.ranking.changes.posterior import Gain
+from kg.nouns.gain import Gain
 from recommender.ranking.combination import CombinationPart, ceiling, combined
 
 SHARES = {"wait": 0.28, "norms": 0.31, "copies": 0.1, "unknown": None, "other": None}

@@ -12,8 +12,9 @@ from recommender.ranking.recommendation import factor_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recommender.answers.answer import Answer
     from recommender.answers.explanation.summary import ExplanationSummary
-    from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.ranking.recommendation import Recommendation
 
 SHOWN = 6
 """Lines of one kind shown to people; the JSON has all of them."""

@@ -11,7 +11,8 @@ from recommender.ranking.recommendation import factor_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.answers.answer import Answer
+    from recommender.ranking.recommendation import Recommendation
 
 MOST_LINES = 5
 """Lines of one section at most: four sections and their headings stay within a screen of 24 lines."""

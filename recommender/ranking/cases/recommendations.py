@@ -10,12 +10,12 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from kg.nouns.entities import Source
+from kg.nouns.gain import Gain
 from kg.triples.serialisation import from_graph
 from kg.triples.vocabulary import Shared, name_of, problem_iri
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import Question
 from recommender.ranking.cases.reference import reference_of
-from recommender.ranking.changes.posterior import Gain
 from recommender.ranking.recommendation import (
     Recommendation,
     Support,

@@ -20,9 +20,9 @@ from recommender.ranking.changes.posterior import (
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
+    from kg.nouns.gain import Gain
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.changes.posterior import Gain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.entities import Kind
+from kg.nouns.gain import NORMAL_90, Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.drift import change
 
@@ -38,9 +39,6 @@ PUBLICATION_SHRINKAGE = 0.5
 """Replications of published effects found about half their size on average (Open Science Collaboration,
 Estimating the reproducibility of psychological science, Science 349, 2015). No such study of tuning gains
 exists; five of the 107 published ones here are negative, which honest tuning is not."""
-
-NORMAL_90 = 1.6449
-"""Half the width of a 90 % interval of a normal distribution, in standard deviations."""
 
 LEAST_SPREAD = 0.03
 """Standard deviation between contexts at least, in nats: repeats of one measurement differ by 1 to 3 %."""
@@ -192,47 +190,6 @@ class ObservedEffect:
     mean: float
     n: int
     trust: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
-    """An expected log gain with a 90 % interval, in nats.
-
-    Attributes:
-        expected: Mean.
-        low: 5 % quantile.
-        high: 95 % quantile.
-    """
-
-    expected: float
-    low: float
-    high: float
-
-    @property
-    def probability_of_gain(self) -> float:
-        """Probability that it helps at all, from a normal distribution of that width."""
-        deviation = (self.high - self.low) / (2 * NORMAL_90)
-        if deviation <= 0:
-            return 1.0 if self.expected > 0 else 0.0
-        middle = (self.high + self.low) / 2
-        return 0.5 * math.erfc(-middle / deviation / math.sqrt(2))
-
-    def capped(self, ceiling: float) -> Gain:
-        """The same gain where more than ``ceiling`` nats cannot be had."""
-        return Gain(
-            expected=min(self.expected, ceiling), low=min(self.low, ceiling), high=min(self.high, ceiling)
-        )
-
-    def to_json(self) -> dict[str, float]:
-        """As factors, and as natural logs."""
-        return {
-            "expected_factor": round(math.exp(self.expected), 4),
-            "low_factor": round(math.exp(self.low), 4),
-            "high_factor": round(math.exp(self.high), 4),
-            "expected_log": round(self.expected, 6),
-            "low_log": round(self.low, 6),
-            "high_log": round(self.high, 6),
-        }
 
 
 def standing(effect: Effect) -> EffectState | None:

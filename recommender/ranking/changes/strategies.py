@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.gain import Gain
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
-    from recommender.ranking.changes.posterior import Components, Gain
+    from recommender.ranking.changes.posterior import Components
 
 WHOLE = {
     WorkloadKind.TRAINING: frozenset(

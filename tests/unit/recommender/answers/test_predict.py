@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.errors import InputError, NoEvidenceError
+from kg.nouns.gain import NORMAL_90, Gain
 from recommender.answers.benefit import carbon_g
 from recommender.answers.predict import job_of, weighed
 from recommender.cost_model.change import GAIN_SPREAD
-from recommender.ranking.changes.posterior import NORMAL_90, Gain
 
 if TYPE_CHECKING:
     from recommender.answers.benefit import Prediction

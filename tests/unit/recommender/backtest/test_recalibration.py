@@ -7,10 +7,10 @@ import math
 import random
 from pathlib import Path
 
+from kg.nouns.gain import Gain
+from recommender.answers.answer import Answer
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
-from recommender.ranking.changes.posterior import Gain
-from recommender.ranking.recommendation import Answer
 from recommender.workspace import Workspace
 
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "AMD Instinct MI300X")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kg.nouns.gain import Gain
 from kg.nouns.values import Settings
+from recommender.answers.answer import Answer
 from recommender.answers.explanation.explanation import SHOWN, explain
 from recommender.answers.explanation.summary import MOST_LETTERS, MOST_LINES, summary
-from recommender.ranking.changes.posterior import Gain
-from recommender.ranking.recommendation import Answer, Recommendation, factor_text
+from recommender.ranking.recommendation import Recommendation, factor_text
 from tests.unit.recommender.known_cases import problem as known_problem
 
 if TYPE_CHECKING:

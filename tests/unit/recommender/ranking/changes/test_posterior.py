@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from kg.nouns.effects import Context, DatedGain, Effect
 from kg.nouns.entities import Kind, Trust
+from kg.nouns.gain import NORMAL_90, Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.posterior import (
-    NORMAL_90,
     PUBLICATION_SHRINKAGE,
     UNINFORMED,
     Components,
-    Gain,
     ObservedEffect,
     Prior,
     posterior,
