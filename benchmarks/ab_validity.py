@@ -34,13 +34,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kg.entities import Better, Kind, Status
-from kg.values import Settings
-from recommender.experiment.design import CONTROL, Design
+from kg.nouns.entities import Better, Kind, Status
+from kg.nouns.values import Settings
+from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.experiment.mixture import least_pairs, watch
 from recommender.experiment.running import Experiment
 from recommender.experiment.schemes import SESSION, by_regression
-from recommender.measuring.outcome import Outcome
+from recommender.measuring.outcome import RunOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,13 +221,13 @@ class Short:
     kind = Kind.MEASURED
     words = ("awk", "BEGIN{for(i=0;i<20000;i++)s+=i*i}")
 
-    def evaluate(self, configuration: Settings, cancel: threading.Event) -> Outcome:
+    def evaluate(self, configuration: Settings, cancel: threading.Event) -> RunOutcome:
         began = time.perf_counter()
         done = subprocess.run(self.words, check=False, stdout=subprocess.DEVNULL)
         took = time.perf_counter() - began
         if done.returncode:
-            return Outcome(status=Status.FAILED, reason=f"exit code {done.returncode}")
-        return Outcome(values={"run_time": took})
+            return RunOutcome(status=Status.FAILED, reason=f"exit code {done.returncode}")
+        return RunOutcome(values={"run_time": took})
 
 
 class Memory:
@@ -245,7 +245,7 @@ def real(tests: int, pairs: int, alpha: float) -> dict[str, object]:
     alarms = equivalent = 0
     ratios, noise = [], []
     for number in range(tests):
-        design = Design(
+        design = ExperimentDesign(
             metric="run_time",
             better=Better.LOWER,
             unit="s",

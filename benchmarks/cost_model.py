@@ -28,12 +28,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from recommender.cost_model import profiles
-from recommender.cost_model.calibrate import FOLDS, MACHINE, fit, folds, left_out
-from recommender.cost_model.learning import fit_constants
-from recommender.cost_model.measurements import Table, read_rows, table
-from recommender.cost_model.operators import KINDS, Calibrated, Kind, reference_device
-from recommender.cost_model.residual import Residual
+from recommender.cost_model.fit import profiles
+from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, left_out
+from recommender.cost_model.fit.learning import fit_constants
+from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table
+from recommender.cost_model.operators.kinds import KINDS, Calibrated, OperatorKind, reference_device
+from recommender.cost_model.operators.residual import Residual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def roofline(stem: str, x: Floats, logs: Floats) -> Floats:
     return np.asarray(launch + np.maximum(work / compute, traffic / memory))
 
 
-def floor_predictions(stem: str, known: Table, x: Floats) -> dict[str, Floats]:
+def floor_predictions(stem: str, known: ShapeTable, x: Floats) -> dict[str, Floats]:
     """Predictions of the three floors for ``x`` after seeing ``known``."""
     from sklearn.ensemble import GradientBoostingRegressor
 
@@ -114,13 +114,13 @@ def errors(predicted: Floats, measured: Floats) -> Floats:
     return np.asarray(100 * np.abs(predicted / measured - 1))
 
 
-def read(folder: Path, kind: Kind) -> Table:
+def read(folder: Path, kind: OperatorKind) -> ShapeTable:
     path = folder / f"{kind.stem}.csv"
     return table(path, kind, read_rows(path), keep=MACHINE if kind.stem == "collective" else "")
 
 
 def evaluate(
-    kind: Kind, known: Table, asked: Table, *, same: bool, quick: bool
+    kind: OperatorKind, known: ShapeTable, asked: ShapeTable, *, same: bool, quick: bool
 ) -> tuple[Floats, dict[str, Floats]]:
     """Our predictions for the asked shapes and those of the floors."""
     iterations, count = (5, 3) if quick else (15, FOLDS)
@@ -135,7 +135,9 @@ def evaluate(
     return ours, floors
 
 
-def coverage(kind: Kind, known: Table, ours: Floats, asked: Table, *, same: bool, quick: bool) -> float:
+def coverage(
+    kind: OperatorKind, known: ShapeTable, ours: Floats, asked: ShapeTable, *, same: bool, quick: bool
+) -> float:
     """Share of the asked shapes within their 90 % interval, the spread taken from shapes left out."""
     miss = np.log(asked.measured_us / ours)
     if not same:
@@ -150,9 +152,9 @@ def coverage(kind: Kind, known: Table, ours: Floats, asked: Table, *, same: bool
 
 def machine_b(folder: Path) -> float | None:
     """Mean error of the mesh model on the second machine of the collectives, per cent."""
-    from recommender.cost_model.collective import OPERATIONS
-    from recommender.cost_model.network import collective_us
-    from recommender.cost_model.operators import shipped
+    from recommender.cost_model.operators.collective import OPERATIONS
+    from recommender.cost_model.operators.kinds import shipped
+    from recommender.cost_model.operators.network import collective_us
 
     from facts import A2, Knowledge  # isort: skip  it lies beside this file
 
@@ -172,7 +174,7 @@ def machine_b(folder: Path) -> float | None:
     return 100 * float(np.mean(found))
 
 
-def repeat_spread(folder: Path, kind: Kind) -> float:
+def repeat_spread(folder: Path, kind: OperatorKind) -> float:
     """Mean relative distance of single measurements from their shape's geometric mean, per cent."""
     held: dict[tuple[str, ...], list[float]] = {}
     for row in read_rows(folder / f"{kind.stem}.csv"):
@@ -219,7 +221,7 @@ def by_group(stem: str, error: Floats, groups: Sequence[str]) -> str:
 
 def speed() -> dict[str, float]:
     """Operator estimates per second on shapes that all differ, residual included."""
-    from recommender.cost_model.operators import shipped
+    from recommender.cost_model.operators.kinds import shipped
 
     rng = np.random.default_rng(0)
     x = np.exp(rng.uniform(np.log(1), np.log(16384), size=(20000, 3))).round()

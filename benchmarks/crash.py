@@ -44,7 +44,12 @@ OTHERS = 3
 """Files of other formats in a folder."""
 LARGEST = 300_000
 """Bytes of the largest file of another format; reading a larger one takes longer than a child lives."""
-PRELOADED = ("recommender.workspace", "recommender.editor", "recommender.writer", "ingest.formats")
+PRELOADED = (
+    "recommender.workspace",
+    "recommender.store.editor",
+    "recommender.store.writer",
+    "ingest.formats.registry",
+)
 
 
 def rows_of(known: Path) -> itertools.cycle[str]:

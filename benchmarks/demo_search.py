@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from recommender.search.modelled import CostModel
-    from recommender.search.search import Search
-    from recommender.search.task import Task
-    from recommender.tune import Prepared
+    from recommender.search.engine.search import Search
+    from recommender.search.objectives.modelled import CostModel
+    from recommender.search.run.preparation import Prepared
+    from recommender.search.run.task import Task
 
 ASKED, KNOWN = "bert-large-8x910", "bert-large-8x910b3"
 EVALUATIONS, PATIENCE = 60, 10
@@ -53,19 +53,19 @@ def tunegraph(*arguments: str, folder: Path) -> str:
 
 def prepared(workspace: Path, name: str, *, cold: bool) -> Prepared:
     """A shipped search file with everything looked up."""
-    from cli.context import Settings
-    from recommender.search.task_file import read_task_file
+    from cli.context import CommandContext
+    from recommender.search.run.task_file import read_task_file
     from recommender.workspace import Workspace
 
     raw, folder = read_task_file(name)
-    cache = Settings.from_environment(workspace, os.environ).cache
+    cache = CommandContext.from_environment(workspace, os.environ).cache
     with Workspace.open(workspace, cache=cache) as opened:
         return opened.prepare_search(raw, name=name, folder=folder, base={}, cold=cold)
 
 
 def best_by_evaluation(search: Search, task: Task, model: CostModel, *, patience: bool) -> list[float]:
     """Highest throughput within the limits after each evaluation."""
-    from recommender.search.objective import evaluation_of
+    from recommender.search.run.objective import evaluation_of
 
     best: list[float] = []
     cancel = threading.Event()
@@ -110,7 +110,7 @@ def to_reach(best: list[float], goal: float) -> int | None:
 
 def compared(workspace: Path, seeds: int) -> dict[str, Any]:
     """Warm, cold and random side by side over several seeds."""
-    from recommender.search.assembly import model_of_task, search_of
+    from recommender.search.run.assembly import model_of_task, search_of
 
     warm, cold = prepared(workspace, ASKED, cold=False), prepared(workspace, ASKED, cold=True)
     model = model_of_task(warm.task.raw)
@@ -158,7 +158,7 @@ def compared(workspace: Path, seeds: int) -> dict[str, Any]:
 
 def ceilings(workspace: Path) -> None:
     """Parts of the default's step, and what removing each wholly could gain at most."""
-    from recommender.search.assembly import model_of_task
+    from recommender.search.run.assembly import model_of_task
 
     item = prepared(workspace, ASKED, cold=True)
     record = model_of_task(item.task.raw).records([item.task.default])[0]  # type: ignore[list-item]

@@ -34,14 +34,14 @@ from fault_scores import Score, mean
 from profile_faults import FAULTS
 
 from ingest.profiles.folders import read_profile
-from kg.knowledge import Bottleneck, Cause
+from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, grown
+from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.fix_tests import repaired
-from recommender.diagnosis.network import CauseNetwork
+from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.repair.fix_tests import repaired
 from recommender.diagnosis.thresholds import Thresholds
-from recommender.diagnosis.view import View
-from recommender.shipped import knowledge
+from recommender.store.shipped_knowledge import knowledge
 
 COSTS = (0.1, 0.4)
 """Share of the altered step that a fault costs: drawn evenly between."""

@@ -21,8 +21,8 @@ from recommender.cost_model.estimate import Machine, estimate, sweep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recommender.cost_model.model import Model
-    from recommender.cost_model.steps import Steps
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.workloads.steps import Steps
 
 Row = dict[str, str]
 Settings = dict[str, object]
@@ -202,7 +202,7 @@ def _refused(reason: str) -> tuple[Settings, Settings]:
     raise NotExpressibleError(reason)
 
 
-def _model(row: Row, known: Knowledge) -> tuple[Model, list[str]]:
+def _model(row: Row, known: Knowledge) -> tuple[ModelSizes, list[str]]:
     words = row["model"].split()
     found, stand_ins = None, []
     for end in range(len(words), 0, -1):
@@ -251,7 +251,9 @@ def _place(row: Row, known: Knowledge) -> tuple[Machine, list[str]]:
     return known.machine(device, count, server), stand_ins
 
 
-def _base(row: Row, phase: str, model: Model, where: Machine, before: Settings) -> tuple[Settings, list[str]]:
+def _base(
+    row: Row, phase: str, model: ModelSizes, where: Machine, before: Settings
+) -> tuple[Settings, list[str]]:
     """What the row does not change: lengths, and the fastest layout that fits where none is stated."""
     text = f"{row['model']} {row['config_change']}"
     length = re.search(r"\b(\d+) ?[kK]\b", text)

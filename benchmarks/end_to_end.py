@@ -32,11 +32,11 @@ from facts import Knowledge, NotExpressibleError, plain
 
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
-from recommender.cost_model.inference import feeds_forward
-from recommender.cost_model.steps import Steps, ceiling, without
+from recommender.cost_model.workloads.inference import feeds_forward
+from recommender.cost_model.workloads.steps import Steps, ceiling, without
 
 if TYPE_CHECKING:
-    from recommender.cost_model.model import Model
+    from recommender.cost_model.facts.model import ModelSizes
 
 
 def place(row: dict[str, str]) -> tuple[str, str]:
@@ -86,7 +86,7 @@ def number(text: str) -> int:
     return int(found.group()) if found else 0
 
 
-def training_settings(row: dict[str, str], model: Model, count: int) -> list[dict[str, object]]:
+def training_settings(row: dict[str, str], model: ModelSizes, count: int) -> list[dict[str, object]]:
     precision = "bf16" if "bf16" in row["precision"] else "fp16"
     if not model.layers:
         each = number(row["batch"]) // count if "MLPerf" in row["family"] else number(row["batch"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from recommender.cost_model.estimate import Machine, machine
-from recommender.cost_model.model import Model, model_of
+from recommender.cost_model.facts.model import ModelSizes, model_of
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
@@ -50,7 +50,7 @@ class Knowledge:
             device, self.facts(device), count=count, server=server, server_facts=self.facts(server)
         )
 
-    def model(self, text: str) -> Model:
+    def model(self, text: str) -> ModelSizes:
         short = re.sub(r"(id\d+)?forpytorch$", "", plain(text.rsplit("/", 1)[-1]))
         for name in (short, re.sub(r"(w8a8.*|w4a8|bf16|a3)$", "", short)):
             if name in self.models:

@@ -22,15 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from world import knowledge
 
 from ingest.reading import read
-from kg.entities import Case, Kind
 from kg.errors import UnknownEntityError
-from kg.knowledge import Model
-from kg.serialisation import from_graph
-from recommender.ranking.feasibility import Feasibility
+from kg.nouns.entities import Case, Kind
+from kg.nouns.knowledge import Model
+from kg.triples.serialisation import from_graph
+from recommender.ranking.feasibility.feasibility import QuestionFeasibility
 
 if TYPE_CHECKING:
-    from kg.graph import GraphStore
-    from kg.values import Value
+    from kg.nouns.values import Value
+    from kg.triples.graph import GraphStore
 
 QUICK = 3000
 """Cases of a file with ``--quick``."""
@@ -55,7 +55,7 @@ def main() -> None:
     tree = knowledge()
     names = tree.names  # type: ignore[attr-defined]
     cases, refused, rules = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
-    known: dict[str, Feasibility] = {}
+    known: dict[str, QuestionFeasibility] = {}
     for path in sorted(chosen.known.rglob("*.jsonl*")):
         found = (item for item in read([path], names) if isinstance(item, Case))
         before = Counter(cases), Counter(refused)
@@ -73,7 +73,7 @@ def main() -> None:
             if checked is None:
                 facts = tree.facts(case.problem.hardware.name)
                 model = facts_of(tree._store, case.problem.workload.model)
-                checked = known[case.problem.id] = Feasibility(case.problem, model, facts)
+                checked = known[case.problem.id] = QuestionFeasibility(case.problem, model, facts)
             broken = checked.check(case.configuration)
             cases[fate] += 1
             refused[fate] += bool(broken)

@@ -26,25 +26,25 @@ from embeddings.onnx_export import export
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.weights import BlockWeights
 from ingest.reading import read
-from kg.entities import Better, Case
-from recommender.calibration.similarity_fit import Table, fit_similarity
+from kg.nouns.entities import Better, Case
+from recommender.calibration.similarity_fit import CostTable, fit_similarity
 
 if TYPE_CHECKING:
-    from kg.names import Names
+    from kg.triples.names import Names
 
 PATH = Path(__file__).parents[1] / "data" / "retrieval" / "weights.json"
 
 
-def tables(folder: Path, names: Names) -> list[Table]:
+def tables(folder: Path, names: Names) -> list[CostTable]:
     """Tables of at least two measured configurations that differ enough to matter."""
-    found: dict[str, Table] = {}
+    found: dict[str, CostTable] = {}
     for path in sorted(folder.glob("*.jsonl*")):
         for item in read([path], names):
             if not isinstance(item, Case) or not item.measurement.value or item.measurement.value < 0:
                 continue
             sign = 1 if item.problem.objective.better is Better.LOWER else -1
             cost = sign * math.log(item.measurement.value)
-            table = found.setdefault(item.problem.id, Table(path.name.split(".")[0], item.problem, {}))
+            table = found.setdefault(item.problem.id, CostTable(path.name.split(".")[0], item.problem, {}))
             table.costs[item.configuration] = min(cost, table.costs.get(item.configuration, math.inf))
     return [table for table in found.values() if len(table.costs) > 1]
 

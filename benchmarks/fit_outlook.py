@@ -22,7 +22,7 @@ from outlook_figures import figures, left_out, show
 from world import ROOT, knowledge, load
 
 from recommender.calibration.outlook import Checked, Outlook
-from recommender.ranking.circumstances import CIRCUMSTANCES
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 ``python benchmarks/fit_search.py --known DIR`` searches each kernel space of the folder with the other devices'
 searches as sources (as ``warm_start.py`` does), once for each pair of amplitude and length-scale shift of the
-expert that believes the sources (``recommender.search.mixture.TRUSTING[0]``). The pair counts that needs the
+expert that believes the sources (``recommender.search.belief.mixture.TRUSTING[0]``). The pair counts that needs the
 fewest evaluations to within 5 % (geometric mean over runs; a miss counts 100). ``left_out`` is what is to be
 expected elsewhere: each kernel is searched with the pair chosen on the other kernels. The last line is JSON.
 """
@@ -28,8 +28,8 @@ from kernel_spaces import CAP, OBJECTIVES, load, share_values
 from warm_start import LOG, SIMILARITY
 from world import knowledge
 
-from recommender.search import mixture
-from recommender.search.search import Search
+from recommender.search.belief import mixture
+from recommender.search.engine.search import Search
 
 AMPLITUDES = (0.2, 0.3)
 SHIFTS = (-1.0, -0.5, 0.0)

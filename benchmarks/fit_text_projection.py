@@ -21,13 +21,13 @@ from embeddings.onnx_export import export
 from embeddings.projection import TEXT_WIDTH, Projection
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.words import words
-from ingest.knowledge import read_knowledge
-from kg.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
-from kg.hardware_tree import HardwareTree
-from kg.knowledge import Bottleneck, HardwareProfile, Model
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
-from kg.values import Settings
+from ingest.knowledge.files import read_knowledge
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.knowledge import Bottleneck, HardwareProfile, Model
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

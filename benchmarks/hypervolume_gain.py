@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.search.acquisition import log_expected_improvement
-from recommender.search.pareto import non_dominated
+from recommender.search.belief.acquisition import log_expected_improvement
+from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

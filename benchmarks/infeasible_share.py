@@ -26,17 +26,17 @@ import numpy as np
 from search_cost_model import BUDGET, tuner_of
 from world import knowledge
 
-from kg.entities import Status
 from kg.errors import InfeasibleError
-from kg.knowledge import Model
-from kg.serialisation import from_graph
+from kg.nouns.entities import Status
+from kg.nouns.knowledge import Model
+from kg.triples.serialisation import from_graph
 from recommender.cost_model.estimate import machine
-from recommender.cost_model.model import model_of
-from recommender.search.assembly import Place, evaluator_of
+from recommender.cost_model.facts.model import model_of
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
-from recommender.search.fit_tally import fit_tally
-from recommender.search.search import Search
-from recommender.search.spaces.layouts import layout_space
+from recommender.search.run.assembly import SearchPlace, evaluator_of
+from recommender.search.run.memory_tally import fit_tally
+from recommender.space.made.layouts import layout_space
 
 TRAINING = (
     ("bert-large", "ascend-910b3", 8, "atlas-800t-a2", {"seq_len": 128, "global_batch": 512}),
@@ -82,7 +82,7 @@ def file_of(tree, phase: str, name: str, device: str, count: int, server: str, f
 
 def searched(task, space, seed: int) -> tuple[int, int, float, float]:
     """Proposals, those that failed, the best throughput, CPU seconds."""
-    evaluator, _ = evaluator_of(task, Place(folder=Path.cwd(), base={}))
+    evaluator, _ = evaluator_of(task, SearchPlace(folder=Path.cwd(), base={}))
     start = time.process_time()
     search = Search(space=space, objectives=task.objectives, seed=seed)
     asked = failed = 0

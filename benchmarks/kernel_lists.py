@@ -39,11 +39,11 @@ def answers(fold: Fold, known: World, asked: World):
     from recommender.calibration.outlook import Outlook
     from recommender.calibration.reliability import Reliability
     from recommender.calibration.response import ResponseModels
-    from recommender.ranking.circumstances import CIRCUMSTANCES, circumstances
-    from recommender.ranking.evidence import ConfigurationReader
-    from recommender.ranking.feasibility import by_rules
-    from recommender.ranking.ranker import Ranker
-    from recommender.ranking.reference import reference_of
+    from recommender.ranking.cases.circumstances import CIRCUMSTANCES, circumstances
+    from recommender.ranking.cases.evidence import ConfigurationReader
+    from recommender.ranking.cases.ranker import Ranker
+    from recommender.ranking.cases.reference import reference_of
+    from recommender.ranking.feasibility.feasibility import by_rules
     from recommender.retrieval.neighbours import Retriever
 
     trials = known.trials()

@@ -25,10 +25,10 @@ import numpy as np
 from world import knowledge
 
 from ingest.reading import read
-from kg.entities import Case, Status
-from recommender.cost_model.device import Device
-from recommender.search.expressions import Expression
-from recommender.search.spaces.kernels import kernel_space
+from kg.nouns.entities import Case, Status
+from recommender.cost_model.facts.device import Device
+from recommender.space.expressions import Expression
+from recommender.space.made.kernels import kernel_space
 
 FILES = (
     "vllm_sglang_moe_winners",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernel_spaces import CAP, OBJECTIVES, Space
 
-from kg.entities import Status
+from kg.nouns.entities import Status
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
-from recommender.search.search import Search
 
 if TYPE_CHECKING:
-    from kg.values import Settings
+    from kg.nouns.values import Settings
 
 
 def evaluation(space: Space, settings: Settings) -> Evaluation:
@@ -71,10 +71,10 @@ def at_random(space: Space, seed: int) -> list:
 
 def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list:
     """Ranking-weighted ensemble: sources and target weighted by how often each ranks the results best."""
-    from recommender.search.acquisition import log_expected_improvement
-    from recommender.search.candidates import Candidates
-    from recommender.search.mixture import Mixture
-    from recommender.search.transfer import learn
+    from recommender.search.belief.acquisition import log_expected_improvement
+    from recommender.search.belief.mixture import Mixture
+    from recommender.search.belief.transfer import learn
+    from recommender.search.engine.candidates import Candidates
 
     rng = np.random.default_rng([seed, 8])
     pool = Candidates(space.space, rng)

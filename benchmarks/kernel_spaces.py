@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.entities import Better, Case, Objective, Status
-from recommender.search.parameters import Parameter, ParameterKind
-from recommender.search.space import SearchSpace
+from kg.nouns.entities import Better, Case, Objective, Status
+from recommender.space.parameters import Parameter, ParameterKind
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kg.values import Settings
+    from kg.nouns.values import Settings
 
 CAP = 100
 """Evaluations after which a run has missed."""

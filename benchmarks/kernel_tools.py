@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from kernel_spaces import CAP, Space
 
-from kg.values import Settings
+from kg.nouns.values import Settings
 
 ASKED = 20 * CAP
 """Proposals after which a tool that repeats itself or leaves the space is stopped."""

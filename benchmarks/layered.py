@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernel_spaces import CAP, OBJECTIVES
 
-from kg.values import Settings
-from recommender.search.acquisition import log_expected_improvement
-from recommender.search.composition import Composition
-from recommender.search.search import DESIGN, Search
+from kg.nouns.values import Settings
+from recommender.search.belief.acquisition import log_expected_improvement
+from recommender.search.engine.composition import Composition
+from recommender.search.engine.search import DESIGN, Search
 
 if TYPE_CHECKING:
     from part_worlds import World

@@ -13,11 +13,11 @@ from kernel_spaces import Space
 from search_cost_model import World
 
 from recommender.cost_model.estimate import estimate
-from recommender.search.assembly import model_of_task
-from recommender.search.parts import Part, subspace
+from recommender.search.run.assembly import model_of_task
+from recommender.space.parts import SearchPart, subspace
 
 if TYPE_CHECKING:
-    from kg.values import Settings
+    from kg.nouns.values import Settings
     from recommender.search.evaluations import Evaluation
 
 SPLIT = {
@@ -63,11 +63,11 @@ class ModelSpace(Space):
         return self.task_space
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[SearchPart, ...]:
         owned = {name for own, _ in SPLIT.values() for name in own}
         shared = [name for name in self.space.names if name not in owned]
         return tuple(
-            Part(name=name, space=subspace(self.space, {*own, *shared}), metrics=metrics)
+            SearchPart(name=name, space=subspace(self.space, {*own, *shared}), metrics=metrics)
             for name, (own, metrics) in SPLIT.items()
         )
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kg.effects import Effect
-from kg.entities import (
+from kg.nouns.effects import Effect
+from kg.nouns.entities import (
     Baseline,
     Better,
     Case,
@@ -34,9 +34,9 @@ from kg.entities import (
     Workload,
     WorkloadKind,
 )
-from kg.outcomes import Outcome
-from kg.serialisation import all_of
-from kg.values import Settings
+from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings
+from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
 from recommender.workspace import Workspace
 

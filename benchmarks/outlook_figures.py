@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.calibration.outlook import ABSTAIN_ABOVE, Checked, Outlook
-from recommender.ranking.circumstances import CIRCUMSTANCES
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,9 +19,9 @@ import numpy as np
 from kernel_searches import evaluation as plain_evaluation
 from kernel_spaces import Space
 
-from kg.values import Settings
-from recommender.search.parts import Part
-from recommender.search.space import SearchSpace
+from kg.nouns.values import Settings
+from recommender.space.parts import SearchPart
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from recommender.search.evaluations import Evaluation
@@ -78,7 +78,7 @@ class World(Space):
         return name if self.variant == "tied" and name == TIED else f"{self.tables[part].kernel}.{name}"
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[SearchPart, ...]:
         found = []
         for place, table in enumerate(self.tables):
             parameters = []
@@ -101,7 +101,7 @@ class World(Space):
                     for one in [Settings({**settings, TIED: value})]
                 ]
             space = SearchSpace(parameters=tuple(parameters), listed=tuple(listed))
-            found.append(Part(name=table.kernel, space=space, metrics=(table.kernel,)))
+            found.append(SearchPart(name=table.kernel, space=space, metrics=(table.kernel,)))
         return tuple(found)
 
     @cached_property

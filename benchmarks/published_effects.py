@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 
-from kg.effects import Effect
-from kg.entities import Kind, Source
-from kg.hardware_tree import HardwareTree
-from kg.serialisation import all_of, from_graph
-from kg.tables.effects import EFFECT
-from kg.vocabulary import Shared, name_of
-from recommender.ranking.posterior import KIND_TRUST, Prior, Seen, posterior, standing
-from recommender.ranking.strategies import WHOLE
+from kg.nouns.effects import Effect
+from kg.nouns.entities import Kind, Source
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.serialisation import all_of, from_graph
+from kg.triples.tables.effects import EFFECT
+from kg.triples.vocabulary import Shared, name_of
+from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, Prior, posterior, standing
+from recommender.ranking.changes.strategies import WHOLE
 from recommender.workspace import Workspace
 
 GROUPS = dict.fromkeys({metric for group in WHOLE.values() for metric in group}, "the whole step")
@@ -81,7 +81,7 @@ def foretell(graph, tree, effects: list[Effect], wanted: set[Effect]) -> list[tu
             continue
         prior = Prior.of(others)
         evidence = [
-            Seen(context=o.context, mean=known.mean, n=known.n, trust=KIND_TRUST.get(o.kind, 0.0))
+            ObservedEffect(context=o.context, mean=known.mean, n=known.n, trust=KIND_TRUST.get(o.kind, 0.0))
             for o in mine
             if (known := standing(o)) is not None
         ]

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kg.entities import Case, Problem
+    from kg.nouns.entities import Case, Problem
     from recommender.workspace import Workspace
 
 QUESTIONS = 400
@@ -74,9 +74,9 @@ def subset(known: Path, folder: Path, rows: int) -> Path:
 
 def questions(workspace: Workspace, rng: random.Random, number: int) -> list[Problem]:
     """Problems like the known ones that nobody asked: one size of each is another."""
-    from kg.entities import Problem
-    from kg.serialisation import from_graph
-    from kg.values import Settings
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Settings
+    from kg.triples.serialisation import from_graph
 
     rows = workspace.trials.summary(rng.sample(workspace.trials.keys().tolist(), 2 * number))
     asked: list[Problem] = []
@@ -151,7 +151,7 @@ def warm(workspace: Workspace, asked: list[Problem]) -> dict[str, float]:
 
 def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> int:
     """Fill a workspace with shifted copies of its problems; returns how many it has then."""
-    from kg.cases import all_cases
+    from kg.rows.cases import all_cases
     from recommender.workspace import Workspace
 
     with Workspace.open(workspace, cache=cache) as opened:
@@ -175,7 +175,7 @@ def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> i
 
 def shifted(case: Any, shift: int) -> Any:
     """The same case with every size larger by a part that depends on ``shift``."""
-    from kg.values import Settings
+    from kg.nouns.values import Settings
 
     work = case.problem.workload
     shape = {

@@ -28,17 +28,17 @@ import numpy as np
 from hypervolume_gain import worth
 from world import knowledge
 
-from kg.entities import Better, Status
 from kg.errors import UnknownEntityError
-from kg.values import Settings
+from kg.nouns.entities import Better, Status
+from kg.nouns.values import Settings
 from recommender.cost_model.estimate import estimate
-from recommender.search import proposing
-from recommender.search.assembly import model_of_task
+from recommender.search.engine import proposal as proposing
+from recommender.search.engine.pareto import hypervolume, non_dominated
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
-from recommender.search.pareto import hypervolume, non_dominated
-from recommender.search.search import Search
-from recommender.search.task_file import read_task_file, shipped_names
-from recommender.tune import Tuner
+from recommender.search.run.assembly import model_of_task
+from recommender.search.run.preparation import Tuner
+from recommender.search.run.task_file import read_task_file, shipped_names
 
 BUDGET = 60
 

@@ -36,12 +36,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one seed")
     options = parser.parse_args()
-    from kg.entities import Better, Objective
-    from kg.values import Settings
+    from kg.nouns.entities import Better, Objective
+    from kg.nouns.values import Settings
+    from recommender.search.engine.search import Search
     from recommender.search.evaluations import Evaluation, SourceTable
-    from recommender.search.search import Search
-    from recommender.search.space_file import read_space
-    from recommender.search.task_file import read_task_file
+    from recommender.search.run.task_file import read_task_file
+    from recommender.space.space_file import read_space
 
     content, _ = read_task_file(str(ROOT / "data" / "spaces" / "matmul.yaml"))
     space = read_space({key: content[key] for key in ("parameters", "constraints")})

@@ -27,11 +27,11 @@ import numpy as np
 from kernel_spaces import OBJECTIVES, Space, load, share_values
 from world import knowledge
 
-from kg.entities import Status
+from kg.nouns.entities import Status
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
-from recommender.search.history import History
-from recommender.search.search import Search
-from recommender.search.symptoms import NOT_CONVERGING, OUT_OF_MEMORY, REGRESSION, TOO_LONG, check
+from recommender.search.report.history import History
+from recommender.search.report.symptoms import NOT_CONVERGING, OUT_OF_MEMORY, REGRESSION, TOO_LONG, check
 
 NOISE = 0.01
 

@@ -42,8 +42,8 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 import yaml
 
-from kg.values import Settings
-from recommender.search.study import SearchLog
+from kg.nouns.values import Settings
+from recommender.search.log.study import SearchLog
 
 BUDGET = 40
 FILE = "bert-large-8x910"
@@ -74,7 +74,7 @@ class Surface:
         from search_cost_model import World
         from world import knowledge
 
-        from recommender.search.task_file import read_task_file
+        from recommender.search.run.task_file import read_task_file
 
         world = World(FILE, knowledge())
         self.folder = folder
@@ -218,7 +218,7 @@ def tpe_worker(url: str, name: str, seed: int, folder: Path) -> None:
     """One process of Optuna's TPE; the surface is what the folder holds."""
     import optuna
 
-    from recommender.search.task import Task
+    from recommender.search.run.task import Task
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     raw = yaml.safe_load((folder / "search.yaml").read_text())

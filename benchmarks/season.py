@@ -34,14 +34,14 @@ from season_beliefs import START, Beliefs, play
 from season_hypotheses import KERNELS, judge, kernel_tables
 from season_worlds import TABLES, foreign_world, knowledge, static_knowledge, tables
 
-from kg.effects import Context, DatedGain, Effect, to_unats
-from kg.entities import Kind, Trust
+from kg.nouns.effects import Context, DatedGain, Effect, to_unats
+from kg.nouns.entities import Kind, Trust
 from recommender.evolution.components import fitted
-from recommender.evolution.reliabilities import Told, distrusted
-from recommender.ranking.posterior import Prior, standing
+from recommender.evolution.reliabilities import SourcedGain, distrusted
+from recommender.ranking.changes.posterior import Prior, standing
 
 if TYPE_CHECKING:
-    from kg.hardware_tree import HardwareTree
+    from kg.triples.hardware_tree import HardwareTree
 
 POLICIES = ("static", "greedy", "ours")
 PROBLEMS, POOL, NOISE = 200, 40, 0.02
@@ -161,14 +161,14 @@ def poison(tree: HardwareTree, repeats: int) -> dict[str, float | None]:
             for device in devices
         }
         told = [
-            Told(
+            SourcedGain(
                 source=f"honest-{n % 4}", strategy=key[0], metric="gain", context=Context(hardware=key[1]),
                 gain=truth[key] + rng.gauss(0, 0.03),
             )
             for n, key in enumerate(list(truth) * 2)
         ]  # fmt: skip
         lies = [
-            Told(
+            SourcedGain(
                 source="liar", strategy=key[0], metric="gain", context=Context(hardware=key[1]),
                 gain=-truth[key] - 0.3 + rng.gauss(0, 0.03),
             )
@@ -201,7 +201,9 @@ def poison(tree: HardwareTree, repeats: int) -> dict[str, float | None]:
     }
 
 
-def _answers(told: list[Told], lies: list[Told], trust: Trust, asked: dict, tree: HardwareTree) -> dict:
+def _answers(
+    told: list[SourcedGain], lies: list[SourcedGain], trust: Trust, asked: dict, tree: HardwareTree
+) -> dict:
     beliefs = Beliefs(tree)
     for item in told:
         beliefs.tell(item.strategy, item.context, item.gain)

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.effects import Context, DatedGain, Effect, to_unats
-from kg.entities import Kind, Trust
+from kg.nouns.effects import Context, DatedGain, Effect, to_unats
+from kg.nouns.entities import Kind, Trust
+from kg.nouns.gain import Gain
 from recommender.evolution.exploring import explored_values
-from recommender.ranking.posterior import (
+from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
     SHARED_LEVELS,
     Components,
-    Gain,
+    ObservedEffect,
     Prior,
-    Seen,
     posterior,
     standing,
 )
 
 if TYPE_CHECKING:
-    from kg.hardware_tree import HardwareTree
+    from kg.triples.hardware_tree import HardwareTree
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NEAREST = 40
@@ -103,7 +103,7 @@ class Beliefs:
             known = standing(self.effects[key])
             if known is not None:
                 trust = min(key[3].weight, 1.0) * KIND_TRUST[key[2]]
-                evidence.append(Seen(context=key[1], mean=known.mean, n=known.n, trust=trust))
+                evidence.append(ObservedEffect(context=key[1], mean=known.mean, n=known.n, trust=trust))
         return posterior(self.prior, evidence, context, self.distance, self.components)[0]
 
 

@@ -11,15 +11,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from ingest.reading import read
-from kg.effects import Context, Effect
-from kg.entities import Better, Case, Kind, Source
-from kg.hardware_tree import Distance, HardwareTree
-from kg.knowledge import Assignment, Strategy
-from kg.values import Settings
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import Better, Case, Kind, Source
+from kg.nouns.gain import NORMAL_90, Gain
+from kg.nouns.knowledge import Assignment, Strategy
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import Distance, HardwareTree
 from recommender.evolution.proposing import Setting, between, recombined
-from recommender.ranking.bottlenecks import Match
-from recommender.ranking.posterior import NORMAL_90, Gain, Prior
-from recommender.ranking.strategies import RankedStrategy, SeenEffect
+from recommender.ranking.changes.bottlenecks import Match
+from recommender.ranking.changes.posterior import Prior
+from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
 
 if TYPE_CHECKING:
     from pathlib import Path

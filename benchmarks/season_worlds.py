@@ -18,15 +18,15 @@ from season_beliefs import Arrival, Beliefs
 from world import knowledge
 
 from ingest.reading import read
-from kg.effects import Context
-from kg.entities import Better, Case, Kind
 from kg.errors import TuningError
-from kg.knowledge import Level
+from kg.nouns.effects import Context
+from kg.nouns.entities import Better, Case, Kind
+from kg.nouns.knowledge import Level
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kg.hardware_tree import HardwareTree
+    from kg.triples.hardware_tree import HardwareTree
 
 TABLES = (
     "aiconfigurator_moe_parallel", "aiconfigurator_attention_backend", "aiconfigurator_gemm_backend",
@@ -127,8 +127,8 @@ PLAIN: dict[str, object] = {
 
 def foreign_world(graph, tree: HardwareTree, seed: int, most: int) -> tuple[Beliefs, list[Arrival]]:
     """Problems of a world that is not our model, and what our model says of them beforehand."""
-    from kg.knowledge import Model
-    from kg.serialisation import all_of
+    from kg.nouns.knowledge import Model
+    from kg.triples.serialisation import all_of
     from recommender.cost_model.estimate import estimate, machine, model_of
 
     rng = np.random.default_rng(seed)

@@ -22,9 +22,9 @@ import torch  # noqa: TID253  the model that is measured
 from transformers import AutoModel, AutoTokenizer  # noqa: TID253
 
 import data
-from ingest.knowledge import read_knowledge
-from ingest.layer_statistics import Layer
-from recommender.sensitivity import KEPT, kind_of, rank
+from ingest.knowledge.files import read_knowledge
+from ingest.layers.layer_statistics import Layer
+from recommender.answers.sensitivity import KEPT, kind_of, rank
 
 
 def sentences() -> list[str]:

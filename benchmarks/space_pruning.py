@@ -24,8 +24,8 @@ import numpy as np
 from kernel_spaces import Space, load, share_values
 from world import knowledge
 
+from recommender.search.engine.pruning import prune
 from recommender.search.evaluations import SourceTable
-from recommender.search.pruning import prune
 
 WITHIN = 1.02
 

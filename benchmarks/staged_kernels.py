@@ -11,8 +11,8 @@ from kernel_searches import evaluation, run
 from kernel_spaces import CAP, OBJECTIVES, Space
 from stages import RULES, Staged
 
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
-from recommender.search.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

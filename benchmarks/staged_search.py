@@ -41,8 +41,8 @@ from staged_kernels import noisy, searches
 from stages import RULES
 from warm_start import LOG, SIMILARITY, figures
 
-from recommender.search.search import Search
-from recommender.search.task_file import read_task_file, shipped_names
+from recommender.search.engine.search import Search
+from recommender.search.run.task_file import read_task_file, shipped_names
 
 NOISE = (0.03, 0.1)
 """Standard deviations of a measurement, log cost: of a quiet machine, and of a busy one."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recommender.search.search import DESIGN, Search
+from recommender.search.engine.search import DESIGN, Search
 
 FRUITLESS = 10
 """Evaluations without gain that end a stage: the patience of the documents' refinement."""

@@ -38,11 +38,11 @@ import outlook_figures
 from copying import UNTRIED, Defaults, random_choice
 from world import World, by_family, knowledge, load, sampled
 
-from kg.hardware_tree import Distance
-from kg.knowledge import Level
-from kg.values import Settings
+from kg.nouns.knowledge import Level
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import Distance
 from recommender.calibration.outlook import LISTED, Outlook
-from recommender.ranking.circumstances import CIRCUMSTANCES
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 
 WITHIN = math.log(1.05)
 TASK_FOLDS = 5
@@ -92,7 +92,7 @@ class Fold:
 
 def questions(world, trials, read, key, name):
     """The questions of a problem with their truth: answer to log ratio, and what failed."""
-    from recommender.ranking.evidence import Question
+    from recommender.ranking.cases.evidence import Question
 
     table = trials.table(key)
     configurations = read([int(item) for item in table.configuration_ids])
@@ -135,10 +135,10 @@ def run(
     from embeddings.index import ProblemIndex
     from recommender.calibration.reliability import Reliability
     from recommender.calibration.response import ResponseModels
-    from recommender.ranking.checking import check
-    from recommender.ranking.evidence import ConfigurationReader
-    from recommender.ranking.feasibility import by_rules
-    from recommender.ranking.ranker import Ranker
+    from recommender.ranking.cases.evidence import ConfigurationReader
+    from recommender.ranking.cases.ranker import Ranker
+    from recommender.ranking.cases.scoring_against_truth import check
+    from recommender.ranking.feasibility.feasibility import by_rules
     from recommender.retrieval.neighbours import Retriever
 
     known_world, asked_world, _ = _WORLDS

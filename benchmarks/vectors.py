@@ -24,13 +24,13 @@ from embeddings.index import INDEX_NAME, ProblemIndex
 from embeddings.onnx_export import export
 from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import OnnxTextEncoder
-from ingest.knowledge import read_knowledge
+from ingest.knowledge.files import read_knowledge
 from ingest.reading import read
-from kg.entities import Case, Problem
-from kg.hardware_tree import HardwareTree
-from kg.names import Names
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
+from kg.nouns.entities import Case, Problem
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

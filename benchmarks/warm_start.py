@@ -39,9 +39,9 @@ import numpy as np
 from kernel_searches import at_random, best_first, rgpe, run, table
 from kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
 
-from kg.hardware_tree import Distance
+from kg.triples.hardware_tree import Distance
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import SourceTable
-from recommender.search.search import Search
 
 LOG = 200
 TWIN = 0.9

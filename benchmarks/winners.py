@@ -24,14 +24,14 @@ import numpy as np
 from world import World, by_family, knowledge, load
 
 from embeddings.index import ProblemIndex
-from kg.hardware_tree import Distance
+from kg.triples.hardware_tree import Distance
 from recommender.calibration.reliability import Reliability
-from recommender.ranking.evidence import ConfigurationReader, Question
-from recommender.ranking.ranker import Ranker
+from recommender.ranking.cases.evidence import ConfigurationReader, Question
+from recommender.ranking.cases.ranker import Ranker
 from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
-    from kg.values import Settings
+    from kg.nouns.values import Settings
 
 WINNERS = (
     "aiter_tuned_kernels",

@@ -11,15 +11,15 @@ import numpy as np
 
 import data
 from embeddings.encoder import ProblemEncoder
-from ingest.knowledge import read_knowledge
+from ingest.knowledge.files import read_knowledge
 from ingest.reading import read
-from kg.entities import Case, Problem
-from kg.hardware_tree import HardwareTree
-from kg.names import Names
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
-from kg.trial_rows import Trial
-from kg.trials import TrialStore
+from kg.nouns.entities import Case, Problem
+from kg.rows.trial_rows import Trial
+from kg.rows.trials import TrialStore
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 
 ROOT = Path(__file__).parent.parent
 _BATCH = 20_000

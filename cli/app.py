@@ -10,18 +10,20 @@ from typing import Annotated
 
 import typer
 
-from cli import ab, kb, search
-from cli.calibrate import calibrate
-from cli.context import Settings
-from cli.diagnose import diagnose
-from cli.doctor import doctor
-from cli.estimate import estimate
-from cli.evolve import evolve
-from cli.explain import explain
-from cli.ingest import ingest
-from cli.predict import predict
-from cli.recommend import recommend, similar
-from cli.sensitivity import sensitivity
+from cli.ab import commands as ab
+from cli.commands import kb
+from cli.commands.calibrate import calibrate
+from cli.commands.diagnose import diagnose
+from cli.commands.doctor import doctor
+from cli.commands.estimate import estimate
+from cli.commands.evolve import evolve
+from cli.commands.explain import explain
+from cli.commands.ingest import ingest
+from cli.commands.predict import predict
+from cli.commands.recommend import recommend, similar
+from cli.commands.sensitivity import sensitivity
+from cli.context import CommandContext
+from cli.search import commands as search
 
 app = typer.Typer(
     name="tunegraph",
@@ -73,4 +75,4 @@ def _settings(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(levelname)s %(name)s: %(message)s",
     )
-    context.obj = Settings.from_environment(workspace, os.environ)
+    context.obj = CommandContext.from_environment(workspace, os.environ)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     import typer
 
-    from recommender.editor import Editor
+    from recommender.store.editor import Editor
     from recommender.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CommandContext:
     """Where things are.
 
     Attributes:
@@ -30,7 +30,7 @@ class Settings:
     cache: Path
 
     @classmethod
-    def from_environment(cls, workspace: Path | None, environment: Mapping[str, str]) -> Settings:
+    def from_environment(cls, workspace: Path | None, environment: Mapping[str, str]) -> CommandContext:
         """Resolve both: what the user chose, else the user's own directories."""
         home = Path(environment.get("HOME") or Path.home())
         if sys.platform == "win32":
@@ -45,10 +45,10 @@ class Settings:
         return cls(workspace or data / "workspace", Path(environment.get("TUNEGRAPH_CACHE") or cache))
 
 
-def settings(context: typer.Context) -> Settings:
+def settings(context: typer.Context) -> CommandContext:
     """The settings of this run."""
-    found = context.find_object(Settings)
-    return found or Settings.from_environment(None, os.environ)
+    found = context.find_object(CommandContext)
+    return found or CommandContext.from_environment(None, os.environ)
 
 
 def open_workspace(context: typer.Context) -> Workspace:
@@ -69,7 +69,7 @@ def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor
     return Workspace.editor(chosen.workspace, cache=chosen.cache, durable=durable)
 
 
-def _make_if_missing(chosen: Settings) -> None:
+def _make_if_missing(chosen: CommandContext) -> None:
     from recommender.workspace import Workspace
 
     if Workspace.exists(chosen.workspace):

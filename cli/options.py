@@ -15,7 +15,7 @@ from kg.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.launches.told import Told
+    from ingest.questions.launches.launch_facts import LaunchFacts
 
 
 def finite(value: float | None) -> float | None:
@@ -130,30 +130,30 @@ def _split(text: str) -> list[str]:
     return [*pieces, text[start:]]
 
 
-def told(*, from_command: str | None, config_json: Path | None, smi: Path | None) -> list[Told]:
+def told(*, from_command: str | None, config_json: Path | None, smi: Path | None) -> list[LaunchFacts]:
     """What the texts that people have tell; a command over a model's sizes, those over a table of devices.
 
     Raises:
         InputError: One cannot be read, or is something else.
     """
-    from ingest.launches import told as texts
+    from ingest.questions.launches import launch_facts as texts
 
-    found: list[Told] = []
+    found: list[LaunchFacts] = []
     if smi is not None:
-        from ingest.launches.smi import read_smi
+        from ingest.questions.launches.smi import read_smi
 
         found.append(read_smi(texts.text_of(smi), smi.name))
     if config_json is not None:
-        from ingest.launches.model_config import read_config
+        from ingest.questions.launches.model_config import read_config
 
         found.append(read_config(texts.text_of(config_json), config_json.name))
     if from_command == "-":
-        from ingest.launches.launch import read_launch
+        from ingest.questions.launches.launch import read_launch
 
         raw = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1)
         found.append(read_launch(texts.checked_text(raw, "standard input"), "standard input"))
     elif from_command is not None:
-        from ingest.launches.launch import read_launch
+        from ingest.questions.launches.launch import read_launch
 
         found.append(read_launch(texts.text_of(Path(from_command)), Path(from_command).name))
     return found

@@ -9,11 +9,11 @@ from cli import output
 
 if TYPE_CHECKING:
     from recommender.search.evaluations import Evaluation
-    from recommender.search.runner import Progress
-    from recommender.search.task import Task
+    from recommender.search.run.runner import Progress
+    from recommender.search.run.task import Task
 
 
-class Shown:
+class ProgressDisplay:
     """Shows progress.
 
     Attributes:

@@ -21,7 +21,7 @@ from embeddings.text_encoder import INSTALL_HINT
 from embeddings.weights import BlockWeights
 from embeddings.words import words
 from kg.errors import MissingDependencyError
-from kg.values import digest
+from kg.nouns.values import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from embeddings.features import HardwareFacts
     from embeddings.text_encoder import TextEncoder
-    from kg.entities import Problem
+    from kg.nouns.entities import Problem
 
 NO_TEXT = "no text model: similarity rests on numbers and names alone"
 

@@ -19,16 +19,16 @@ import numpy as np
 from embeddings import shapes
 from embeddings.codes import code, name_code
 from embeddings.shapes import magnitude, number_of
-from kg.entities import Better, WorkloadKind
+from kg.nouns.entities import Better, WorkloadKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kg.entities import Problem
-    from kg.hardware_tree import HardwareNode
-    from kg.values import Value
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
+    from kg.triples.hardware_tree import HardwareNode
 
 _Key = TypeVar("_Key", bound="Hashable")
 
@@ -86,7 +86,7 @@ _NAMED_BITS = {"single": 32.0, "float": 32.0, "double": 64.0, "half": 16.0}
 
 
 class HardwareFacts(Protocol):
-    """What is asked of the hardware tree (:class:`kg.hardware_tree.HardwareTree`)."""
+    """What is asked of the hardware tree (:class:`kg.triples.hardware_tree.HardwareTree`)."""
 
     def facts(self, hardware_id: str, /) -> Mapping[str, float | str]:
         """Facts by name, inherited ones included; empty for a node it lacks."""

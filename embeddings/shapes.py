@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kg.values import Settings, Value
+    from kg.nouns.values import Settings, Value
 
 _DIMENSIONS: tuple[tuple[str, ...], ...] = (
     ("m", "num_tokens", "token", "tokens", "max_num_batched_tokens", "n_batch"),

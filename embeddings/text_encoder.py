@@ -23,7 +23,7 @@ import numpy as np
 
 from embeddings.codes import code, split
 from kg.errors import MissingDependencyError, WorkspaceError
-from kg.values import digest
+from kg.nouns.values import digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from embeddings.features import places
 
 if TYPE_CHECKING:
     from embeddings.features import HardwareFacts
-    from kg.entities import Problem
+    from kg.nouns.entities import Problem
 
 _SIZE = re.compile(r"a?\d+([.x]\d+)*[bmkt]?", re.IGNORECASE)
 _VERBS = {"lower": "minimise", "higher": "maximise"}

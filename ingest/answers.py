@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from ingest.kernel_tuner_restriction import restriction
-from ingest.optuna_writing import queue
-from ingest.t4_writing import t4_of_choices
-from ingest.triton_tables import file_name, size_of, table_text, triton_configs
+from ingest.formats.kernels.kernel_tuner_restriction import restriction
+from ingest.formats.kernels.t4_writing import t4_of_choices
+from ingest.formats.kernels.triton_tables import file_name, size_of, table_text, triton_configs
+from ingest.formats.trackers.optuna_writing import queue
 from kg.errors import InputError
-from kg.values import show
+from kg.nouns.values import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kg.entities import Configuration, Problem
+    from kg.nouns.entities import Configuration, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RecommendedConfiguration:
     """One recommended configuration.
 
     Attributes:
@@ -48,7 +48,7 @@ class Written:
 
 
 def write_answer(
-    name: str, problem: Problem, choices: Sequence[Choice], *, remarks: Sequence[str] = ()
+    name: str, problem: Problem, choices: Sequence[RecommendedConfiguration], *, remarks: Sequence[str] = ()
 ) -> Written:
     """An answer in a form.
 

@@ -10,14 +10,14 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kg.values import digest
+from kg.nouns.values import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ingest.formats import Format
-    from ingest.search_space import SearchSpaceFile
+    from ingest.door.search_space import SearchSpaceFile
+    from ingest.formats.registry import Format
 
 PLACE = 6
 """Names at the end of a path that may tell something: system, framework, version, folder and file."""

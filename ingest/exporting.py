@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from ingest import case_jsonl, cases_csv, cases_parquet, optuna_writing, t4_writing, triton_tables
-from kg.entities import Status
+from ingest.formats.cases import case_jsonl, cases_csv, cases_parquet
+from ingest.formats.kernels import t4_writing, triton_tables
+from ingest.formats.trackers import optuna_writing
 from kg.errors import InputError
+from kg.nouns.entities import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from ingest.triton_tables import Table
-    from kg.entities import Case
+    from ingest.formats.kernels.triton_tables import TritonTable
+    from kg.nouns.entities import Case
 
 
 FILES = ("cases", "csv", "parquet", "optuna")
@@ -79,7 +81,7 @@ def write_study(cases: Iterable[Case], path: Path) -> Exported:
     return _not_empty("optuna", done)
 
 
-def write_folder(form: str, cases: Iterable[Case]) -> tuple[Exported, list[Table]]:
+def write_folder(form: str, cases: Iterable[Case]) -> tuple[Exported, list[TritonTable]]:
     """The files of a form that is a folder.
 
     Args:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.content import Content
-from ingest.context import Context
-from ingest.formats import FORMATS, MAPPED, Format, companion, recognise
-from ingest.mapped_csv import is_table
-from ingest.plausibility import marked
-from ingest.records import Names, Records
-from ingest.sniffing import Head, look
-from kg.entities import Case
+from ingest.door.context import IngestContext
+from ingest.door.plausibility import marked
+from ingest.door.records import NameResolver, Records
+from ingest.files.content import Content
+from ingest.files.sniffing import Head, look
+from ingest.formats.cases.mapped_csv import is_table
+from ingest.formats.registry import FORMATS, MAPPED, Format, companion, recognise
 from kg.errors import Fault, InputError
+from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.completion import Completion
-    from ingest.plausibility import Facts
-    from ingest.search_space import SearchSpaceFile
+    from ingest.door.plausibility import Facts
+    from ingest.door.search_space import SearchSpaceFile
 
 MAXIMUM_DEPTH = 100
 """Folders in folders beyond which nobody keeps results."""
@@ -66,7 +66,7 @@ class FileReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ReadableFile:
     """A file to be read, or to be skipped with a reason."""
 
     path: Path
@@ -75,7 +75,7 @@ class Found:
     skipped: str = ""
 
 
-def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[Found]:
+def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[ReadableFile]:
     """All files under ``paths``, sorted, each once, and who reads them.
 
     Args:
@@ -87,7 +87,7 @@ def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[Foun
     Raises:
         InputError: A path that does not exist or cannot be read, or a file given by name that nothing reads.
     """
-    found: list[Found] = []
+    found: list[ReadableFile] = []
     seen: set[tuple[int, int]] = set()
     for path in paths:
         try:
@@ -107,7 +107,7 @@ def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[Foun
 
 def read(
     paths: Iterable[Path],
-    names: Names,
+    names: NameResolver,
     *,
     on_progress: Callable[[int], None] | None = None,
     hardware: str = "",
@@ -131,12 +131,12 @@ def read(
     Raises:
         InputError: As for ``discover``, before anything is read. What a file contains never raises.
     """
-    records = Records(names, Context(hardware=hardware, mapping=mapping, source=source))
+    records = Records(names, IngestContext(hardware=hardware, mapping=mapping, source=source))
     return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
 
 
 def _read(
-    found: list[Found],
+    found: list[ReadableFile],
     records: Records,
     on_progress: Callable[[int], None] | None,
     facts: Facts | None,
@@ -162,7 +162,7 @@ def _read(
                 yield from _read_file(item, item.format, records, on_progress, facts, key)
 
 
-def _key(item: Found, known: Format, records: Records, completed: Completion | None) -> str:
+def _key(item: ReadableFile, known: Format, records: Records, completed: Completion | None) -> str:
     try:
         return completed.key(item.path, known, records.spaces) if completed is not None else ""
     except OSError:  # the reader will say so
@@ -170,7 +170,7 @@ def _key(item: Found, known: Format, records: Records, completed: Completion | N
 
 
 def _read_file(
-    item: Found,
+    item: ReadableFile,
     known: Format,
     records: Records,
     on_progress: Callable[[int], None] | None,
@@ -213,16 +213,20 @@ def _read_file(
     )
 
 
-def _walk(folder: Path, seen: set[tuple[int, int]], mapping: Path | None, depth: int = 0) -> Iterator[Found]:
+def _walk(
+    folder: Path, seen: set[tuple[int, int]], mapping: Path | None, depth: int = 0
+) -> Iterator[ReadableFile]:
     if depth > MAXIMUM_DEPTH:
         reason = f"more than {MAXIMUM_DEPTH} levels deep"
-        yield Found(path=folder, size=0, format=None, skipped=reason)
+        yield ReadableFile(path=folder, size=0, format=None, skipped=reason)
         return
     try:
         status = folder.stat()
         entries = sorted(folder.iterdir())
     except OSError as fault:
-        yield Found(path=folder, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})")
+        yield ReadableFile(
+            path=folder, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})"
+        )
         return
     if (status.st_dev, status.st_ino) in seen:
         return
@@ -236,25 +240,29 @@ def _walk(folder: Path, seen: set[tuple[int, int]], mapping: Path | None, depth:
         try:
             inode = path.stat()
         except OSError as fault:
-            yield Found(path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})")
+            yield ReadableFile(
+                path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})"
+            )
             continue
         if (inode.st_dev, inode.st_ino) not in seen:
             seen.add((inode.st_dev, inode.st_ino))
             yield _identify(path, mapping)
 
 
-def _identify(path: Path, mapping: Path | None) -> Found:
+def _identify(path: Path, mapping: Path | None) -> ReadableFile:
     if not path.is_file():
-        return Found(path=path, size=0, format=None, skipped="no regular file")
+        return ReadableFile(path=path, size=0, format=None, skipped="no regular file")
     try:
         head: Head = look(path)
     except OSError as fault:
-        return Found(path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})")
+        return ReadableFile(
+            path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})"
+        )
     known = recognise(head)
     if known is None and mapping is not None and is_table(head):
         known = MAPPED
     skipped = "" if known else companion(head) or head.flaw or "in no format that is known"
-    return Found(path=path, size=head.size, format=known, skipped=skipped)
+    return ReadableFile(path=path, size=head.size, format=known, skipped=skipped)
 
 
 def _looked_for() -> str:

@@ -9,14 +9,15 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ingest.problems import problem_from
+from ingest.questions.problems import problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError, WorkspaceError
-from recommender import asked, creation
+from recommender.answers.explanation.explanation import explain
+from recommender.answers.explanation.neighbours import describe
 from recommender.calibration.reliability import Reliability
-from recommender.contents import Contents
-from recommender.explanation.explanation import explain
-from recommender.explanation.neighbours import describe
-from recommender.layout import Layout
+from recommender.files import WorkspaceFiles
+from recommender.store import answered_questions as asked
+from recommender.store import creation
+from recommender.store.contents import WorkspaceContents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,31 +25,32 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from kg.entities import Problem
-    from recommender.benefit import Prediction
-    from recommender.editor import Editor
+    from kg.nouns.entities import Problem
+    from recommender.answers.answer import Answer
+    from recommender.answers.benefit import Prediction
+    from recommender.answers.explanation.explanation import Explanation
+    from recommender.backtest.recalibration import Recalibration
     from recommender.evolution.exploring import Explored
-    from recommender.explanation.explanation import Explanation
-    from recommender.ingestion import Options, Summary
-    from recommender.merging import Merged
-    from recommender.ranking.recommendation import Answer, Recommendation
-    from recommender.recalibration import Recalibration
+    from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
-    from recommender.search.study import SearchLog
-    from recommender.tune import Prepared
+    from recommender.search.log.study import SearchLog
+    from recommender.search.run.preparation import Prepared
+    from recommender.store.editor import Editor
+    from recommender.store.ingestion import IngestSummary, Options
+    from recommender.store.merging import Merged
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Workspace(Contents):
-    """A workspace, open for reading; see :class:`recommender.opened.Opened` for what it takes."""
+class Workspace(WorkspaceContents):
+    """A workspace, open for reading; see :class:`recommender.store.reader.Opened` for what it takes."""
 
     @staticmethod
     def exists(path: Path) -> bool:
         """Whether there is a workspace at ``path``."""
-        return Layout(path).exists()
+        return WorkspaceFiles(path).exists()
 
     @classmethod
     def create(
@@ -74,7 +76,9 @@ class Workspace(Contents):
             WorkspaceError: The directory holds something else, or cannot be written.
             MissingDependencyError: The text model cannot be had here.
         """
-        creation.create(Layout(path), cache, text_model=text_model, with_shipped=with_shipped, clock=clock)
+        creation.create(
+            WorkspaceFiles(path), cache, text_model=text_model, with_shipped=with_shipped, clock=clock
+        )
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
         """The writing side; enter it to take the lock."""
@@ -96,11 +100,11 @@ class Workspace(Contents):
         Raises:
             WorkspaceError: There is no workspace, or it is of another version.
         """
-        layout = Layout(path)
+        layout = WorkspaceFiles(path)
         model = creation.text_model(layout.read(for_writing=True))
         return creation.editor(layout, cache, model, clock, command=command, durable=durable)
 
-    def ingest(self, *paths: Path, options: Options | None = None) -> Summary:
+    def ingest(self, *paths: Path, options: Options | None = None) -> IngestSummary:
         """Take in files and folders, and see them."""
         with self.edit(command="ingest") as editor:
             summary = editor.ingest(paths, options=options)
@@ -113,16 +117,16 @@ class Workspace(Contents):
         *,
         on_progress: Callable[[int], None] | None = None,
         options: Options | None = None,
-    ) -> Summary:
+    ) -> IngestSummary:
         """Read files as an ingest would, and write nothing."""
-        from recommender.ingestion import take_in
+        from recommender.store.ingestion import take_in
 
         return take_in(paths, self.graph, None, on_progress=on_progress, options=options)
 
     def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> Merged:
-        """Join another workspace, and see what came; see ``recommender.merging.merge``."""
+        """Join another workspace, and see what came; see ``recommender.store.merging.merge``."""
         if dry_run:
-            from recommender.merging import merge
+            from recommender.store.merging import merge
 
             return merge(self.layout, self.graph, self.trials, None, other, label=label)
         with self.edit(command="kb merge") as editor:
@@ -131,7 +135,7 @@ class Workspace(Contents):
         return merged
 
     def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
-        """A question as people put it (``ingest.problems.KEYS``), and notes on what was assumed.
+        """A question as people put it (``ingest.questions.problems.KEYS``), and notes on what was assumed.
 
         Raises:
             InputError: Something of it is wrong, or a name is not known.
@@ -205,7 +209,7 @@ class Workspace(Contents):
             InfeasibleError: All that is known was refused.
             InputError: An intensity that no grid has, or an unknown server.
         """
-        from recommender.predict import check_intensity, job_of, predict
+        from recommender.answers.predict import check_intensity, job_of, predict
 
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
@@ -278,7 +282,7 @@ class Workspace(Contents):
             allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
 
         Returns:
-            The log; ``recommender.search.assembly.runner_of`` runs it.
+            The log; ``recommender.search.run.assembly.runner_of`` runs it.
 
         Raises:
             InputError: ``raw`` is wrong, or the log holds such a search already.
@@ -306,7 +310,7 @@ class Workspace(Contents):
         allow_unmeasured_accuracy: bool = False,
     ) -> Prepared:
         """A search with everything looked up, not begun; as for :meth:`search`."""
-        from recommender.tune import Tuner
+        from recommender.search.run.preparation import Tuner
 
         tuner = Tuner(
             graph=self.graph,
@@ -336,7 +340,7 @@ class Workspace(Contents):
             MissingDependencyError: scikit-learn is needed and not installed.
             WorkspaceError: What was learned cannot be written.
         """
-        from recommender.recalibration import recalibrate
+        from recommender.backtest.recalibration import recalibrate
 
         done = recalibrate(
             self.graph,

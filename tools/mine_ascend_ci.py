@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
-from tools.shipped_names import shipped_names
 
+from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
-from ingest.recipe_jsonl import write
 from kg.errors import InputError
 from kg.nouns.recipe import Recipe
+from tools.shipped_names import shipped_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

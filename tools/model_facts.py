@@ -1,7 +1,7 @@
 """An entry of ``data/models`` from a model's ``config.json``.
 
-    python tools/model_facts.py config.json --id glm-5-2 --label GLM-5.2 --family glm --architecture moe-decoder \\
-        --source URL
+    python tools/model_facts.py config.json --id glm-5-2 --label GLM-5.2 --family glm \\
+        --architecture moe-decoder --source URL
 
 prints the YAML to add. The address is that of a page where a stranger can open the same file.
 """
@@ -13,9 +13,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.knowledge import ARCHITECTURES
-from ingest.launches.model_config import SIZES, TEXT_PARTS
-from ingest.launches.model_facts import structure
+from ingest.knowledge.files import ARCHITECTURES
+from ingest.questions.launches.model_config import SIZES, TEXT_PARTS
+from ingest.questions.launches.model_facts import structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,14 +58,16 @@ _OF_EXPERTS = {"dense_layers", "moe_intermediate_size", "experts_per_token", "sh
 
 def main() -> None:
     """Print an entry."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("config", type=Path)
     for name in ("id", "label", "family", "source"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--architecture", required=True, choices=ARCHITECTURES)
     given = parser.parse_args()
     facts = facts_of(json.loads(given.config.read_text(encoding="utf-8")))
-    print(f"sources:\n  {given.id}-config: {{title: {given.label} config.json, url: \"{given.source}\"}}")
+    print(f'sources:\n  {given.id}-config: {{title: {given.label} config.json, url: "{given.source}"}}')
     print(f"models:\n  - id: {given.id}\n    family: {given.family}\n    architecture: {given.architecture}")
     print(f"    label: {{en: {given.label}}}\n    facts:")
     for name, value in facts.items():

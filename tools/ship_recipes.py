@@ -17,12 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.shipped_names import shipped_names
-
+from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
-from ingest.recipe_jsonl import write
-from kg.names import slug
 from kg.nouns.recipe import Recipe
+from kg.triples.names import slug
+from tools.shipped_names import shipped_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,7 +98,9 @@ def _begins(model: str) -> str:
 
 def main() -> None:
     """Write the files, and remove those of families that are gone."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=Path("data/recipes"))
     given = parser.parse_args()

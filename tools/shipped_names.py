@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kg.names import Names
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
+from kg.triples.names import Names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 from recommender import shipped
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts import Missing
-from ingest.profiles.kernels import UNKNOWN_NS
-from ingest.profiles.step_tables import TOLERANCE
+from ingest.profiles.facts.kernels import UNKNOWN_NS
+from ingest.profiles.facts.run import Missing
+from ingest.profiles.tables.step_tables import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ingest.profiles.facts import Rank, StepTime
+    from ingest.profiles.facts.run import Rank, StepTime
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
 OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.content import Content, ContentError
-from ingest.profiles import (
+from ingest.files.content import Content, ContentError
+from ingest.profiles.cells import header_of
+from ingest.profiles.tables import (
     cache_tables,
     collective_tables,
     data_tables,
@@ -21,8 +22,7 @@ from ingest.profiles import (
     step_tables,
     system_tables,
 )
-from ingest.profiles.cells import header_of
-from ingest.profiles.traces import is_trace
+from ingest.profiles.traces.traces import is_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,14 +63,14 @@ _TABLES: tuple[tuple[str, Callable[[frozenset[str]], bool]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProfileFile:
     """A file and what it is."""
 
     path: Path
     kind: str
 
 
-def classify(path: Path) -> Found | None:
+def classify(path: Path) -> ProfileFile | None:
     """What kind of file of a profiler it is; None if of none."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     try:
@@ -85,7 +85,7 @@ def classify(path: Path) -> Found | None:
             kind = ""
     except OSError:
         return None
-    return Found(path, kind) if kind else None
+    return ProfileFile(path, kind) if kind else None
 
 
 def _kind_of_table(header: frozenset[str]) -> str:

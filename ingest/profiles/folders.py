@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ingest.profiles.checks import lacks
-from ingest.profiles.facts import Profile, Rank
-from ingest.profiles.files import Found, archive, classify, is_log
-from ingest.profiles.gpu_collectives import split_waiting
+from ingest.profiles.facts.run import Profile, Rank
+from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
+from ingest.profiles.traces.gpu_collectives import split_waiting
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class _Unit:
     """Files of one rank."""
 
     home: Path
-    files: list[Found] = field(default_factory=list)
+    files: list[ProfileFile] = field(default_factory=list)
 
 
 def read_profile(path: Path) -> Profile:
@@ -97,7 +97,7 @@ def _units(path: Path) -> list[_Unit]:
     return [by_home[home] for home in sorted(by_home)]
 
 
-def _files(folder: Path) -> Iterator[Found]:
+def _files(folder: Path) -> Iterator[ProfileFile]:
     try:
         files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
     except OSError:

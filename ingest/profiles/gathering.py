@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from ingest.profiles import (
-    analysis_database,
+from ingest.profiles.databases import analysis_database, database_details, databases
+from ingest.profiles.databases.database_counters import with_counters
+from ingest.profiles.tables import (
     cache_tables,
     collective_tables,
     communication,
     data_tables,
-    database_details,
-    databases,
     fusion_tables,
     host_tables,
     iterations,
@@ -20,16 +19,15 @@ from ingest.profiles import (
     step_tables,
     system_tables,
 )
-from ingest.profiles.database_counters import with_counters
-from ingest.profiles.operator_profile import Operators
-from ingest.profiles.simulation import Simulation
-from ingest.profiles.traces import read_trace
+from ingest.profiles.tables.operator_profile import OperatorCollector
+from ingest.profiles.tables.simulation import Simulation
+from ingest.profiles.traces.traces import read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ingest.profiles.details import (
+    from ingest.profiles.facts.details import (
         CacheUse,
         CollectiveSum,
         CoreUse,
@@ -41,9 +39,9 @@ if TYPE_CHECKING:
         Iteration,
         ModuleMemory,
     )
-    from ingest.profiles.facts import Call, Collective, Link, MemoryUse, StepTime
-    from ingest.profiles.files import Found
-    from ingest.profiles.kernels import Kernels
+    from ingest.profiles.facts.kernels import Kernels
+    from ingest.profiles.facts.run import Call, Collective, MemoryUse, RankTraffic, StepTime
+    from ingest.profiles.files import ProfileFile
 
 Row = TypeVar("Row")
 
@@ -72,7 +70,7 @@ class Gathering:
         self.kernels: dict[str, list[Kernels]] = {}
         self.steps: dict[str, list[tuple[str, str, StepTime]]] = {}
         self.collectives: dict[str, list[Collective]] = {}
-        self.links: dict[str, list[Link]] = {}
+        self.links: dict[str, list[RankTraffic]] = {}
         self.calls: dict[str, list[Call]] = {}
         self.memory: dict[str, MemoryUse] = {}
         self.allocations: int | None = None
@@ -105,7 +103,7 @@ class Gathering:
         except ValueError:
             return path.name
 
-    def take_all(self, files: Sequence[Found]) -> None:
+    def take_all(self, files: Sequence[ProfileFile]) -> None:
         """Take every file; one that cannot be read is told and passed over."""
         for found in files:
             try:
@@ -115,7 +113,7 @@ class Gathering:
         self._operators(files)
         self._simulated([found.path for found in files if found.kind == "simulated"])
 
-    def _take(self, found: Found) -> None:  # noqa: PLR0912  one branch a kind of file
+    def _take(self, found: ProfileFile) -> None:  # noqa: PLR0912  one branch a kind of file
         path, file, kind = found.path, self.name(found.path), found.kind
         if kind in {"kernel_details", "op_summary", "task_time", "kernels"}:
             self._kernels(kind, kernel_tables.read_kernels(path, file, self.fault))
@@ -190,13 +188,13 @@ class Gathering:
             self.pipelines[kind] = found
             self.loads[file] = len(found.stages)
 
-    def _operators(self, files: Sequence[Found]) -> None:
+    def _operators(self, files: Sequence[ProfileFile]) -> None:
         """Operators of ``msprof op``, each with the tables of counters that stand beside it."""
         basics = [found.path for found in files if found.kind == "operator"]
         if not basics:
             return
         tables = [found.path for found in files if found.kind == "counters"]
-        operators = Operators(self.name(basics[0]))
+        operators = OperatorCollector(self.name(basics[0]))
         for basic in basics:
             beside = [path for path in tables if path.parent == basic.parent]
             if sum(other.parent == basic.parent for other in basics) > 1:

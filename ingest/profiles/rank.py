@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ingest.profiles import cache_tables, iterations
 from ingest.profiles.checks import KINETO, MINDSPORE, OPERATOR, SIMULATOR, doubts, lacks
-from ingest.profiles.details import Details
-from ingest.profiles.facts import Rank
+from ingest.profiles.facts.details import Details
+from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.kernels import concatenated
+from ingest.profiles.facts.run import Rank
 from ingest.profiles.gathering import Gathering
-from ingest.profiles.intervals import split
-from ingest.profiles.kernels import concatenated
+from ingest.profiles.tables import cache_tables, iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from ingest.profiles.facts import Call, MemoryUse, StepTime
-    from ingest.profiles.files import Found
-    from ingest.profiles.kernels import Kernels
+    from ingest.profiles.facts.kernels import Kernels
+    from ingest.profiles.facts.run import Call, MemoryUse, StepTime
+    from ingest.profiles.files import ProfileFile
 
 Row = TypeVar("Row")
 
@@ -38,7 +38,7 @@ _ORDER = ("info", "metadata", "kernel_details", "op_summary")
 
 
 def read_rank(
-    home: Path, files: Iterable[Found], top: Path, on_fault: Callable[[str], None]
+    home: Path, files: Iterable[ProfileFile], top: Path, on_fault: Callable[[str], None]
 ) -> tuple[Rank | None, list[Rank]]:
     """The rank that the files of one folder are about, and the ranks that a cluster's analysis tells of.
 
@@ -90,7 +90,7 @@ def read_rank(
     return replace(rank, missing=tuple(lacks(rank)), notes=notes), others
 
 
-def _without_raw(files: Iterable[Found]) -> list[Found]:
+def _without_raw(files: Iterable[ProfileFile]) -> list[ProfileFile]:
     """The files, less those of raw data (PROF_*) of which the framework's profiler exported the same."""
     known = list(files)
     exported = {_told(found) for found in known if found.path.parent.name == "ASCEND_PROFILER_OUTPUT"}
@@ -101,7 +101,7 @@ def _without_raw(files: Iterable[Found]) -> list[Found]:
     ]
 
 
-def _told(found: Found) -> tuple[str, str]:
+def _told(found: ProfileFile) -> tuple[str, str]:
     """What a file is about: sampled counters by their own name, tasks apart from their analysis."""
     if found.kind == "system":
         return found.kind, found.path.name.partition("_")[0].partition(".")[0]

@@ -1,1 +1,1 @@
-"""The nouns: frozen, true from birth, free of any store."""
+"""The nouns of tuning as frozen values: problems, cases, knowledge, effects, outcomes."""

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kg.values import Settings
+from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kg.entities import Source
-    from kg.values import Value
+    from kg.nouns.entities import Source
+    from kg.nouns.values import Value
 
 
 class Role(StrEnum):
@@ -143,7 +143,9 @@ class Recipe:
             raise ValueError(f"{sizes}{copies} makes {product} devices, not {self.devices}")
         experts = self.layout.get("ep")
         if isinstance(experts, int) and experts * self.instances > self.devices:
-            raise ValueError(f"ep {experts} is more than the {self.devices // self.instances} devices it spans")
+            raise ValueError(
+                f"ep {experts} is more than the {self.devices // self.instances} devices it spans"
+            )
 
 
 def devices_of(layout: Mapping[str, Value]) -> int:

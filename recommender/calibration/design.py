@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kg.entities import Configuration, Problem
-    from kg.values import Settings, Value
+    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.values import Settings, Value
 
 FACTS = (
     "compute_units",
@@ -99,7 +99,7 @@ def task_traits(problem: Problem) -> Traits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class DesignColumns:
     """The columns of one operator's model, in order.
 
     Attributes:

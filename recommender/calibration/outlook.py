@@ -1,6 +1,6 @@
 """What may be expected of a recommendation before anybody measures it, learned where that could be checked.
 
-Known problems were asked about as if their hardware or task were new (:mod:`recommender.backtest`); how far
+Known problems were asked about as if their hardware or task were new (:mod:`recommender.backtest.self_test`); how far
 the answers were off is explained by their circumstances. That gives each answer
 
     an interval of its gain:   gain + scale(circumstances) * quantiles of (error / scale), by distance class,
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 import data
-from kg.hardware_tree import Distance
+from kg.triples.hardware_tree import Distance
 from recommender.calibration.monotone import MonotoneModel
 
 if TYPE_CHECKING:

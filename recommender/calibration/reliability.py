@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import data
-from kg.hardware_tree import Distance
+from kg.triples.hardware_tree import Distance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class DistanceTrust:
     """Trust in evidence from one distance class.
 
     Attributes:
@@ -51,7 +51,7 @@ class Reliability:
         origin: Where the figures come from.
     """
 
-    classes: Mapping[Distance, Trust]
+    classes: Mapping[Distance, DistanceTrust]
     reach: float
     origin: str
 
@@ -74,7 +74,7 @@ class Reliability:
         if not isinstance(classes, dict) or not isinstance(reach, int | float):
             raise TypeError("reliability: classes is an object and reach a number")
         return cls(
-            classes={Distance[name.upper()]: Trust(**figures) for name, figures in classes.items()},
+            classes={Distance[name.upper()]: DistanceTrust(**figures) for name, figures in classes.items()},
             reach=float(reach),
             origin=str(content["origin"]),
         )

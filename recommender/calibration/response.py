@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kg.values import Settings
-from recommender.calibration.design import Design, device_row
+from kg.nouns.values import Settings
+from recommender.calibration.design import DesignColumns, device_row
 from recommender.calibration.trees import BoostedTrees
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kg.entities import Configuration, Problem
-    from kg.trials import TrialStore
-    from kg.values import Value
+    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.values import Value
+    from kg.rows.trials import TrialStore
 
     Facts = Callable[[str], Mapping[str, Value]]
 
@@ -61,7 +61,7 @@ class ResponseModel:
         rows: Timed rows it learned from.
     """
 
-    design: Design
+    design: DesignColumns
     trees: BoostedTrees
     numbers: BoostedTrees | None
     devices: tuple[str, ...]
@@ -168,7 +168,7 @@ class ResponseModels:
             trees, numbers = _trees(arrays, f"{number}."), _trees(arrays, f"{number}+.")
             if trees is not None:
                 models.models[item["name"][0], item["name"][1]] = ResponseModel(
-                    design=Design.from_json(item["design"]),
+                    design=DesignColumns.from_json(item["design"]),
                     trees=trees,
                     numbers=numbers,
                     devices=tuple(item["devices"]),
@@ -231,7 +231,7 @@ def _fit(tables: Sequence[_Timed], trials: TrialStore, facts: Facts) -> Response
     many = _many_words(configurations)
     variants = [_without(configurations, len(ids), {name}) for name in sorted(many)]
     open_words = _without(configurations, len(ids), many)
-    design = Design.of((table.problem for table in tables), configurations)
+    design = DesignColumns.of((table.problem for table in tables), configurations)
     if design.empty:
         return None
     devices = sorted({table.problem.hardware.name for table in tables})

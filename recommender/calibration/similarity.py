@@ -18,7 +18,7 @@ import numpy as np
 
 import data
 from embeddings.weights import BlockWeights
-from kg.hardware_tree import Distance
+from kg.triples.hardware_tree import Distance
 from recommender.calibration.monotone import MonotoneModel
 
 if TYPE_CHECKING:

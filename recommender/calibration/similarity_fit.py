@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from embeddings.encoder import ProblemEncoder
-    from kg.entities import Configuration, Problem
-    from kg.hardware_tree import Distance
+    from kg.nouns.entities import Configuration, Problem
+    from kg.triples.hardware_tree import Distance
 
 BLOCKS = tuple(item.name for item in fields(BlockWeights))
 TASKS = 40  # tasks drawn of an operator, with all their devices
@@ -51,7 +51,7 @@ _NEAREST_PAIRS, _RANDOM_PAIRS = 20, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CostTable:
     """A problem and the log costs of its configurations.
 
     Attributes:
@@ -71,7 +71,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TransferSample:
     """Distances by block and regrets between T targets (rows) and S sources (columns).
 
     Attributes:
@@ -93,7 +93,7 @@ class Sample:
     sources: tuple[Problem, ...]
 
 
-def draw(tables: Sequence[Table], encoder: ProblemEncoder, rng: np.random.Generator) -> Sample:
+def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Generator) -> TransferSample:
     """A sample of pairs.
 
     Args:
@@ -101,10 +101,10 @@ def draw(tables: Sequence[Table], encoder: ProblemEncoder, rng: np.random.Genera
         encoder: Makes their blocks.
         rng: Where chance comes from.
     """
-    by_group: dict[str, list[Table]] = defaultdict(list)
+    by_group: dict[str, list[CostTable]] = defaultdict(list)
     for table in tables:
         by_group[table.group].append(table)
-    pool: list[Table] = []
+    pool: list[CostTable] = []
     for members in by_group.values():
         tasks = sorted({table.problem.task_id for table in members})
         chosen = set(rng.choice(tasks, min(TASKS, len(tasks)), replace=False))
@@ -119,7 +119,7 @@ def draw(tables: Sequence[Table], encoder: ProblemEncoder, rng: np.random.Genera
     absent = np.zeros((len(pool), 1), np.float32)
     devices = np.array([table.problem.hardware.name for table in pool])
     tasks_of = np.array([table.problem.task_id for table in pool])
-    return Sample(
+    return TransferSample(
         distances=np.stack([_squared(blocks.get(n, absent)[asked], blocks.get(n, absent)) for n in BLOCKS]),
         regrets=np.array([_regrets(pool[at], pool) for at in asked], np.float32).reshape(len(asked), -1),
         forbidden=(devices[asked, None] == devices, tasks_of[asked, None] == tasks_of),
@@ -135,7 +135,7 @@ def _squared(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np
     return np.asarray(np.maximum(squared, 0), np.float32)
 
 
-def _regrets(target: Table, sources: Sequence[Table]) -> list[float]:
+def _regrets(target: CostTable, sources: Sequence[CostTable]) -> list[float]:
     """Log regret of each source's best configuration on the target."""
     lowest = min(target.costs.values())
     known: dict[tuple[str, Configuration], float] = {}
@@ -149,7 +149,7 @@ def _regrets(target: Table, sources: Sequence[Table]) -> list[float]:
     return out
 
 
-def _expected(best: Configuration, target: Table, *, same: bool) -> float:
+def _expected(best: Configuration, target: CostTable, *, same: bool) -> float:
     """Log cost that copying ``best`` has on the target; the mean of all where nothing can be copied."""
     if best in target.costs:
         return target.costs[best]
@@ -161,7 +161,7 @@ def _expected(best: Configuration, target: Table, *, same: bool) -> float:
     return sum(nearest) / len(nearest)
 
 
-def transfer_regret(weights: NDArray[np.float64], sample: Sample) -> tuple[NDArray[np.float64], ...]:
+def transfer_regret(weights: NDArray[np.float64], sample: TransferSample) -> tuple[NDArray[np.float64], ...]:
     """Log regret of each target by the nearest, and by the best of the five nearest, mean of two searches."""
     distances = np.tensordot(weights.astype(np.float32) ** 2, sample.distances, 1)
     first, best = [], []
@@ -175,7 +175,7 @@ def transfer_regret(weights: NDArray[np.float64], sample: Sample) -> tuple[NDArr
     return np.mean(first, axis=0), np.mean(best, axis=0)
 
 
-def least_regret(sample: Sample) -> NDArray[np.float64]:
+def least_regret(sample: TransferSample) -> NDArray[np.float64]:
     """Log regret of each target by the best of all sources: what no choice of neighbours can avoid."""
     parts = [
         np.where(forbidden, np.float32(CAP), sample.regrets).min(axis=1) for forbidden in sample.forbidden
@@ -183,7 +183,7 @@ def least_regret(sample: Sample) -> NDArray[np.float64]:
     return np.asarray(np.mean(parts, axis=0), np.float64)
 
 
-def mean_over_groups(values: NDArray[np.float64], sample: Sample, chosen: NDArray[np.bool_]) -> float:
+def mean_over_groups(values: NDArray[np.float64], sample: TransferSample, chosen: NDArray[np.bool_]) -> float:
     """Mean over the chosen targets; a group counts as the square root of its size."""
     total = weight = 0.0
     for group in np.unique(sample.groups[chosen]):
@@ -193,12 +193,14 @@ def mean_over_groups(values: NDArray[np.float64], sample: Sample, chosen: NDArra
     return total / weight
 
 
-def halves(sample: Sample) -> NDArray[np.bool_]:
+def halves(sample: TransferSample) -> NDArray[np.bool_]:
     """Which targets are on the first half of the devices, shape (T,)."""
     return np.array([zlib.crc32(name.encode()) % 2 == 0 for name in sample.devices], np.bool_)
 
 
-def fit_weights(sample: Sample, chosen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.float64]:
+def fit_weights(
+    sample: TransferSample, chosen: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Natural logs of the weights that do best on the chosen targets, shape (B,)."""
 
     def loss(logs: NDArray[np.float64]) -> float:
@@ -218,7 +220,7 @@ def fit_weights(sample: Sample, chosen: NDArray[np.bool_], rng: np.random.Genera
 
 
 def fit_cost(
-    weights: NDArray[np.float64], sample: Sample, distance: Callable[[str, str], Distance]
+    weights: NDArray[np.float64], sample: TransferSample, distance: Callable[[str, str], Distance]
 ) -> MonotoneModel:
     """What copying cost by distance: over the nearest pairs and random ones of each target.
 
@@ -253,7 +255,7 @@ def fit_cost(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class SimilarityFit:
     """What was learned, and how it did where it had not learned.
 
     Attributes:
@@ -274,11 +276,11 @@ class Fit:
 
 
 def fit_similarity(
-    tables: Sequence[Table],
+    tables: Sequence[CostTable],
     encoder: ProblemEncoder,
     distance: Callable[[str, str], Distance],
     origin: str,
-) -> Fit | None:
+) -> SimilarityFit | None:
     """Learn block weights and what a distance costs; None if the tables ask too few questions.
 
     Args:
@@ -311,7 +313,7 @@ def fit_similarity(
     logs = np.mean(fitted, axis=0)
     weights = np.exp(logs - logs.mean())
     sample = draw(tables, encoder, np.random.default_rng(len(SEEDS)))
-    return Fit(
+    return SimilarityFit(
         similarity=Similarity(
             weights=BlockWeights(**{n: round(float(w), 3) for n, w in zip(BLOCKS, weights, strict=True)}),
             cost=fit_cost(weights, sample, distance),

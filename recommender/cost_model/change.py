@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
-from recommender.cost_model.dialects import OFF, translate
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.inference import feeds_forward
-from recommender.cost_model.plans import SERVING, TRAINING
+from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.plans import SERVING, TRAINING
+from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.values import Value
+    from kg.nouns.values import Value
     from recommender.cost_model.estimate import Machine
-    from recommender.cost_model.model import Model
-    from recommender.cost_model.steps import Steps
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.workloads.steps import Steps
 
 GAIN_SPREAD = 0.18
 """Spread of published over modelled log gains that holds nine tenths of 38 published effects of 18 documents
@@ -38,7 +38,7 @@ _WAYS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ModelledConfiguration:
     """One configuration as the cost model sees it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SettingsChange:
     """A change of settings.
 
     Attributes:
@@ -75,8 +75,8 @@ class Change:
     """
 
     settings: Mapping[str, tuple[object, object]]
-    before: Standing
-    after: Standing
+    before: ModelledConfiguration
+    after: ModelledConfiguration
 
     @property
     def log_gain(self) -> float:
@@ -97,7 +97,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ModelledJob:
     """What runs where, with the settings that a question tells.
 
     Attributes:
@@ -107,7 +107,7 @@ class Job:
         base: Settings of the cost model that hold now.
     """
 
-    model: Model
+    model: ModelSizes
     machine: Machine
     phase: str
     base: Mapping[str, object]
@@ -115,12 +115,12 @@ class Job:
     @classmethod
     def of(
         cls,
-        model: Model,
+        model: ModelSizes,
         machine: Machine,
         phase: str,
         told: Mapping[str, Value],
         lengths: Mapping[str, object],
-    ) -> tuple[Job, tuple[str, ...]]:
+    ) -> tuple[ModelledJob, tuple[str, ...]]:
         """A job from what a question tells, and notes on what was assumed.
 
         Args:
@@ -169,11 +169,11 @@ class Job:
         """Costs of configurations of this job."""
         return estimate(model=self.model, machine=self.machine, phase=self.phase, settings=settings)
 
-    def now(self) -> Standing:
+    def now(self) -> ModelledConfiguration:
         """What holds now."""
         return standings(self.estimate([self.base]))[0]
 
-    def change(self, told: Mapping[str, Value]) -> Change | None:
+    def change(self, told: Mapping[str, Value]) -> SettingsChange | None:
         """What a configuration changes; None where the cost model has no setting for any of it.
 
         A switch that is not set now is taken as off before.
@@ -196,7 +196,7 @@ class Job:
         old = {**self.base, **{name: value for name, (value, _) in differing.items()}}
         new = {**old, **{name: value for name, (_, value) in differing.items()}}
         one, two = standings(self.estimate([old, new]))
-        return Change(settings=differing, before=one, after=two)
+        return SettingsChange(settings=differing, before=one, after=two)
 
 
 def _untold(base: Mapping[str, object], phase: str) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ def _untold(base: Mapping[str, object], phase: str) -> tuple[str, ...]:
     return (f"not told, and taken as in use now: {', '.join(on)}",) if on else ()
 
 
-def standings(steps: Steps) -> list[Standing]:
+def standings(steps: Steps) -> list[ModelledConfiguration]:
     """Each configuration of an estimate."""
     known = bool(np.isfinite(steps.capacity_bytes))
     found = []
@@ -214,7 +214,7 @@ def standings(steps: Steps) -> list[Standing]:
         power = None if steps.power_w is None else float(steps.power_w[at])
         throughput = float(steps.throughput[at])
         found.append(
-            Standing(
+            ModelledConfiguration(
                 time_s=float(steps.time_s[at]),
                 throughput=throughput,
                 unit=steps.unit if steps.unit.endswith("/s") else f"{steps.unit}/s",

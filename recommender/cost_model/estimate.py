@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
-from recommender.cost_model.device import Device
-from recommender.cost_model.inference import feeds_forward, inference_step
-from recommender.cost_model.model import Model, model_of
-from recommender.cost_model.network import Network
-from recommender.cost_model.operators import Operators, shipped
-from recommender.cost_model.plans import SERVING, TRAINING, columns
-from recommender.cost_model.serving import serving_step
-from recommender.cost_model.steps import PARTS, Steps
-from recommender.cost_model.training import training_step
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.operators.kinds import Operators, shipped
+from recommender.cost_model.operators.network import Network
+from recommender.cost_model.settings.plans import SERVING, TRAINING, columns
+from recommender.cost_model.workloads.inference import feeds_forward, inference_step
+from recommender.cost_model.workloads.serving import serving_step
+from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.training import training_step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def machine(
 
 def estimate(
     *,
-    model: Model,
+    model: ModelSizes,
     machine: Machine,
     phase: str,
     settings: Sequence[Mapping[str, object]],
@@ -82,7 +82,7 @@ def estimate(
         model: What runs.
         machine: Where.
         phase: ``"training"`` or ``"serving"``.
-        settings: One mapping per configuration; names as in ``recommender.cost_model.plans``.
+        settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
         operators: Calibrated operators; the shipped ones if None.
 
     Raises:

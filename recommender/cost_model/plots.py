@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from recommender.cost_model.device import Device
+    from recommender.cost_model.facts.device import Device
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 360, 70, 60
 COLOURS = ("#31688e", "#35b779", "#fde725", "#90d743", "#443983", "#d55e00", "#999999", "#000000")

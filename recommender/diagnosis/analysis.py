@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis import (
+from recommender.diagnosis.patterns import (
     calls,
     chains,
     clocks,
@@ -24,15 +24,15 @@ from recommender.diagnosis import (
     tiles,
     transfers,
 )
-from recommender.diagnosis.alike import compare
+from recommender.diagnosis.rank.comparison import compare
+from recommender.diagnosis.rank.view import View
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
-from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ingest.profiles.facts import Profile, Rank
-    from recommender.diagnosis.evidence import Evidence
+    from ingest.profiles.facts.run import Profile, Rank
+    from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.thresholds import Thresholds
 
 ANALYSERS = (
@@ -51,7 +51,9 @@ DOUBT = 0.01
 """Chance that a reading says the opposite of what is: no ratio is above 101 to 1 on one reading's word."""
 
 
-def analyse(profile: Profile, thresholds: Thresholds, before: Profile | None = None) -> dict[str, Evidence]:
+def analyse(
+    profile: Profile, thresholds: Thresholds, before: Profile | None = None
+) -> dict[str, SoftEvidence]:
     """The strongest evidence for each node; a node that nothing could show is absent: not collected.
 
     Args:
@@ -97,9 +99,9 @@ def _agreed(now: list[View], before: list[View]) -> float:
     return 0.0
 
 
-def everywhere(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int | None], Evidence]:
+def everywhere(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int | None], SoftEvidence]:
     """The strongest evidence for each node on each rank."""
-    found: dict[tuple[str, int | None], Evidence] = {}
+    found: dict[tuple[str, int | None], SoftEvidence] = {}
     for item in _all(group, thresholds):
         before = found.get((item.node, item.rank))
         if before is None or _strength(item) > _strength(before):
@@ -107,9 +109,9 @@ def everywhere(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int
     return found
 
 
-def strongest(found: Mapping[tuple[str, int | None], Evidence]) -> dict[str, Evidence]:
+def strongest(found: Mapping[tuple[str, int | None], SoftEvidence]) -> dict[str, SoftEvidence]:
     """The strongest evidence for each node over all ranks, told what it costs beyond the others."""
-    best: dict[str, Evidence] = {}
+    best: dict[str, SoftEvidence] = {}
     costs: dict[str, dict[int | None, float]] = {}
     for item in found.values():
         costs.setdefault(item.node, {})[item.rank] = item.lost_us
@@ -122,34 +124,34 @@ def strongest(found: Mapping[tuple[str, int | None], Evidence]) -> dict[str, Evi
     return best
 
 
-def _strength(item: Evidence) -> tuple[float, float]:
+def _strength(item: SoftEvidence) -> tuple[float, float]:
     return item.shown * item.share, item.shown
 
 
-def _all(group: list[View], thresholds: Thresholds) -> Iterator[Evidence]:
+def _all(group: list[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
     for view in group:
         for find in ANALYSERS:
             yield from find(view, thresholds)
     yield from peers.find(group, thresholds)
 
 
-def detected(item: Evidence, least: float = SIGNIFICANT_SHARE) -> float:
+def detected(item: SoftEvidence, least: float = SIGNIFICANT_SHARE) -> float:
     """How far a pattern is there and matters, 0 to 1."""
     return item.shown if item.is_setting else item.shown * significance(item.share, least)
 
 
-def ratio(item: Evidence, least: float = SIGNIFICANT_SHARE) -> float:
+def ratio(item: SoftEvidence, least: float = SIGNIFICANT_SHARE) -> float:
     """Likelihood ratio of the evidence: of the pattern being there over its not being there."""
     there = detected(item, least)
     return max(ABSENT, (DOUBT + there) / (DOUBT + 1 - there))
 
 
-def ratios(found: Mapping[str, Evidence], least: float = SIGNIFICANT_SHARE) -> dict[str, float]:
+def ratios(found: Mapping[str, SoftEvidence], least: float = SIGNIFICANT_SHARE) -> dict[str, float]:
     """Likelihood ratio by node."""
     return {node: ratio(item, least) for node, item in found.items()}
 
 
-def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, Evidence]:
+def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, SoftEvidence]:
     """What a later profile shows beyond an earlier one, rank by rank: each cost less what it cost before.
 
     What an earlier run of fewer steps lost counts as often as the later one has steps for each of its own.
@@ -185,7 +187,7 @@ PARTS = frozenset(
 same job a part that has grown is unusual, whatever it is."""
 
 
-def _more(item: Evidence, old: Evidence | None, growth_us: float) -> Evidence | None:
+def _more(item: SoftEvidence, old: SoftEvidence | None, growth_us: float) -> SoftEvidence | None:
     """Evidence of what is new; None of a setting that was there before."""
     if item.is_setting:
         return item if old is None or item.shown > old.shown + SAME_LEVEL else None

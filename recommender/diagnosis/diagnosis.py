@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis.alike import doubts, facing
 from recommender.diagnosis.analysis import analyse, grown, ratios, views
-from recommender.diagnosis.findings import ACCUSED, accuse
-from recommender.diagnosis.fix_tests import fix_test, weighed
-from recommender.diagnosis.posterior import infer
+from recommender.diagnosis.causes.findings import ACCUSED, accuse
+from recommender.diagnosis.causes.posterior import infer
+from recommender.diagnosis.rank.comparison import doubts, facing
+from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.repair.fix_tests import fix_test, weighed
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
-from recommender.diagnosis.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ingest.profiles.facts import Missing, Place, Profile, Rank
-    from recommender.diagnosis.evidence import Evidence
-    from recommender.diagnosis.findings import Accused, Refuted
-    from recommender.diagnosis.fix_tests import FixTest, Found
-    from recommender.diagnosis.network import CauseNetwork
+    from ingest.profiles.facts.run import FactPlace, Missing, Profile, Rank
+    from recommender.diagnosis.causes.findings import Accused, Refuted
+    from recommender.diagnosis.causes.network import CauseNetwork
+    from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.repair.fix_tests import FixTest, Found
     from recommender.diagnosis.thresholds import Thresholds
 
 MOST_CAUSES = 3
@@ -31,7 +31,7 @@ MOST_TESTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
+class ModelledGain:
     """What a remedy may bring, as a factor of speed; modelled.
 
     The cause is there with its chance, and how much of it a remedy wins is not known: any part from nothing
@@ -48,7 +48,7 @@ class Gain:
     high: float
 
     @classmethod
-    def of(cls, chance: float, share: float) -> Gain:
+    def of(cls, chance: float, share: float) -> ModelledGain:
         """Of a cause that is there with ``chance`` and costs ``share`` of the step."""
 
         def factor(quantile: float) -> float:
@@ -69,7 +69,7 @@ class Finding:
     """
 
     accused: Accused
-    gain: Gain
+    gain: ModelledGain
     fix: FixTest | None
 
 
@@ -90,7 +90,7 @@ class Diagnosis:
 
     profile: Profile
     findings: tuple[Finding, ...]
-    evidence: Mapping[str, Evidence]
+    evidence: Mapping[str, SoftEvidence]
     labels: Mapping[str, str]
     patterns: frozenset[str]
     least: float
@@ -117,7 +117,7 @@ class Diagnosis:
         return list(dict.fromkeys([*self.doubts, *self.profile.notes, *mine]))
 
     @property
-    def besides(self) -> list[Evidence]:
+    def besides(self) -> list[SoftEvidence]:
         """Settings and states that show and that no cause told has in its chain: they cost nothing seen."""
         told = {node for item in self.findings for node in item.accused.chain}
         found = [
@@ -208,7 +208,8 @@ def diagnose(
     return Diagnosis(
         profile=profile,
         findings=tuple(
-            Finding(accused=item, gain=Gain.of(item.chance, item.share), fix=test) for item, test in tested
+            Finding(accused=item, gain=ModelledGain.of(item.chance, item.share), fix=test)
+            for item, test in tested
         ),
         evidence=found,
         labels=network.labels,
@@ -295,7 +296,7 @@ def _rank(rank: Rank) -> dict[str, object]:
     }
 
 
-def _evidence(item: Evidence) -> dict[str, object]:
+def _evidence(item: SoftEvidence) -> dict[str, object]:
     return {
         "node": item.node,
         "says": item.says,
@@ -311,5 +312,5 @@ def _evidence(item: Evidence) -> dict[str, object]:
     }
 
 
-def _place_json(place: Place) -> dict[str, object]:
+def _place_json(place: FactPlace) -> dict[str, object]:
     return {"file": place.file, "rows": list(place.rows)}

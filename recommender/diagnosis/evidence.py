@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.repairs import without
+from recommender.diagnosis.rank.repairs import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.profiles.facts import Place, Rank
-    from recommender.diagnosis.view import Floats, View
+    from ingest.profiles.facts.run import FactPlace, Rank
+    from recommender.diagnosis.rank.view import Floats, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class MetricReading:
     """A metric that an analyser looked at."""
 
     metric: str
@@ -26,7 +26,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class SoftEvidence:
     """Soft evidence for one pattern or cause on one rank.
 
     Attributes:
@@ -51,8 +51,8 @@ class Evidence:
     lost_us: float
     share: float
     says: str
-    readings: tuple[Reading, ...] = ()
-    places: tuple[Place, ...] = ()
+    readings: tuple[MetricReading, ...] = ()
+    places: tuple[FactPlace, ...] = ()
     rank: int | None = None
     fixed: Callable[[Rank], Rank] | None = None
     is_setting: bool = False
@@ -66,15 +66,15 @@ def of_step(
     node: str,
     lost_us: float,
     says: str,
-    reading: Reading,
-    places: tuple[Place, ...],
+    reading: MetricReading,
+    places: tuple[FactPlace, ...],
     *,
     shown: float = 1.0,
     fixed: Callable[[Rank], Rank] | None = None,
     level: float | None = None,
-) -> Evidence:
+) -> SoftEvidence:
     """Evidence of time of the step that is lost to no kernel of its own."""
-    return Evidence(
+    return SoftEvidence(
         node=node,
         shown=shown,
         lost_us=float(lost_us),
@@ -93,14 +93,14 @@ def of_kernels(
     node: str,
     lost: Floats,
     says: str,
-    reading: Reading,
+    reading: MetricReading,
     *,
     fixed: Callable[[Rank], Rank] | None = None,
     level: float | None = None,
-) -> Evidence:
+) -> SoftEvidence:
     """Evidence of what compute kernels lose, microseconds, shape (n,): repaired, they are shorter by it."""
     total = float(np.nan_to_num(lost).sum())
-    return Evidence(
+    return SoftEvidence(
         node=node,
         shown=1.0,
         lost_us=total,
@@ -119,14 +119,14 @@ def of_setting(
     view: View,
     node: str,
     says: str,
-    places: tuple[Place, ...],
+    places: tuple[FactPlace, ...],
     *,
     shown: float = 1.0,
-    readings: tuple[Reading, ...] = (),
+    readings: tuple[MetricReading, ...] = (),
     share: float = 0.0,
-) -> Evidence:
+) -> SoftEvidence:
     """Evidence of a setting or a state, which costs nothing by itself."""
-    return Evidence(
+    return SoftEvidence(
         node=node,
         shown=shown,
         lost_us=0.0,

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.content import Content, ContentError
+from ingest.files.content import Content, ContentError
 from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from kg.knowledge import FaultPattern
+    from kg.nouns.knowledge import FaultPattern
 
 KEPT_LINES = 5
 """Lines of a fault that are told one by one; the others are counted."""

@@ -16,13 +16,13 @@ import numpy as np
 from data import text as read
 from kg.errors import InputError
 from recommender.diagnosis.diagnosis import name_of
-from recommender.diagnosis.view import View
+from recommender.diagnosis.rank.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ingest.profiles.facts import Profile, Rank
+    from ingest.profiles.facts.run import Profile, Rank
 
 TEMPLATE = "pages/diagnosis.html"
 """Of the shipped files: styles, script and two places to fill."""

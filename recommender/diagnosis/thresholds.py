@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kg.knowledge import Bottleneck, Symptom
+    from kg.nouns.knowledge import Bottleneck, Symptom
 
 Floats = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """How the variance of gains between contexts divides among hardware, model family and the context alone.
 
-Fitted by the likelihood of all effects under the model of ``recommender.ranking.posterior``, over a grid of
+Fitted by the likelihood of all effects under the model of ``recommender.ranking.changes.posterior``, over a grid of
 shares, with a prior that counts as much as a few strategies seen in several contexts: little evidence leaves
 equal shares nearly as they are.
 """
@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import WorkspaceError
-from recommender.ranking.posterior import EQUAL, KIND_TRUST, Components, Prior, Seen, shared, standing
+from recommender.ranking.changes.posterior import (
+    EQUAL,
+    KIND_TRUST,
+    Components,
+    ObservedEffect,
+    Prior,
+    shared,
+    standing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from kg.effects import Effect
-    from kg.hardware_tree import HardwareTree
+    from kg.nouns.effects import Effect
+    from kg.triples.hardware_tree import HardwareTree
 
 STEPS = 6
 """The grid: shares are multiples of a sixth."""
@@ -32,7 +40,7 @@ STRENGTH = 2.0
 
 def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
     """The shares that all effects of strategies seen in several contexts make likeliest."""
-    groups: dict[tuple[str, str], list[Seen]] = {}
+    groups: dict[tuple[str, str], list[ObservedEffect]] = {}
     kept = []
     for effect in effects:
         known = standing(effect)
@@ -41,7 +49,7 @@ def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
             continue
         kept.append(effect)
         groups.setdefault((effect.strategy, effect.metric), []).append(
-            Seen(context=effect.context, mean=known.mean, n=known.n, trust=trust)
+            ObservedEffect(context=effect.context, mean=known.mean, n=known.n, trust=trust)
         )
     several = [group for group in groups.values() if len({item.context for item in group}) > 1]
     if not several:
@@ -73,7 +81,7 @@ def load(path: Path) -> Components:
 
 
 def _likelihood(
-    groups: Sequence[Sequence[Seen]], prior: Prior, shares: Components, tree: HardwareTree
+    groups: Sequence[Sequence[ObservedEffect]], prior: Prior, shares: Components, tree: HardwareTree
 ) -> float:
     own, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
     total = sum(

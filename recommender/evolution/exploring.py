@@ -12,16 +12,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kg.nouns.gain import NORMAL_90, Gain
 from recommender.evolution.hypotheses import value_of_information
-from recommender.ranking.posterior import NORMAL_90, Gain
-from recommender.ranking.strategy_choice import NOISE
+from recommender.ranking.changes.recommendations import NOISE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
 
-    from recommender.ranking.recommendation import Answer, Recommendation
+    from recommender.answers.answer import Answer
+    from recommender.ranking.recommendation import Recommendation
 
 POOL = 4
 """Candidates that are drawn among, for each recommendation asked for: a choice."""
@@ -102,13 +103,13 @@ def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
         rng: Draws.
     """
     narrowed = without_noise(gain, noise)
-    deviation = (narrowed.high - narrowed.low) / (2 * NORMAL_90)
+    deviation = narrowed.deviation
     return gain.expected + deviation * float(rng.standard_normal())
 
 
 def without_noise(gain: Gain, noise: float) -> Gain:
     """The mean gain of a context with its 90 % interval, from the gain of one problem with its own."""
-    deviation = (gain.high - gain.low) / (2 * NORMAL_90)
+    deviation = gain.deviation
     reach = NORMAL_90 * math.sqrt(max(0.0, deviation**2 - noise**2))
     return Gain(expected=gain.expected, low=gain.expected - reach, high=gain.expected + reach)
 

@@ -12,12 +12,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.ranking.posterior import NORMAL_90
-
 if TYPE_CHECKING:
-    from kg.effects import Context
-    from kg.knowledge import Strategy
-    from recommender.ranking.posterior import Gain
+    from kg.nouns.effects import Context
+    from kg.nouns.gain import Gain
+    from kg.nouns.knowledge import Strategy
 
 RECOMBINATION, TRANSFER, BETWEEN = "recombination", "transfer", "between values"
 """How a hypothesis was made."""
@@ -71,7 +69,7 @@ class Hypothesis:
 
 def value_of_information(gain: Gain, best: float) -> float:
     """What a perfect test of a gain is worth beside a best that is known, in nats."""
-    deviation = (gain.high - gain.low) / (2 * NORMAL_90)
+    deviation = gain.deviation
     distance = gain.expected - best
     if deviation <= 0:
         return 0.0

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode
 
 from kg.errors import UnknownEntityError
-from kg.knowledge import Relation, Strategy
-from kg.outcomes import Outcome
-from kg.serialisation import all_of, from_graph
-from kg.tables.fields import Node
-from kg.vocabulary import RDF_TYPE, TG, name_of, strategy_iri
-from recommender.ranking.applicability import already_set
+from kg.nouns.knowledge import Relation, Strategy
+from kg.nouns.outcomes import Outcome
+from kg.triples.serialisation import all_of, from_graph
+from kg.triples.tables.fields import Node
+from kg.triples.vocabulary import RDF_TYPE, TG, name_of, strategy_iri
+from recommender.applicability.scope import already_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kg.graph import GraphStore
+    from kg.triples.graph import GraphStore
 
 
 def outcomes_of(graph: GraphStore, strategy: str) -> list[Outcome]:

@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from kg.entities import Source
-from kg.knowledge import HYPOTHESIS, REFUTED, Relation, Strategy
-from kg.values import digest
+from kg.nouns.entities import Source
+from kg.nouns.gain import NORMAL_90, Gain
+from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Relation, Strategy
+from kg.nouns.values import digest
+from recommender.applicability.scope import exclusions
 from recommender.evolution.hypotheses import BETWEEN, RECOMBINATION, TRANSFER, Hypothesis
-from recommender.ranking.applicability import exclusions
-from recommender.ranking.combination import Part, combined
-from recommender.ranking.posterior import NORMAL_90, Gain
+from recommender.ranking.combination import CombinationPart, combined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kg.effects import Context
-    from kg.hardware_tree import HardwareTree
-    from kg.values import Value
-    from recommender.ranking.strategies import RankedStrategy
+    from kg.nouns.effects import Context
+    from kg.nouns.values import Value
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.ranking.changes.strategies import RankedStrategy
 
 PARENTS = 8
 """The best strategies of a context that are combined with each other: 28 pairs. A choice."""
@@ -174,7 +174,7 @@ def _is_power(value: float) -> bool:
 
 def _together(one: RankedStrategy, other: RankedStrategy) -> Gain:
     parts = [
-        Part(
+        CombinationPart(
             id=item.strategy.id,
             bottleneck=item.match.bottleneck
             or min(item.strategy.mitigates, key=_target, default=_NONE).target,

@@ -3,7 +3,7 @@
 z: residual of a gain in standard deviations of its prediction from the other sources.
 
 For a reliable source z**2 is 1 on average. One whose mean is far above is not believed on its word any more:
-its trust becomes low, which takes its gains into effects of their own (``kg.ledger``).
+its trust becomes low, which takes its gains into effects of their own (``kg.rows.ledger``).
 """
 
 from __future__ import annotations
@@ -12,28 +12,27 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.effects import UNATS_PER_NAT, Context, Effect
-from kg.entities import Kind, Source, Trust
-from kg.gains import gains_with_sources
-from kg.knowledge import Model
-from kg.serialisation import all_of
-from recommender.ranking.posterior import (
+from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
+from kg.nouns.entities import Kind, Source, Trust
+from kg.nouns.knowledge import Model
+from kg.rows.gains import gains_with_sources
+from kg.triples.serialisation import all_of
+from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
-    NORMAL_90,
     PUBLICATION_SHRINKAGE,
     Components,
+    ObservedEffect,
     Prior,
-    Seen,
     posterior,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kg.graph import GraphStore
-    from kg.hardware_tree import HardwareTree
-    from kg.trials import TrialStore
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
 
 LEAST = 5
 """Gains that a source must have told before it is judged."""
@@ -44,7 +43,7 @@ in 100,000 if gains are normal (chi-squared, 5 degrees of freedom, 30); tails ar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class SourcedGain:
     """A gain and who told it.
 
     Attributes:
@@ -79,7 +78,7 @@ class Distrusted:
     z2: float
 
 
-def told(graph: GraphStore, trials: TrialStore) -> list[Told]:
+def told(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
     """Every gain of every source that is in the rows."""
     families = {model.id: model.family for model in all_of(graph, Model)}
     trusts = {source.id: source.trust for source in all_of(graph, Source)}
@@ -90,7 +89,7 @@ def told(graph: GraphStore, trials: TrialStore) -> list[Told]:
         if trust <= 0:
             continue
         found.append(
-            Told(
+            SourcedGain(
                 source=source,
                 strategy=gain.strategy,
                 metric=gain.metric,
@@ -105,7 +104,7 @@ def told(graph: GraphStore, trials: TrialStore) -> list[Told]:
 
 
 def distrusted(
-    found: Sequence[Told],
+    found: Sequence[SourcedGain],
     tree: HardwareTree,
     trusts: dict[str, Trust],
     components: Components = EQUAL,
@@ -126,7 +125,7 @@ def distrusted(
 
 
 def _residuals(
-    found: Sequence[Told], tree: HardwareTree, components: Components, bad: set[str]
+    found: Sequence[SourcedGain], tree: HardwareTree, components: Components, bad: set[str]
 ) -> list[Distrusted]:
     counts: dict[str, int] = {}
     for item in found:
@@ -138,7 +137,7 @@ def _residuals(
             continue
         others = [item for item in good if item.source != source]
         prior = Prior.of(_effects(others))
-        kin: dict[tuple[str, str], list[Told]] = {}
+        kin: dict[tuple[str, str], list[SourcedGain]] = {}
         for item in others:
             kin.setdefault((item.strategy, item.metric), []).append(item)
         squares, judged = 0.0, 0
@@ -147,7 +146,7 @@ def _residuals(
             if not evidence:
                 continue
             gain, _ = posterior(prior, evidence, item.context, tree.distance, components)
-            deviation = (gain.high - gain.low) / (2 * NORMAL_90)
+            deviation = gain.deviation
             squares += ((item.gain - gain.expected) / deviation) ** 2
             judged += 1
         if judged >= LEAST:
@@ -155,17 +154,17 @@ def _residuals(
     return results
 
 
-def _evidence(kin: Sequence[Told]) -> list[Seen]:
+def _evidence(kin: Sequence[SourcedGain]) -> list[ObservedEffect]:
     grouped: dict[tuple[Context, float], list[float]] = {}
     for item in kin:
         grouped.setdefault((item.context, item.trust), []).append(item.gain)
     return [
-        Seen(context=context, mean=math.fsum(gains) / len(gains), n=len(gains), trust=trust)
+        ObservedEffect(context=context, mean=math.fsum(gains) / len(gains), n=len(gains), trust=trust)
         for (context, trust), gains in grouped.items()
     ]
 
 
-def _effects(found: Sequence[Told]) -> list[Effect]:
+def _effects(found: Sequence[SourcedGain]) -> list[Effect]:
     grouped: dict[tuple[Context, str, str], list[float]] = {}
     for item in found:
         grouped.setdefault((item.context, item.strategy, item.metric), []).append(item.gain)

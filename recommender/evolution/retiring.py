@@ -6,15 +6,15 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kg.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Strategy
-from kg.serialisation import all_of
+from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Strategy
+from kg.triples.serialisation import all_of
 from recommender.evolution.incompatibilities import broke, outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kg.graph import GraphStore
-    from kg.outcomes import Outcome
+    from kg.nouns.outcomes import Outcome
+    from kg.triples.graph import GraphStore
 
 
 def judged(graph: GraphStore) -> list[tuple[Strategy, str]]:

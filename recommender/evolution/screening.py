@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.entities import WorkloadKind
 from kg.errors import TuningError
-from kg.knowledge import Model
-from kg.serialisation import from_graph
-from recommender.cost_model.dialects import OFF, translate
+from kg.nouns.entities import WorkloadKind
+from kg.nouns.knowledge import Model
+from kg.triples.serialisation import from_graph
 from recommender.cost_model.estimate import estimate, machine, model_of
+from recommender.cost_model.settings.dialects import OFF, translate
 
 if TYPE_CHECKING:
-    from kg.entities import Problem
-    from kg.graph import GraphStore
-    from kg.hardware_tree import HardwareTree
-    from kg.values import Settings
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Settings
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
 
 LOSS = -0.02
 """Modelled log gain, in nats, below which a hypothesis is dropped. The errors of two estimates of one step

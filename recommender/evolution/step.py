@@ -11,27 +11,27 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg.effects import Context, Effect
-from kg.entities import Hardware, Problem, Source, Trust, WorkloadKind
 from kg.errors import UnknownEntityError
-from kg.knowledge import Level, Model, Strategy
-from kg.serialisation import all_of, from_graph
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import Hardware, Problem, Source, Trust, WorkloadKind
+from kg.nouns.knowledge import Level, Model, Strategy
+from kg.triples.serialisation import all_of, from_graph
 from recommender.evolution.components import fitted
 from recommender.evolution.incompatibilities import failed_strategies, revised
 from recommender.evolution.proposing import Setting, between, recombined, transferred
 from recommender.evolution.reliabilities import Distrusted, distrusted, told
 from recommender.evolution.retiring import judged
 from recommender.evolution.screening import Screen
-from recommender.ranking.posterior import EQUAL, Components, standing
+from recommender.ranking.changes.posterior import EQUAL, Components, standing
+from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.recommendation import factor_text
-from recommender.ranking.strategies import StrategyRanker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kg.graph import GraphStore
-    from kg.hardware_tree import HardwareTree
-    from kg.trials import TrialStore
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
     from recommender.evolution.hypotheses import Hypothesis
 
 _TRIED = """

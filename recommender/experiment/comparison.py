@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.entities import Better
-from recommender.experiment.failures import Failures
+from kg.nouns.entities import Better
+from recommender.experiment.failures import ArmFailures
 from recommender.experiment.mixture import watch
 from recommender.experiment.schemes import SESSION, Scheme, by_regression, trend, widened
 from recommender.experiment.verdict import UNKNOWN, Interval, Verdict
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.experiment.design import Design, Guard
+    from recommender.experiment.design import ExperimentDesign, Guard
     from recommender.experiment.samples import Sample
 
 
@@ -39,7 +39,7 @@ class GuardState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class ArmPair:
     """Two arms and what of them is compared.
 
     Attributes:
@@ -83,7 +83,7 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ArmComparison:
     """A treatment beside the control.
 
     Attributes:
@@ -100,7 +100,7 @@ class Comparison:
     arm: str
     interval: Interval
     guards: tuple[Guarded, ...]
-    failures: Failures
+    failures: ArmFailures
     verdict: Verdict
     reason: str
     is_settled: bool
@@ -122,8 +122,8 @@ class Comparison:
 def effect(
     samples: Sequence[Sample],
     rounds: Sequence[Mapping[str, Sample]],
-    arms: Pair,
-    design: Design,
+    arms: ArmPair,
+    design: ExperimentDesign,
     alpha: float,
 ) -> tuple[Interval, NDArray[np.float64]]:
     """The interval of one arm against another, by the design's scheme, and its history of shape (n, 3).
@@ -185,14 +185,14 @@ def compare(
     rounds: Sequence[Mapping[str, Sample]],
     arm: str,
     control: str,
-    design: Design,
-) -> Comparison:
+    design: ExperimentDesign,
+) -> ArmComparison:
     """What the rounds so far say of a treatment."""
-    pair = Pair(one=arm, other=control, value=log_of(design.metric, design.better))
+    pair = ArmPair(one=arm, other=control, value=log_of(design.metric, design.better))
     interval, track = effect(samples, rounds, pair, design, design.level)
     shared = [item for item in rounds if arm in item and control in item]
     reasons = [item[name].reason for item in shared for name in (control, arm) if item[name].reason]
-    failures = Failures.of(
+    failures = ArmFailures.of(
         [(not item[arm].ok, not item[control].ok) for item in shared],
         design.guard_level,
         reason=reasons[-1] if reasons else "",
@@ -201,7 +201,7 @@ def compare(
     verdict, reason = _verdict(interval, guards, failures, design)
     is_final = verdict is not Verdict.UNDECIDED
     open_guards = any(item.state is GuardState.OPEN for item in guards)
-    return Comparison(
+    return ArmComparison(
         arm=arm,
         interval=interval,
         guards=guards,
@@ -214,7 +214,7 @@ def compare(
 
 
 def _verdict(
-    interval: Interval, guards: Sequence[Guarded], failures: Failures, design: Design
+    interval: Interval, guards: Sequence[Guarded], failures: ArmFailures, design: ExperimentDesign
 ) -> tuple[Verdict, str]:
     broken = [item for item in guards if item.state is GuardState.BROKEN]
     if failures.verdict is Verdict.WORSE:
@@ -244,7 +244,7 @@ def _guarded(
     rounds: Sequence[Mapping[str, Sample]],
     arms: tuple[str, str],
     guard: Guard,
-    design: Design,
+    design: ExperimentDesign,
 ) -> Guarded:
     """What is known of a guardrail; a positive number is worse."""
     sign = 1.0 if guard.better is Better.HIGHER else -1.0
@@ -253,7 +253,7 @@ def _guarded(
         return sign * sample.mean(guard.metric) if sample.ok else math.nan
 
     value = log_of(guard.metric, guard.better) if guard.relative else difference
-    pair = Pair(one=arms[0], other=arms[1], value=value)
+    pair = ArmPair(one=arms[0], other=arms[1], value=value)
     found, _ = effect(samples, rounds, pair, design, design.guard_level)
     state = GuardState.OPEN
     if not found.pairs:

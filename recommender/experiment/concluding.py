@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kg.entities import Baseline, Better, Case, Kind, Measurement, Objective, Source, Status
 from kg.errors import InputError
-from kg.outcomes import Outcome
-from kg.values import Settings, digest
+from kg.nouns.entities import Baseline, Better, Case, Kind, Measurement, Objective, Source, Status
+from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings, digest
 from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.standing import standing
 
 if TYPE_CHECKING:
-    from kg.entities import Problem
-    from recommender.experiment.comparison import Comparison
+    from kg.nouns.entities import Problem
+    from recommender.experiment.comparison import ArmComparison
     from recommender.experiment.journal import Logged
 
 
@@ -40,7 +40,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TestedChange:
     """What an experiment tried.
 
     Attributes:
@@ -58,7 +58,7 @@ class Tried:
     arm: str = ""
 
 
-def conclude(logged: Logged, tried: Tried, now: datetime) -> Conclusion:
+def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
     """What an experiment adds to the graph.
 
     Args:
@@ -127,7 +127,7 @@ def _problem(problem: Problem, logged: Logged) -> Problem:
     return replace(problem, objective=Objective(metric=design.metric, better=design.better, unit=design.unit))
 
 
-def _measurement(found: Comparison, logged: Logged) -> Measurement:
+def _measurement(found: ArmComparison, logged: Logged) -> Measurement:
     design = logged.design
     if not found.interval.pairs:
         return Measurement(
@@ -143,7 +143,7 @@ def _measurement(found: Comparison, logged: Logged) -> Measurement:
     )
 
 
-def _baseline(found: Comparison, logged: Logged) -> Baseline | None:
+def _baseline(found: ArmComparison, logged: Logged) -> Baseline | None:
     if not found.interval.pairs:
         return None
     return Baseline(value=_control(logged), configuration=_told(logged.design.arms[CONTROL]))

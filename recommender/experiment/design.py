@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ingest.metrics import METRICS, canonical_metric
-from kg.entities import Better, WorkloadKind
 from kg.errors import InputError
-from kg.values import Settings, digest
+from kg.nouns.entities import Better, WorkloadKind
+from kg.nouns.values import Settings, digest
+from kg.terms.metrics import METRICS, canonical_metric
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.schemes import Scheme
 
@@ -86,7 +86,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class ExperimentDesign:
     """What is fixed before the first run.
 
     Attributes:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failures:
+class ArmFailures:
     """How often two arms failed.
 
     Attributes:
@@ -42,7 +42,7 @@ class Failures:
     reason: str = ""
 
     @classmethod
-    def of(cls, rounds: Iterable[tuple[bool, bool]], alpha: float, *, reason: str = "") -> Failures:
+    def of(cls, rounds: Iterable[tuple[bool, bool]], alpha: float, *, reason: str = "") -> ArmFailures:
         """Count, looking after each round.
 
         Args:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from recommender.experiment.design import Design
+from recommender.experiment.design import ExperimentDesign
 from recommender.experiment.samples import Sample
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class Logged:
     """
 
     name: str
-    design: Design
+    design: ExperimentDesign
     about: Mapping[str, object]
     samples: tuple[Sample, ...]
     concluded: Mapping[str, object]
 
 
-class Journal:
+class ExperimentJournal:
     """A log that is being written; a context manager.
 
     Args:
@@ -60,7 +60,7 @@ class Journal:
         WorkspaceError: Another process writes to it, or it cannot be written.
     """
 
-    def __init__(self, path: Path, design: Design, about: Mapping[str, object]) -> None:
+    def __init__(self, path: Path, design: ExperimentDesign, about: Mapping[str, object]) -> None:
         self.path = path
         self._design = design
         self._about = about
@@ -176,7 +176,7 @@ def read(path: Path) -> Logged:
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from None
     head: dict[str, object] = {}
-    design: Design | None = None
+    design: ExperimentDesign | None = None
     samples: list[Sample] = []
     concluded: Mapping[str, object] = {}
     for number, line in enumerate(lines[:-1], 1):  # behind the last line feed stands nothing, or a torn line
@@ -204,10 +204,10 @@ def read(path: Path) -> Logged:
     )
 
 
-def _first_line(content: dict[str, Any]) -> tuple[dict[str, object], Design]:
+def _first_line(content: dict[str, Any]) -> tuple[dict[str, object], ExperimentDesign]:
     if content["format"] != FORMAT:
         raise ValueError(f"format {content['format']}, this program reads {FORMAT}")
-    return content, Design.from_json(content["design"])
+    return content, ExperimentDesign.from_json(content["design"])
 
 
 def cut_torn_line(path: Path, descriptor: int) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.metrics import METRICS, canonical_metric
-from kg.entities import Better, WorkloadKind
 from kg.errors import InputError
-from recommender.measuring.readings import WALL, Reading
+from kg.nouns.entities import Better, WorkloadKind
+from kg.terms.metrics import METRICS, canonical_metric
+from recommender.measuring.readings import WALL, OutputReading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _TIMES = ("time", "latency", "_s", "_ms", "_us", "_ns")
 
 def readings_of(
     metrics: Sequence[str], patterns: Sequence[str] = (), *, better: str = ""
-) -> tuple[Reading, ...]:
+) -> tuple[OutputReading, ...]:
     """Where each metric stands; the time of the command where none is given.
 
     Args:
@@ -47,12 +47,14 @@ def readings_of(
             raise InputError(f"--pattern {text!r}: expected NAME:UNIT=PATTERN")
         told.append((name.strip(), symbol.strip(), "", expression))
     if not told:
-        return (Reading(metric="run_time", better=Better.LOWER, unit="s", path=WALL),)
+        return (OutputReading(metric="run_time", better=Better.LOWER, unit="s", path=WALL),)
     found = []
     for place, (name, symbol, path, pattern) in enumerate(told):
         metric = canonical_metric(name, WorkloadKind.OPERATOR)
         way = direction(metric, better if place == 0 else "", is_deciding=place == 0)
-        found.append(Reading(metric=metric, better=way, unit=symbol or None, path=path, pattern=pattern))
+        found.append(
+            OutputReading(metric=metric, better=way, unit=symbol or None, path=path, pattern=pattern)
+        )
     names = [item.metric for item in found]
     twice = [name for name in names if names.count(name) > 1]
     if twice:

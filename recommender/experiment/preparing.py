@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import data
-from kg.entities import Better
 from kg.errors import InputError, WorkspaceError
+from kg.nouns.entities import Better
 from recommender.experiment.schemes import Scheme
 from recommender.experiment.verification import OPTIONS
-from recommender.measuring.command import Command, placeholders
+from recommender.measuring.command import CommandObjective, placeholders
 from recommender.measuring.process import Bounds
-from recommender.measuring.readings import Reading
+from recommender.measuring.readings import OutputReading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.values import Settings
-    from recommender.experiment.design import Design
+    from kg.nouns.values import Settings
+    from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.journal import Logged
     from recommender.measuring.outcome import Evaluator
 
@@ -39,7 +39,7 @@ class Runs:
     """
 
     command: tuple[str, ...] | str | None
-    readings: tuple[Reading, ...]
+    readings: tuple[OutputReading, ...]
     folder: Path
     timeout_s: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Runs:
             return cls(
                 command=tuple(told["command"]) if isinstance(told["command"], list) else told["command"],
                 readings=tuple(
-                    Reading(
+                    OutputReading(
                         metric=item["metric"],
                         better=Better(item["better"]),
                         unit=item["unit"],
@@ -99,7 +99,7 @@ class Runs:
 
 
 def evaluators_of(
-    design: Design, runs: Runs, *, base: Mapping[str, str], mark: str
+    design: ExperimentDesign, runs: Runs, *, base: Mapping[str, str], mark: str
 ) -> dict[str, Sequence[Evaluator]]:
     """What measures each arm, one an input.
 
@@ -127,7 +127,7 @@ def evaluators_of(
     for arm, settings in design.arms.items():
         commands = []
         for given in design.inputs:
-            command = Command(
+            command = CommandObjective(
                 command=_command(runs, arm, settings),
                 readings=runs.readings,
                 folder=runs.folder,

@@ -14,9 +14,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.units import unit
-from kg.entities import Status
 from kg.errors import CaseFormatError, Fault, InputError
+from kg.nouns.entities import Status
+from kg.terms.units import unit
 from recommender.experiment.design import CONTROL
 from recommender.experiment.samples import Sample
 from recommender.experiment.schemes import Scheme, scheme_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from recommender.measuring.readings import Reading
+    from recommender.measuring.readings import OutputReading
 
 ARM = ("arm", "variant", "group", "version", "config")
 PAIR = ("pair", "round", "block")
@@ -119,7 +119,7 @@ def read_table(
     return found
 
 
-def read_logs(control: Path, treatment: Path, readings: Sequence[Reading]) -> list[Measured]:
+def read_logs(control: Path, treatment: Path, readings: Sequence[OutputReading]) -> list[Measured]:
     """The measurements of two logs, one an arm; every line that has the deciding metric is one.
 
     Raises:
@@ -290,7 +290,7 @@ def _wide(columns: Mapping[str, str], control: str, treatment: str) -> list[tupl
     return [(one, one), (other, other)]
 
 
-def _in_line(line: str, reading: Reading) -> float | None:
+def _in_line(line: str, reading: OutputReading) -> float | None:
     from recommender.measuring.readings import ReadingError
 
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.metrics import canonical_metric
-from kg.entities import WorkloadKind
 from kg.errors import InputError
-from kg.values import Settings, digest
-from recommender.experiment.design import CONTROL, MOST_PAIRS, UNTOLD, Design
+from kg.nouns.entities import WorkloadKind
+from kg.nouns.values import Settings, digest
+from kg.terms.metrics import canonical_metric
+from recommender.experiment.design import CONTROL, MOST_PAIRS, UNTOLD, ExperimentDesign
 from recommender.experiment.metrics import direction, readings_of
 from recommender.experiment.recorded import read_logs, read_table, samples_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from kg.entities import Better
+    from kg.nouns.entities import Better
     from recommender.experiment.design import Guard
     from recommender.experiment.recorded import Measured
     from recommender.experiment.samples import Sample
@@ -34,7 +34,7 @@ class Recorded:
     """
 
     name: str
-    design: Design
+    design: ExperimentDesign
     samples: tuple[Sample, ...]
 
 
@@ -117,7 +117,7 @@ def _of(measured: Sequence[Measured], metric: str, better: Better, asked: Asked)
     )
     control = asked.settings[0] or Settings({UNTOLD: "control"})
     treatment = asked.settings[1] or Settings({UNTOLD: "treatment"})
-    design = Design(
+    design = ExperimentDesign(
         metric=metric,
         better=better,
         unit=unit,

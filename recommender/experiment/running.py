@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kg.entities import Status
+from kg.nouns.entities import Status
 from recommender.experiment.design import CONTROL
 from recommender.experiment.samples import Sample
-from recommender.experiment.standing import Standing, standing
+from recommender.experiment.standing import ExperimentState, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from threading import Event
 
-    from recommender.experiment.design import Design
-    from recommender.experiment.journal import Journal
-    from recommender.measuring.outcome import Evaluator, Outcome
+    from recommender.experiment.design import ExperimentDesign
+    from recommender.experiment.journal import ExperimentJournal
+    from recommender.measuring.outcome import Evaluator, RunOutcome
 
 
 def _now() -> datetime:
@@ -39,15 +39,15 @@ class Experiment:
         now: The system's time, for people.
     """
 
-    design: Design
+    design: ExperimentDesign
     evaluators: Mapping[str, Sequence[Evaluator]]
-    journal: Journal
-    on_round: Callable[[Standing], None] = lambda _: None
+    journal: ExperimentJournal
+    on_round: Callable[[ExperimentState], None] = lambda _: None
     on_sample: Callable[[int, str], None] = lambda _round, _arm: None
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = field(default=_now)
 
-    def run(self, cancel: Event) -> Standing:
+    def run(self, cancel: Event) -> ExperimentState:
         """Run until a verdict, the budget or ``cancel``; a round that is cut off does not count.
 
         Raises:
@@ -74,14 +74,14 @@ class Experiment:
                 self.on_round(state)
         return state
 
-    def _active(self, state: Standing) -> set[str]:
+    def _active(self, state: ExperimentState) -> set[str]:
         """Arms worth running: the control, and treatments that no other is known to beat."""
         if len(self.design.treatments) == 1:
             return set(self.design.arms)
         open_arms = {item.arm for item in state.comparisons if not item.is_settled}
         return {CONTROL} | ({*state.contenders} | open_arms) - self._beaten(state)
 
-    def _beaten(self, state: Standing) -> set[str]:
+    def _beaten(self, state: ExperimentState) -> set[str]:
         """Treatments that another arm beats: their verdict beside the control is of no use any more."""
         return {item.arm for item in state.comparisons if item.arm not in state.contenders}
 
@@ -121,7 +121,7 @@ class Experiment:
         )
 
 
-def _judged(outcome: Outcome, metric: str) -> tuple[Status, str]:
+def _judged(outcome: RunOutcome, metric: str) -> tuple[Status, str]:
     """What became of a run; a value that has no ratio is a failure of the run."""
     if outcome.status is not Status.OK:
         return outcome.status, outcome.reason or "failed"

@@ -7,12 +7,12 @@ import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from kg.entities import Status
+from kg.nouns.entities import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from recommender.experiment.design import Design
+    from recommender.experiment.design import ExperimentDesign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Sample:
         )
 
 
-def rounds(samples: Iterable[Sample], design: Design) -> list[dict[str, Sample]]:
+def rounds(samples: Iterable[Sample], design: ExperimentDesign) -> list[dict[str, Sample]]:
     """The rounds that count, in order: whole, of one session, and not warm-up. By arm."""
     found: dict[tuple[int, int], dict[str, Sample]] = {}
     for sample in samples:

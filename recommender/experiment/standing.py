@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from recommender.experiment.comparison import Pair, compare, effect, interval_of, log_of
+from recommender.experiment.comparison import ArmPair, compare, effect, interval_of, log_of
 from recommender.experiment.design import CONTROL
 from recommender.experiment.mixture import pairs_needed, pairs_to_equivalence
 from recommender.experiment.samples import rounds as counted
@@ -24,8 +24,8 @@ from recommender.experiment.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.experiment.comparison import Comparison
-    from recommender.experiment.design import Design
+    from recommender.experiment.comparison import ArmComparison
+    from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.samples import Sample
 
 _CLOCK_JUMP_S = 5.0
@@ -33,7 +33,7 @@ _CLOCK_JUMP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ExperimentState:
     """How an experiment stands.
 
     Attributes:
@@ -47,7 +47,7 @@ class Standing:
         notes: What else is to be known.
     """
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ArmComparison, ...]
     best: str
     contenders: tuple[str, ...]
     rounds: int
@@ -85,14 +85,14 @@ class Standing:
         }
 
 
-def standing(samples: Sequence[Sample], design: Design) -> Standing:
+def standing(samples: Sequence[Sample], design: ExperimentDesign) -> ExperimentState:
     """How an experiment stands after some samples."""
     rounds = counted(samples, design)
     comparisons = tuple(compare(samples, rounds, arm, CONTROL, design) for arm in design.treatments)
     best, contenders = _best(samples, rounds, comparisons, design)
     is_tied = len(contenders) > 1 and _is_tied(samples, rounds, contenders, design)
     cost_s = sum(sample.cost_s for sample in samples)
-    return Standing(
+    return ExperimentState(
         comparisons=comparisons,
         best=best,
         contenders=contenders,
@@ -105,12 +105,12 @@ def standing(samples: Sequence[Sample], design: Design) -> Standing:
 
 
 def _stop(
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[ArmComparison],
     best: str,
     contenders: Sequence[str],
     rounds: Sequence[Mapping[str, Sample]],
     cost_s: float,
-    design: Design,
+    design: ExperimentDesign,
     *,
     is_tied: bool,
 ) -> str:
@@ -136,11 +136,11 @@ def _is_tied(
     samples: Sequence[Sample],
     rounds: Sequence[Mapping[str, Sample]],
     contenders: Sequence[str],
-    design: Design,
+    design: ExperimentDesign,
 ) -> bool:
     """Whether all arms that may be the best are equivalent to each other."""
     for one, other in combinations(contenders, 2):
-        pair = Pair(one=one, other=other, value=log_of(design.metric, design.better))
+        pair = ArmPair(one=one, other=other, value=log_of(design.metric, design.better))
         interval, _ = effect(samples, rounds, pair, design, design.level)
         if interval.verdict(design.margin) is not Verdict.EQUIVALENT:
             return False
@@ -150,8 +150,8 @@ def _is_tied(
 def _best(
     samples: Sequence[Sample],
     rounds: Sequence[Mapping[str, Sample]],
-    comparisons: Sequence[Comparison],
-    design: Design,
+    comparisons: Sequence[ArmComparison],
+    design: ExperimentDesign,
 ) -> tuple[str, tuple[str, ...]]:
     spoilt = {item.arm for item in comparisons if item.verdict is Verdict.WORSE}
     beaten: set[str] = set(spoilt)
@@ -165,7 +165,7 @@ def _best(
                 found = next(item for item in comparisons if item.arm == other)
                 side = {Verdict.BETTER: other, Verdict.WORSE: one}.get(found.verdict)
             else:
-                pair = Pair(one=one, other=other, value=log_of(design.metric, design.better))
+                pair = ArmPair(one=one, other=other, value=log_of(design.metric, design.better))
                 interval, _ = effect(samples, rounds, pair, design, design.level)
                 side = one if interval.low > 0 else other if interval.high < 0 else None
             if side is not None:
@@ -175,7 +175,7 @@ def _best(
     return winners[0] if winners else "", tuple(arm for arm in names if arm not in beaten)
 
 
-def _pairs_left(comparisons: Sequence[Comparison], design: Design, done: int) -> int | None:
+def _pairs_left(comparisons: Sequence[ArmComparison], design: ExperimentDesign, done: int) -> int | None:
     """Rounds to go if the effects are what they seem now; of several treatments the longest."""
     left: list[int] = []
     if not design.scheme.is_paired:
@@ -201,11 +201,11 @@ def _pairs_left(comparisons: Sequence[Comparison], design: Design, done: int) ->
     return min(max(left), max(0, design.pairs - done)) if left else None
 
 
-def _scheme(design: Design) -> list[str]:
+def _scheme(design: ExperimentDesign) -> list[str]:
     return [design.scheme.warning] if design.scheme is not Scheme.RANDOMISED else []
 
 
-def _drift(rounds: Sequence[Mapping[str, Sample]], design: Design) -> list[str]:
+def _drift(rounds: Sequence[Mapping[str, Sample]], design: ExperimentDesign) -> list[str]:
     """Whether the control changes over the rounds."""
     logs = [item[CONTROL].log(design.metric) for item in rounds if CONTROL in item and item[CONTROL].ok]
     logs = [value for value in logs if not math.isnan(value)]
@@ -232,7 +232,7 @@ def _clock(samples: Sequence[Sample]) -> list[str]:
     return [f"the system's clock jumped by {worst:+.0f} s; times here are from a clock that does not"]
 
 
-def _by_input(rounds: Sequence[Mapping[str, Sample]], design: Design) -> list[str]:
+def _by_input(rounds: Sequence[Mapping[str, Sample]], design: ExperimentDesign) -> list[str]:
     """Whether the effect turns around between inputs."""
     if len(design.inputs) < 2:
         return []
@@ -255,5 +255,5 @@ def _by_input(rounds: Sequence[Mapping[str, Sample]], design: Design) -> list[st
     return notes
 
 
-def _log_mean(sample: Sample, place: int, design: Design) -> float:
+def _log_mean(sample: Sample, place: int, design: ExperimentDesign) -> float:
     return statistics.fmean(math.log(run[design.metric]) for run in sample.runs[place])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.values import Settings
+from kg.nouns.values import Settings
 from recommender.measuring.command import placeholders
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.entities import Kind, Status
 from kg.errors import InputError
-from kg.values import Settings, Value
-from recommender.measuring.outcome import Outcome
+from kg.nouns.entities import Kind, Status
+from kg.nouns.values import Settings, Value
+from recommender.measuring.outcome import RunOutcome
 from recommender.measuring.process import Bounds, Finished, run
-from recommender.measuring.readings import Reading, ReadingError
+from recommender.measuring.readings import OutputReading, ReadingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ def placeholders(text: str) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class CommandObjective:
     """A command as an objective.
 
     Attributes:
@@ -70,7 +70,7 @@ class Command:
     """
 
     command: tuple[str, ...] | str
-    readings: tuple[Reading, ...]
+    readings: tuple[OutputReading, ...]
     folder: Path
     base: Mapping[str, str]
     inputs: tuple[Settings, ...] = (Settings(),)
@@ -122,7 +122,7 @@ class Command:
         words = [self.command] if isinstance(self.command, str) else list(self.command)
         return {name for word in [*words, *self.environment.values()] for name in placeholders(word)}
 
-    def evaluate(self, configuration: Settings, cancel: Event) -> Outcome:
+    def evaluate(self, configuration: Settings, cancel: Event) -> RunOutcome:
         """Run on every input; the first failure is the outcome.
 
         Raises:
@@ -137,7 +137,7 @@ class Command:
                 found = self._once(configuration, given, cancel)
                 if isinstance(found, str):
                     where = f" (input {number}: {given})" if len(self.inputs) > 1 else ""
-                    return Outcome(
+                    return RunOutcome(
                         status=Status.FAILED, reason=found + where, cost_s=time.monotonic() - started
                     )
                 if count >= self.warmup:
@@ -182,7 +182,7 @@ class Command:
         filled = (_filled(word, values) for word in self.command)
         return [word for word in filled if word is not None]
 
-    def _summed(self, collected: Sequence[Sequence[Mapping[str, float]]], cost_s: float) -> Outcome:
+    def _summed(self, collected: Sequence[Sequence[Mapping[str, float]]], cost_s: float) -> RunOutcome:
         """Mean over repeats, geometric mean over inputs; of a metric that is not above zero the largest."""
         values, spreads = {}, {}
         by_input: list[dict[str, float]] = [{} for _ in collected]
@@ -201,7 +201,7 @@ class Command:
                 values[name] = max(means)
             if len(relative) == len(collected):  # of a geometric mean of independent inputs
                 spreads[name] = math.hypot(*relative) / len(relative) * abs(values[name])
-        return Outcome(
+        return RunOutcome(
             values=values,
             stdev=spreads,
             repeats=self.repeats,

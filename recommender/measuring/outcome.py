@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from kg.entities import Kind, Status
 from kg.errors import TuningError
+from kg.nouns.entities import Kind, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from threading import Event
 
-    from kg.values import Settings
+    from kg.nouns.values import Settings
 
 
 class CancelledError(TuningError):
@@ -20,7 +20,7 @@ class CancelledError(TuningError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """What one configuration gave.
 
     Attributes:
@@ -51,7 +51,7 @@ class Evaluator(Protocol):
     def kind(self) -> Kind:
         """How its numbers are known: measured or modelled."""
 
-    def evaluate(self, configuration: Settings, cancel: Event) -> Outcome:
+    def evaluate(self, configuration: Settings, cancel: Event) -> RunOutcome:
         """What a configuration gives; a configuration that cannot run is an outcome, not an error.
 
         Args:

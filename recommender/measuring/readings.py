@@ -7,10 +7,10 @@ import math
 import re
 from dataclasses import dataclass
 
-from ingest.metrics import METRICS
-from ingest.units import Dimension, unit
-from kg.entities import Better, Objective
 from kg.errors import InputError
+from kg.nouns.entities import Better, Objective
+from kg.terms.metrics import METRICS
+from kg.terms.units import Dimension, unit
 
 _EXAMPLES = {
     Dimension.TIME: "s",
@@ -31,7 +31,7 @@ class ReadingError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class OutputReading:
     """Where a metric stands in the output.
 
     Attributes:

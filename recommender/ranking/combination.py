@@ -17,12 +17,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recommender.ranking.posterior import Gain
+from kg.nouns.gain import Gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kg.values import Value
+    from kg.nouns.values import Value
     from recommender.ranking.recommendation import Recommendation
 
 _ALL = 1 - 1e-9
@@ -30,7 +30,7 @@ _ALL = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CombinationPart:
     """One strategy of a combination.
 
     Attributes:
@@ -74,7 +74,7 @@ class Combination:
         }
 
 
-def combined(parts: Sequence[Part]) -> Gain:
+def combined(parts: Sequence[CombinationPart]) -> Gain:
     """The gain of parts together: expected, and an interval.
 
     The interval takes the parts as uncertain independently of each other: the squares of the distances
@@ -96,7 +96,7 @@ def combined(parts: Sequence[Part]) -> Gain:
     return gain if limit is None else gain.capped(limit)
 
 
-def ceiling(parts: Iterable[Part]) -> float | None:
+def ceiling(parts: Iterable[CombinationPart]) -> float | None:
     """Log gain if the bottlenecks of all parts went away; None if one of their shares is unknown."""
     shares = {part.bottleneck: part.share for part in parts}
     known = [share for share in shares.values() if share is not None]
@@ -136,7 +136,7 @@ def together(
     )
 
 
-def _log_gain(gains: Sequence[tuple[Part, float]]) -> float:
+def _log_gain(gains: Sequence[tuple[CombinationPart, float]]) -> float:
     """Log gain of parts whose own log gains are given."""
     groups: dict[str, list[tuple[float | None, float]]] = {}
     for part, gain in gains:
@@ -178,10 +178,10 @@ def _clash(one: Recommendation, other: Recommendation) -> bool:
     )
 
 
-def _part(item: Recommendation, shares: Mapping[str, Value], kinds: Mapping[str, str]) -> Part:
+def _part(item: Recommendation, shares: Mapping[str, Value], kinds: Mapping[str, str]) -> CombinationPart:
     assert item.gain is not None  # noqa: S101  only such are combined
     share = shares.get(item.bottleneck) if item.bottleneck else None
-    return Part(
+    return CombinationPart(
         id=item.id,
         bottleneck=item.bottleneck or kinds.get(item.strategy, item.strategy),
         gain=item.gain,

@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kg.values import Settings, digest, show
+from kg.nouns.values import Settings, digest, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from kg.entities import Configuration, Limit, Problem
-    from recommender.ranking.combination import Combination
-    from recommender.ranking.feasibility import Refusal
-    from recommender.ranking.posterior import Gain
+    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.gain import Gain
 
 ID_LENGTH = 12
 """Hexadecimal digits of a recommendation's id: what a person copies."""
@@ -123,125 +121,6 @@ class Recommendation:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Abstention:
-    """Why an answer is no recommendation.
-
-    Attributes:
-        reason: What is wrong with the evidence, in a sentence.
-        regret: Log regret that is expected of the first proposal.
-        measure: Ids of the proposals whose measurement would tell most.
-    """
-
-    reason: str
-    regret: float
-    measure: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "reason": self.reason,
-            "expected_log_regret": round(self.regret, 4),
-            "measure_next": list(self.measure),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The answer to a question.
-
-    Attributes:
-        problem: The question.
-        version: The knowledge that it rests on.
-        recommendations: What to try, best first.
-        notes: What was assumed, and what limits the answer.
-        unchecked: Limits that nothing can check yet.
-        refused: What was left out, with the rule and its source.
-        neighbours: The known problems that were asked, nearest first.
-        ceiling: Log gain if all observed bottlenecks went away; None if their shares are not known.
-        together: The recommended strategies that can be set together; None if fewer than two can.
-        regret: Expected log regret of the best of the first k configurations of cases, by k.
-        abstention: Why what is listed is worth a measurement and no more; None if it is recommended.
-    """
-
-    problem: Problem
-    version: str
-    recommendations: tuple[Recommendation, ...]
-    notes: tuple[str, ...] = ()
-    unchecked: tuple[Limit, ...] = ()
-    refused: tuple[Refusal, ...] = ()
-    neighbours: tuple[Mapping[str, object], ...] = ()
-    ceiling: float | None = None
-    together: Combination | None = None
-    regret: Mapping[int, float] = field(default_factory=dict)
-    abstention: Abstention | None = None
-
-    def __iter__(self) -> Iterator[Recommendation]:
-        return iter(self.recommendations)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        work, hardware = self.problem.workload, self.problem.hardware
-        return {
-            "problem": {
-                "id": self.problem.id,
-                "kind": str(work.kind),
-                "operator": work.operator,
-                "model": work.model,
-                "shape": work.shape.to_json(),
-                "precision": work.precision,
-                "hardware": hardware.name,
-                "count": hardware.count,
-                "objective": self.problem.objective.metric,
-                "bottlenecks": self.problem.bottlenecks.to_json(),
-            },
-            "knowledge_version": self.version,
-            "abstained": None if self.abstention is None else self.abstention.to_json(),
-            "expected_log_regret": {str(k): round(value, 4) for k, value in self.regret.items()},
-            "recommendations": [item.to_json() for item in self.recommendations],
-            "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
-            "together": None if self.together is None else self.together.to_json(),
-            "notes": list(self.notes),
-            "unchecked_limits": [
-                {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}
-                for limit in self.unchecked
-            ],
-            "refused": [item.to_json() for item in self.refused],
-            "neighbours": [dict(item) for item in self.neighbours],
-        }
-
-    def to_frame(self) -> Any:
-        """One row a recommendation, as a pandas data frame.
-
-        Raises:
-            MissingDependencyError: pandas is not installed.
-        """
-        from kg.errors import MissingDependencyError
-
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingDependencyError("a frame needs pandas", hint="pip install pandas") from None
-        rows = []
-        for item in self.recommendations:
-            gain = item.gain.to_json() if item.gain else {}
-            rows.append({"id": item.id, "title": item.title, **gain, **item.configuration.to_json()})
-        return pd.DataFrame(rows)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><td>{place}</td><td>{escape(item.title)}</td><td>{escape(str(item.configuration))}</td>"
-            f"<td>{escape(factor_text(item.gain))}</td><td>{escape(item.basis)}</td></tr>"
-            for place, item in enumerate(self.recommendations, 1)
-        )
-        return (
-            "<table><tr><th></th><th>what</th><th>set</th><th>expected gain (90 %)</th><th>basis</th></tr>"
-            f"{rows}</table>"
-        )
-
-
 def recommendation_id(
     problem: Problem, configuration: Configuration, version: str, strategy: str = ""
 ) -> str:
@@ -253,7 +132,7 @@ def factor_text(gain: Gain | None) -> str:
     """A gain for people: ``1.25x (0.98 to 1.60)``."""
     if gain is None:
         return "unknown"
-    return f"{math.exp(gain.expected):.2f}x ({math.exp(gain.low):.2f} to {math.exp(gain.high):.2f})"
+    return str(gain)
 
 
 def plain_flags(configuration: Configuration) -> tuple[str, ...]:

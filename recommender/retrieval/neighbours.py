@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.entities import WorkloadKind
+from kg.nouns.entities import WorkloadKind
 from recommender.calibration.similarity import Similarity, pair_row
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from embeddings.encoder import ProblemEncoder
     from embeddings.index import Neighbours, ProblemIndex
-    from kg.entities import Problem
-    from kg.hardware_tree import Distance, HardwareTree
-    from kg.trial_rows import ProblemRow
-    from kg.trials import TrialStore
+    from kg.nouns.entities import Problem
+    from kg.rows.trial_rows import ProblemRow
+    from kg.rows.trials import TrialStore
+    from kg.triples.hardware_tree import Distance, HardwareTree
 
 MOST = 32
 """Sources that a ranking reads."""

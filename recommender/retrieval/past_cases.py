@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kg.entities import Kind
+from kg.nouns.entities import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kg.gains import Gain
-    from kg.hardware_tree import Distance, HardwareTree
+    from kg.rows.gains import RowGain
+    from kg.triples.hardware_tree import Distance, HardwareTree
 
 MOST = 3
 _UNATS = 1e6
@@ -30,7 +30,7 @@ class PastCase:
         same_family: Its model is of the same family; false if either is not told.
     """
 
-    gain: Gain
+    gain: RowGain
     device: Distance | None
     same_model: bool
     same_family: bool
@@ -73,7 +73,7 @@ class Present:
     model: str = ""
     family_of: Callable[[str], str] = field(default=lambda _: "")
 
-    def past(self, gain: Gain) -> PastCase:
+    def past(self, gain: RowGain) -> PastCase:
         """A gain, held against this."""
         family = self.family_of(self.model) if self.model else ""
         return PastCase(
@@ -85,7 +85,7 @@ class Present:
 
 
 def past_cases(
-    gains: Iterable[Gain], bottlenecks: Sequence[str], present: Present, most: int = MOST
+    gains: Iterable[RowGain], bottlenecks: Sequence[str], present: Present, most: int = MOST
 ) -> list[PastCase]:
     """Cases against any of some bottlenecks.
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from kg.entities import Better, Status
 from kg.errors import InputError
+from kg.nouns.entities import Better, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kg.entities import Objective
-    from kg.values import Settings
+    from kg.nouns.entities import Objective
+    from kg.nouns.values import Settings
 
 Origin: TypeAlias = Literal["source", "default", "random", "spread", "model", "parts", "repeat", "ablation"]
 """Why a configuration is proposed."""

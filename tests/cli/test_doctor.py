@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.layout import Layout
+from recommender.files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def test_the_table_says_what_to_do(run: Any) -> None:
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "garbage"])
 def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path, damage: str) -> None:
-    log = Layout(filled).vectors
+    log = WorkspaceFiles(filled).vectors
     if damage == "gone":
         log.unlink()
     elif damage == "cut":
@@ -68,7 +68,7 @@ def test_a_lost_index_heals_by_itself(run: Any, shipped_path: Path, filled: Path
 
 @pytest.mark.parametrize("part", ["trials", "live"])
 def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_path: Path, part: str) -> None:
-    lost = getattr(Layout(filled), part)
+    lost = getattr(WorkspaceFiles(filled), part)
     kept = tmp_path / "kept"
     lost.rename(kept)
     ran = run("ingest", tmp_path / "cases.jsonl", workspace=filled)
@@ -90,7 +90,7 @@ def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_p
 def test_another_version_is_refused_by_readers_and_writers(
     run: Any, filled: Path, content: str, says: str
 ) -> None:
-    Layout(filled).manifest.write_text(content)
+    WorkspaceFiles(filled).manifest.write_text(content)
     for command in (["kb", "stats"], ["doctor", "--repair"]):
         ran = run(*command, workspace=filled)
         assert (ran.code, ran.out) == (1, "")
@@ -98,7 +98,7 @@ def test_another_version_is_refused_by_readers_and_writers(
 
 
 def test_a_damaged_trial_store_is_one_line(run: Any, filled: Path) -> None:
-    Layout(filled).trials.write_bytes(b"garbage" * 1000)
+    WorkspaceFiles(filled).trials.write_bytes(b"garbage" * 1000)
     ran = run("kb", "stats", workspace=filled)
     assert (ran.code, ran.out) == (1, "")
     assert "is damaged or no trial store" in ran.fault

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.outcomes import Outcome
-from kg.serialisation import all_of
+from kg.nouns.outcomes import Outcome
+from kg.triples.serialisation import all_of
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyoxigraph import Triple
 
-from kg.oxigraph_store import OxigraphStore
-from kg.vocabulary import RDF_TYPE, TG, hardware_iri
-from recommender.layout import Layout
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.vocabulary import RDF_TYPE, TG, hardware_iri
+from recommender.files import WorkspaceFiles
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def test_what_its_shapes_do_not_allow_is_found(run: Any, toy_path: Path) -> None
     assert ran.code == 0
     assert ran.json == {"schema_version": 1, "conforms": True, "violations": []}
     nameless = Triple(hardware_iri("nameless"), RDF_TYPE, TG.HARDWARE_PROFILE)
-    with OxigraphStore(Layout(toy_path).live) as graph:
+    with OxigraphStore(WorkspaceFiles(toy_path).live) as graph:
         graph.extend([nameless])
     with Workspace.editor(toy_path, cache=toy_path):
         pass  # a writer publishes what is there

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.search.study import SearchLog
+from recommender.search.log.study import SearchLog
 from tests.postgres_server import PASSWORD, PostgresServer
 
 if TYPE_CHECKING:

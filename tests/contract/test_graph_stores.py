@@ -9,9 +9,9 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple
 
 from kg.errors import InputError
-from kg.graph import GraphStore, bind
-from kg.oxigraph_store import OxigraphStore
-from kg.rdflib_store import RdflibStore
+from kg.triples.graph import GraphStore, bind
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.rdflib_store import RdflibStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.ranking.combination import Part, ceiling, combined
-from recommender.ranking.posterior import Gain
+from kg.nouns.gain import Gain
+from recommender.ranking.combination import CombinationPart, ceiling, combined
 
 SHARES = {"wait": 0.28, "norms": 0.31, "copies": 0.1, "unknown": None, "other": None}
 
 
 @st.composite
-def parts(draw: st.DrawFn, *, least: int = 1) -> list[Part]:
+def parts(draw: st.DrawFn, *, least: int = 1) -> list[CombinationPart]:
     found = []
     for place in range(draw(st.integers(least, 6))):
         bottleneck = draw(st.sampled_from(sorted(SHARES)))
@@ -25,7 +25,7 @@ def parts(draw: st.DrawFn, *, least: int = 1) -> list[Part]:
         expected = draw(st.floats(-0.3, most))
         low, high = draw(st.floats(0, 0.5)), draw(st.floats(0, 0.5))
         gain = Gain(expected=expected, low=expected - low, high=min(expected + high, most))
-        found.append(Part(id=str(place), bottleneck=bottleneck, gain=gain, share=share))
+        found.append(CombinationPart(id=str(place), bottleneck=bottleneck, gain=gain, share=share))
     return found
 
 
@@ -34,7 +34,7 @@ def saved(gain: float) -> float:
 
 
 @given(parts())
-def test_nothing_exceeds_the_ceiling(held: list[Part]) -> None:
+def test_nothing_exceeds_the_ceiling(held: list[CombinationPart]) -> None:
     limit = ceiling(held)
     gain = combined(held)
     assert gain.low <= gain.expected + 1e-9
@@ -44,7 +44,7 @@ def test_nothing_exceeds_the_ceiling(held: list[Part]) -> None:
 
 
 @given(parts())
-def test_no_more_time_is_saved_than_the_parts_add_up_to(held: list[Part]) -> None:
+def test_no_more_time_is_saved_than_the_parts_add_up_to(held: list[CombinationPart]) -> None:
     assert (
         saved(combined(held).expected)
         <= math.fsum(saved(part.gain.expected) for part in held if part.gain.expected > 0) + 1e-9
@@ -52,14 +52,14 @@ def test_no_more_time_is_saved_than_the_parts_add_up_to(held: list[Part]) -> Non
 
 
 @given(parts(), st.randoms(use_true_random=False))
-def test_order_does_not_matter(held: list[Part], shuffle: random.Random) -> None:
+def test_order_does_not_matter(held: list[CombinationPart], shuffle: random.Random) -> None:
     mixed = list(held)
     shuffle.shuffle(mixed)
     assert combined(mixed) == combined(held)
 
 
 @given(parts())
-def test_one_part_alone_is_itself(held: list[Part]) -> None:
+def test_one_part_alone_is_itself(held: list[CombinationPart]) -> None:
     [part, *_] = held
     gain = combined([part])
     assert gain.expected == pytest.approx(part.gain.expected, abs=1e-6)
@@ -67,15 +67,17 @@ def test_one_part_alone_is_itself(held: list[Part]) -> None:
 
 
 @given(parts(least=2))
-def test_another_gain_never_makes_it_worse(held: list[Part]) -> None:
+def test_another_gain_never_makes_it_worse(held: list[CombinationPart]) -> None:
     *others, last = held
     if last.gain.expected > 0:
         assert combined(held).expected >= combined(others).expected - 1e-9
 
 
-def part(name: str, bottleneck: str, factor: float, share: float | None) -> Part:
+def part(name: str, bottleneck: str, factor: float, share: float | None) -> CombinationPart:
     gain = math.log(factor)
-    return Part(id=name, bottleneck=bottleneck, gain=Gain(expected=gain, low=gain, high=gain), share=share)
+    return CombinationPart(
+        id=name, bottleneck=bottleneck, gain=Gain(expected=gain, low=gain, high=gain), share=share
+    )
 
 
 def test_two_whole_fixes_of_different_bottlenecks_add_their_shares() -> None:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.cost_model.device import Device
-from recommender.cost_model.operators import KINDS, reference_device, shipped
-from recommender.cost_model.plans import SERVING, TRAINING, columns
-from recommender.cost_model.serving import serving_step
-from recommender.cost_model.steps import Steps, ceiling, without
-from recommender.cost_model.training import training_step
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.operators.kinds import KINDS, reference_device, shipped
+from recommender.cost_model.settings.plans import SERVING, TRAINING, columns
+from recommender.cost_model.workloads.serving import serving_step
+from recommender.cost_model.workloads.steps import Steps, ceiling, without
+from recommender.cost_model.workloads.training import training_step
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 

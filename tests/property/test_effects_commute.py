@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.effects import RECENT, UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
-from kg.entities import Kind
+from kg.nouns.effects import RECENT, UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
+from kg.nouns.entities import Kind
 
 EMPTY = Effect(
     context=Context(bottleneck="slow-link", hardware="h100", family="llama"),

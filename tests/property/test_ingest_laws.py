@@ -8,13 +8,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.knowledge import read_knowledge
-from ingest.metrics import METRICS
+from ingest.door.records import Records
+from ingest.door.writing import to_record
+from ingest.knowledge.files import read_knowledge
 from ingest.reading import FileReport, read
-from ingest.records import Records
-from ingest.units import Dimension
-from ingest.writing import to_record
-from kg.entities import (
+from kg.errors import CaseFormatError, InputError, UnknownEntityError
+from kg.nouns.entities import (
     Baseline,
     Case,
     Hardware,
@@ -28,8 +27,9 @@ from kg.entities import (
     Workload,
     WorkloadKind,
 )
-from kg.errors import CaseFormatError, InputError, UnknownEntityError
-from kg.values import Settings
+from kg.nouns.values import Settings
+from kg.terms.metrics import METRICS
+from kg.terms.units import Dimension
 
 SYMBOLS = {
     Dimension.TIME: "s",

@@ -7,10 +7,10 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.launches.launch import read_launch
-from ingest.launches.model_config import SIZES, read_config
-from ingest.launches.smi import read_smi
-from ingest.launches.told import Told, together
+from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.launch_facts import LaunchFacts, together
+from ingest.questions.launches.model_config import SIZES, read_config
+from ingest.questions.launches.smi import read_smi
 from kg.errors import InputError
 
 WORDS = st.sampled_from(
@@ -36,7 +36,7 @@ def tells(read: object, text: str) -> None:
         told, fault = None, str(refused)
     assert fault.startswith("text: ")
     if told is not None:
-        assert isinstance(told, Told)
+        assert isinstance(told, LaunchFacts)
         assert "\\x00" not in repr(told) or "\0" in text
         json.dumps(together([told]))
 

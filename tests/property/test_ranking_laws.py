@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg.trial_rows import Trial
+from kg.rows.trial_rows import Trial
 from recommender.calibration.reliability import Reliability
-from recommender.ranking.evidence import Question
-from recommender.ranking.ranker import Ranker, Ranking
-from recommender.ranking.scoring import WORST
+from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.ranker import Ranker, Ranking
+from recommender.ranking.cases.scoring import WORST
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
 
 DEVICES = ("near", "far", "foreign")

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.content import Content
-from ingest.formats import FORMATS, Format, recognise
+from ingest.door.records import Records
+from ingest.door.search_space import SearchSpaceFile
+from ingest.files.content import Content
+from ingest.files.sniffing import look
+from ingest.formats.registry import FORMATS, Format, recognise
 from ingest.reading import FileReport, read
-from ingest.records import Records
-from ingest.search_space import SearchSpaceFile
-from ingest.sniffing import look
-from kg.entities import Case, Source
 from kg.errors import Fault, InputError, UnknownEntityError
-from recommender.ingestion import Options
-from recommender.inspection import Severity
+from kg.nouns.entities import Case, Source
+from recommender.store.ingestion import Options
+from recommender.store.inspection import Severity
 from recommender.workspace import Workspace
 from tests.property.reader_samples import BESIDE, SAMPLES
 
@@ -214,7 +214,7 @@ def filler() -> bytes:
 def test_a_gzip_bomb_is_refused(
     known: Format, tmp_path: Path, filler: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.content.FREE_EXPANSION", 4 << 20)
+    monkeypatch.setattr("ingest.files.content.FREE_EXPANSION", 4 << 20)
     name, content = sample_of(known)
     path = tmp_path / f"{name}.gz"
     head = zlib.compressobj(9, wbits=-15)

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg.entities import Better, Objective, Status
-from kg.values import Settings
+from kg.nouns.entities import Better, Objective, Status
+from kg.nouns.values import Settings
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
-from recommender.search.parameters import Parameter, ParameterKind
-from recommender.search.search import Search
-from recommender.search.space import Constraint, SearchSpace
+from recommender.space.parameters import Parameter, ParameterKind
+from recommender.space.space import Constraint, SearchSpace
 
 TIME = Objective(metric="time", better=Better.LOWER)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode
 
-from kg.effects import Context, Effect
-from kg.entities import (
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import (
     Better,
     Hardware,
     Kind,
@@ -22,7 +22,7 @@ from kg.entities import (
     Workload,
     WorkloadKind,
 )
-from kg.knowledge import (
+from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
     Cause,
@@ -42,12 +42,12 @@ from kg.knowledge import (
     Symptom,
     VersionBound,
 )
-from kg.oxigraph_store import OxigraphStore
-from kg.provenance import Batch
-from kg.rdflib_store import RdflibStore
-from kg.serialisation import all_of, description, from_graph, problem_triples, table_of, to_triples
-from kg.values import Settings
-from kg.vocabulary import NAMESPACE
+from kg.nouns.provenance import Batch
+from kg.nouns.values import Settings
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.rdflib_store import RdflibStore
+from kg.triples.serialisation import all_of, description, from_graph, problem_triples, table_of, to_triples
+from kg.triples.vocabulary import NAMESPACE
 
 SHARED = (f"<{NAMESPACE}source/", f"<{NAMESPACE}parameter/")
 """What stays when a noun goes, because others may point at it."""

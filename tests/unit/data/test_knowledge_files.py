@@ -15,15 +15,15 @@ import pytest
 import yaml
 
 import data
-from ingest.cross_references import check_knowledge
-from ingest.knowledge import Noun, read_knowledge
-from kg.knowledge import Bottleneck, Cause, Confidence, FaultPattern, Strategy
-from kg.names import normalise
+from ingest.knowledge.cross_references import check_knowledge
+from ingest.knowledge.files import Noun, read_knowledge
+from kg.nouns.knowledge import Bottleneck, Cause, Confidence, FaultPattern, Strategy
+from kg.triples.names import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kg.knowledge import Concept
+    from kg.nouns.knowledge import Concept
 
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared")) / "data"
 EFFECTS_TABLE = SHARED / "tuning_effects.csv"

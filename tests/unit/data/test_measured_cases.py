@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 import data
-from kg.entities import Kind
-from kg.values import Settings
-from recommender.search.assembly import search_of
-from recommender.search.runner import Runner
-from recommender.search.study import SearchLog
-from recommender.search.table import RecordedTable, read_cases
-from recommender.search.task import Task
-from recommender.search.task_file import read_task_file
+from kg.nouns.entities import Kind
+from kg.nouns.values import Settings
+from recommender.search.log.study import SearchLog
+from recommender.search.objectives.recorded_table import RecordedTable, read_cases
+from recommender.search.run.assembly import search_of
+from recommender.search.run.runner import Runner
+from recommender.search.run.task import Task
+from recommender.search.run.task_file import read_task_file
 
 RAW = gzip.decompress(data.resource("cases/blocked_matmul.jsonl.gz").read_bytes()).decode()
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in RAW.splitlines()]

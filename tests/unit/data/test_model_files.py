@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import data
-from ingest.launches.model_facts import KINDS as KINDS_OF_ATTENTION
+from ingest.questions.launches.model_facts import KINDS as KINDS_OF_ATTENTION
 
 FILES = tuple(data.files("models", ".yaml"))
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared"))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import data
-from ingest.units import unit
+from kg.terms.units import unit
 
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared")) / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the material beside the project is not here")

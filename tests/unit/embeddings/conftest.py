@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kg.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
-from kg.hardware_tree import HardwareTree
-from kg.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
-from kg.values import Settings
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from kg.entities import Problem
-    from kg.hardware_tree import HardwareTree
+    from kg.nouns.entities import Problem
+    from kg.triples.hardware_tree import HardwareTree
 
     Make = Callable[..., Problem]
 

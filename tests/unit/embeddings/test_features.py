@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from embeddings.features import BLOCKS, WIDTH, Features, places
-from kg.entities import Better, Limit, WorkloadKind
-from kg.values import Settings
+from kg.nouns.entities import Better, Limit, WorkloadKind
+from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kg.entities import Problem
-    from kg.hardware_tree import HardwareTree
+    from kg.nouns.entities import Problem
+    from kg.triples.hardware_tree import HardwareTree
 
     Make = Callable[..., Problem]
 

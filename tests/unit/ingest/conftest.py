@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.reading import FileReport, read
-from kg.entities import Case
 from kg.errors import UnknownEntityError
+from kg.nouns.entities import Case
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.reading import FileReport, read
-from kg.entities import Case, Status
+from kg.nouns.entities import Case, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 SYSTEM = {
     "accelerator_model_name": "NVIDIA A100-PCIE-40GB",
@@ -24,7 +24,7 @@ SYSTEM = {
 }
 
 
-def ingest(names: Names, path: Path, hardware: str = "") -> tuple[list[Case], list[FileReport]]:
+def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], list[FileReport]]:
     items = list(read([path], names, hardware=hardware))
     reports = [item for item in items if isinstance(item, FileReport)]
     return [item for item in items if isinstance(item, Case)], reports
@@ -45,7 +45,7 @@ def log(path: Path, status: str = "success", stop: bool = True) -> None:
     path.write_text(noise + "".join(f"3: :::MLLOG {json.dumps(event)}\n" for event in events))
 
 
-def test_a_run_that_ended_well_gives_its_time(names: Names, tmp_path: Path) -> None:
+def test_a_run_that_ended_well_gives_its_time(names: NameResolver, tmp_path: Path) -> None:
     log(tmp_path / "result_0.txt")
     (tmp_path / "system.json").write_text(json.dumps(SYSTEM))
     cases, reports = ingest(names, tmp_path)
@@ -61,7 +61,7 @@ def test_a_run_that_ended_well_gives_its_time(names: Names, tmp_path: Path) -> N
     ]
 
 
-def test_the_system_is_found_in_the_layout_of_a_submission(names: Names, tmp_path: Path) -> None:
+def test_the_system_is_found_in_the_layout_of_a_submission(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "results/box/bert").mkdir(parents=True)
     (tmp_path / "systems").mkdir()
     log(tmp_path / "results/box/bert/result_0.txt")
@@ -71,7 +71,7 @@ def test_the_system_is_found_in_the_layout_of_a_submission(names: Names, tmp_pat
     assert [case.problem.hardware.name for case in cases] == ["nvidia-a100"]
 
 
-def test_a_run_that_was_aborted_is_a_failure(names: Names, tmp_path: Path) -> None:
+def test_a_run_that_was_aborted_is_a_failure(names: NameResolver, tmp_path: Path) -> None:
     log(tmp_path / "result_0.txt", status="aborted")
     cases, _ = ingest(names, tmp_path, hardware="A100")
     assert [(case.measurement.status, case.measurement.reason) for case in cases] == [
@@ -87,7 +87,9 @@ def test_a_run_that_was_aborted_is_a_failure(names: Names, tmp_path: Path) -> No
         (True, 2, "2 system descriptions beside it: which one it ran on is not said"),
     ],
 )
-def test_what_is_missing_is_told(names: Names, tmp_path: Path, stop: bool, systems: int, reason: str) -> None:
+def test_what_is_missing_is_told(
+    names: NameResolver, tmp_path: Path, stop: bool, systems: int, reason: str
+) -> None:
     log(tmp_path / "result_0.txt", stop=stop)
     for number in range(systems):
         (tmp_path / f"{number}.json").write_text(json.dumps(SYSTEM))
@@ -98,7 +100,7 @@ def test_what_is_missing_is_told(names: Names, tmp_path: Path, stop: bool, syste
     assert reason in told[0]
 
 
-def test_the_sample_excerpt_has_no_run(names: Names, shared: Path) -> None:
+def test_the_sample_excerpt_has_no_run(names: NameResolver, shared: Path) -> None:
     cases, reports = ingest(names, shared / "formats/mlperf_mllog")
     assert cases == []
     told = [str(fault) for report in reports for fault in report.faults]
@@ -107,14 +109,14 @@ def test_the_sample_excerpt_has_no_run(names: Names, shared: Path) -> None:
     ]
 
 
-def test_llmperf_says_what_is_missing(names: Names, shared: Path) -> None:
+def test_llmperf_says_what_is_missing(names: NameResolver, shared: Path) -> None:
     cases, reports = ingest(names, shared / "formats/llmperf/anyscale_7b.json")
     assert cases == []
     assert [report.bad for report in reports] == [1]
     assert "names neither hardware nor configuration" in reports[0].faults[0].reason
 
 
-def test_llmperf_with_hardware_told_gives_four_means(names: Names, shared: Path) -> None:
+def test_llmperf_with_hardware_told_gives_four_means(names: NameResolver, shared: Path) -> None:
     cases, reports = ingest(names, shared / "formats/llmperf/anyscale_7b.json", hardware="A100")
     values = {case.measurement.metric: case.measurement.value for case in cases}
     assert values == {

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.records import Records
+from ingest.door.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ingest.door.records import NameResolver
     from ingest.reading import FileReport
-    from ingest.records import Names
-    from kg.entities import Case
+    from kg.nouns.entities import Case
 
     Reader = Callable[[Path], tuple[list[Case], FileReport]]
     Key = tuple[str, str]
@@ -35,7 +35,7 @@ def keys_of(cases: list[Case]) -> dict[Key, Case]:
     return {(case.problem.id, case.configuration.digest): case for case in cases}
 
 
-def normalised(shared: Path, corpus: str, files: set[str], names: Names) -> dict[str, dict[Key, Case]]:
+def normalised(shared: Path, corpus: str, files: set[str], names: NameResolver) -> dict[str, dict[Key, Case]]:
     """The cases of a corpus by the name of the file that they are from."""
     records = Records(names)
     found: dict[str, list[Case]] = {name: [] for name in files}
@@ -50,7 +50,7 @@ def normalised(shared: Path, corpus: str, files: set[str], names: Names) -> dict
 
 @pytest.mark.parametrize(("folder", "corpus", "expected"), FOLDERS)
 def test_both_doors_lead_to_the_same(
-    shared: Path, names: Names, read_file: Reader, folder: str, corpus: str, expected: int
+    shared: Path, names: NameResolver, read_file: Reader, folder: str, corpus: str, expected: int
 ) -> None:
     files = sorted((shared / "formats" / folder).iterdir())
     theirs = normalised(shared, corpus, {path.name for path in files}, names)
@@ -69,7 +69,7 @@ def test_both_doors_lead_to_the_same(
 
 
 def test_a_table_of_aiconfigurator_has_all_rows_of_its_corpus(
-    shared: Path, names: Names, read_file: Reader
+    shared: Path, names: NameResolver, read_file: Reader
 ) -> None:
     pytest.importorskip("pyarrow", reason="the extra 'parquet' is not installed")
     path = shared / "formats" / "aiconfigurator" / "a100_sxm_vllm_0.14.0_gemm_perf.parquet"

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.reading import FileReport, discover, read
-from kg.entities import Case
 from kg.errors import InputError
+from kg.nouns.entities import Case
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 SAMPLES = (
     "optuna/journal.log",
@@ -76,7 +76,7 @@ def mutated(raw: bytes, seed: int) -> bytes:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_a_mutated_file_never_raises(names: Names, shared: Path, tmp_path: Path, sample: str) -> None:
+def test_a_mutated_file_never_raises(names: NameResolver, shared: Path, tmp_path: Path, sample: str) -> None:
     source = shared / "formats" / sample
     folder = tmp_path / "exp_a100"
     for file in source.parent.iterdir():
@@ -108,7 +108,7 @@ def test_a_mutated_file_never_raises(names: Names, shared: Path, tmp_path: Path,
     check()
 
 
-def test_a_pickle_is_named_and_not_loaded(names: Names, tmp_path: Path) -> None:
+def test_a_pickle_is_named_and_not_loaded(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "study.csv").write_bytes(b"\x80\x04\x95cos\nsystem\n(S'true'\ntR.")
     with pytest.raises(InputError, match="a pickle: never loaded"):
         discover([tmp_path / "study.csv"])

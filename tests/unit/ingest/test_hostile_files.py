@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.reading import FileReport, discover, read
-from kg.entities import Case
 from kg.errors import InputError
+from kg.nouns.entities import Case
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 BAD_ROWS = 200_000
 
 
-def reports(path: Path, names: Names) -> list[FileReport]:
+def reports(path: Path, names: NameResolver) -> list[FileReport]:
     return [item for item in read([path], names) if isinstance(item, FileReport)]
 
 
-def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names: Names) -> None:
+def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "bad.jsonl"
     bad = json.dumps({"task": {"op": "x"}, "outcome": {}, "note": "y" * 100}) + "\n"
     with path.open("w") as stream:
@@ -45,7 +45,7 @@ def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names:
     assert time.process_time() - started < 120
 
 
-def test_a_zip_archive_is_not_unpacked(tmp_path: Path, names: Names) -> None:
+def test_a_zip_archive_is_not_unpacked(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "cases.jsonl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb", b"0" * (64 << 20))
@@ -53,7 +53,7 @@ def test_a_zip_archive_is_not_unpacked(tmp_path: Path, names: Names) -> None:
         reports(path, names)
 
 
-def test_a_yaml_bomb_in_a_mapping_is_refused(tmp_path: Path, names: Names) -> None:
+def test_a_yaml_bomb_in_a_mapping_is_refused(tmp_path: Path, names: NameResolver) -> None:
     (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
     levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 12))
     (tmp_path / "runs.mapping.yaml").write_text(f"format: tunegraph-mapping\nl0: &l0 [x]\n{levels}")
@@ -72,7 +72,7 @@ def test_a_yaml_bomb_in_a_mapping_is_refused(tmp_path: Path, names: Names) -> No
     ],
 )
 def test_a_yaml_bomb_is_refused_wherever_yaml_is_read(
-    name: str, start: str, beside: str, tmp_path: Path, names: Names
+    name: str, start: str, beside: str, tmp_path: Path, names: NameResolver
 ) -> None:
     levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 12))
     (tmp_path / name).write_text(f"{start}l0: &l0 [x]\n{levels}")
@@ -88,7 +88,7 @@ def test_a_yaml_bomb_is_refused_wherever_yaml_is_read(
         assert "aliases" in next(item for item in found if item.faults).faults[0].reason
 
 
-def test_links_in_circles_and_folders_without_end_end(tmp_path: Path, names: Names) -> None:
+def test_links_in_circles_and_folders_without_end_end(tmp_path: Path, names: NameResolver) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "one").symlink_to(tmp_path / "two")
     (tmp_path / "two").symlink_to(tmp_path / "one")
@@ -110,7 +110,7 @@ def test_links_in_circles_and_folders_without_end_end(tmp_path: Path, names: Nam
         subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path, names: Names) -> None:
+def test_a_pipe_is_not_waited_for(tmp_path: Path, names: NameResolver) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     [report] = reports(tmp_path, names)
     assert report.skipped == "no regular file"

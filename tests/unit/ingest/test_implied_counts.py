@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 
 def content(path: Path) -> Any:
@@ -74,7 +74,7 @@ def nested(path: Path) -> int:
     ],
 )
 def test_as_many_cases_as_the_files_imply(
-    folder: str, pattern: str, implied: Callable[[Path], int], shared: Path, names: Names
+    folder: str, pattern: str, implied: Callable[[Path], int], shared: Path, names: NameResolver
 ) -> None:
     files = sorted((shared / "formats" / folder).rglob(pattern))
     assert files
@@ -83,7 +83,7 @@ def test_as_many_cases_as_the_files_imply(
     assert found == {path: (implied(path), 0) for path in files}
 
 
-def test_a_parquet_table_gives_its_rows(shared: Path, names: Names) -> None:
+def test_a_parquet_table_gives_its_rows(shared: Path, names: NameResolver) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="the extra 'parquet' is not installed")
     [path] = (shared / "formats" / "aiconfigurator").glob("*.parquet")
     *_, report = read([path], names)
@@ -107,7 +107,9 @@ def test_a_parquet_table_gives_its_rows(shared: Path, names: Names) -> None:
         ("ray_tune", 7, 0),
     ],
 )
-def test_counts_of_the_other_samples(folder: str, good: int, bad: int, shared: Path, names: Names) -> None:
+def test_counts_of_the_other_samples(
+    folder: str, good: int, bad: int, shared: Path, names: NameResolver
+) -> None:
     items = read([shared / "formats" / folder], names, hardware="A100")
     reports = [item for item in items if isinstance(item, FileReport)]
     assert (sum(item.good for item in reports), sum(item.bad for item in reports)) == (good, bad)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.reading import FileReport, read
-from kg.entities import Better, Case, Status
+from kg.nouns.entities import Better, Case, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [16, "wide", None]}})
 WHOLE = json.dumps({"name": "IntDistribution", "attributes": {"low": 1, "high": 4, "step": 1, "log": False}})
 
 
-def ingest(names: Names, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
+def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
     *cases, report = read([path], names, hardware=hardware)
     assert isinstance(report, FileReport)
     return [case for case in cases if isinstance(case, Case)], report
@@ -54,7 +54,7 @@ def database(path: Path) -> sqlite3.Connection:
     return made
 
 
-def test_the_sample_database_gives_all_trials_of_its_three_studies(names: Names, shared: Path) -> None:
+def test_the_sample_database_gives_all_trials_of_its_three_studies(names: NameResolver, shared: Path) -> None:
     cases, report = ingest(names, shared / "formats/optuna/studies.sqlite3", hardware="MI250X")
     assert (report.good, report.bad, report.format) == (80 + 60 + 2 * 60, 0, "optuna")
     first = [case for case in cases if case.problem.workload.operator == "convolution_milo"]
@@ -74,14 +74,16 @@ def test_the_sample_database_gives_all_trials_of_its_three_studies(names: Names,
     assert metrics == {"kernel_time": 80, "value": 60, "value_0": 60, "value_1": 60}
 
 
-def test_a_study_with_nothing_but_a_name_is_told_its_hardware_or_refused(names: Names, shared: Path) -> None:
+def test_a_study_with_nothing_but_a_name_is_told_its_hardware_or_refused(
+    names: NameResolver, shared: Path
+) -> None:
     _, report = ingest(names, shared / "formats/optuna/studies.sqlite3")
     assert (report.good, report.bad) == (80 + 120, 1)
     assert "study 'conv_mi250x': names no hardware" in str(report.faults[0])
     assert "hardware 'a100' is taken from the name 'gemm_a100_time_energy'" in " ".join(report.guesses)
 
 
-def test_the_sample_journal_and_table(names: Names, shared: Path) -> None:
+def test_the_sample_journal_and_table(names: NameResolver, shared: Path) -> None:
     cases, report = ingest(names, shared / "formats/optuna/journal.log", hardware="RTX 2080 Ti")
     assert (report.good, report.bad) == (25, 0)
     assert cases[0].measurement.value == 42.129755
@@ -92,13 +94,13 @@ def test_the_sample_journal_and_table(names: Names, shared: Path) -> None:
     assert any("direction is not in the table" in guess for guess in report.guesses)
 
 
-def test_a_table_without_hardware_is_refused(names: Names, shared: Path) -> None:
+def test_a_table_without_hardware_is_refused(names: NameResolver, shared: Path) -> None:
     _, report = ingest(names, shared / "formats/optuna/trials_dataframe.csv")
     assert (report.good, report.bad) == (0, 1)
     assert "names no hardware" in report.faults[0].reason
 
 
-def test_states_values_and_choices_are_what_they_say(names: Names, tmp_path: Path) -> None:
+def test_states_values_and_choices_are_what_they_say(names: NameResolver, tmp_path: Path) -> None:
     database(tmp_path / "s.db").close()
     cases, report = ingest(names, tmp_path / "s.db", hardware="RTX 2080 Ti")
     assert [case.measurement.status for case in cases] == [
@@ -120,7 +122,9 @@ def test_states_values_and_choices_are_what_they_say(names: Names, tmp_path: Pat
     assert "names hardware 'A100', the option says 'RTX 2080 Ti'; the file is believed" in told
 
 
-def test_a_database_is_not_changed_and_newer_trials_beside_it_are_told(names: Names, tmp_path: Path) -> None:
+def test_a_database_is_not_changed_and_newer_trials_beside_it_are_told(
+    names: NameResolver, tmp_path: Path
+) -> None:
     path = tmp_path / "s.db"
     database(path).close()
     before = path.read_bytes()
@@ -130,7 +134,7 @@ def test_a_database_is_not_changed_and_newer_trials_beside_it_are_told(names: Na
     assert path.read_bytes() == before
 
 
-def test_a_view_in_the_place_of_a_table_is_not_asked(names: Names, tmp_path: Path) -> None:
+def test_a_view_in_the_place_of_a_table_is_not_asked(names: NameResolver, tmp_path: Path) -> None:
     made = database(tmp_path / "s.db")
     made.executescript(
         "DROP TABLE trials; CREATE VIEW trials AS WITH RECURSIVE n(i) AS"
@@ -144,7 +148,9 @@ def test_a_view_in_the_place_of_a_table_is_not_asked(names: Names, tmp_path: Pat
 
 
 @pytest.mark.parametrize("damage", [200, 3000, 9000])
-def test_a_damaged_database_gives_a_fault(names: Names, shared: Path, tmp_path: Path, damage: int) -> None:
+def test_a_damaged_database_gives_a_fault(
+    names: NameResolver, shared: Path, tmp_path: Path, damage: int
+) -> None:
     raw = bytearray((shared / "formats/optuna/studies.sqlite3").read_bytes())
     raw[damage : damage + 60_000] = b"\xff" * 60_000
     (tmp_path / "s.db").write_bytes(raw)
@@ -176,7 +182,7 @@ JOURNAL = [
 ]
 
 
-def test_a_journal_is_put_together_and_its_bad_lines_are_told(names: Names, tmp_path: Path) -> None:
+def test_a_journal_is_put_together_and_its_bad_lines_are_told(names: NameResolver, tmp_path: Path) -> None:
     lines = [json.dumps(line) for line in JOURNAL] + ["[1]", "{"]
     (tmp_path / "j.log").write_text("\n".join(lines))
     cases, report = ingest(names, tmp_path / "j.log")

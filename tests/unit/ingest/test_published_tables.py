@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.reading import FileReport, read
-from kg.entities import Case, Kind, Status
+from kg.nouns.entities import Case, Kind, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 
-def ingest(names: Names, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
+def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
     *cases, report = read([path], names, hardware=hardware)
     assert isinstance(report, FileReport)
     return [case for case in cases if isinstance(case, Case)], report
 
 
-def corpus(names: Names, shared: Path, name: str) -> dict[tuple[str, str], Case]:
+def corpus(names: NameResolver, shared: Path, name: str) -> dict[tuple[str, str], Case]:
     found = read([shared / f"cases/{name}.jsonl.gz"], names)
     return {(case.problem.id, case.configuration.digest): case for case in found if isinstance(case, Case)}
 
@@ -61,7 +61,7 @@ def corpus(names: Names, shared: Path, name: str) -> dict[tuple[str, str], Case]
     ],
 )
 def test_rows_have_the_names_that_the_corpora_use(
-    names: Names, shared: Path, file: str, name: str, rows: int, known: int
+    names: NameResolver, shared: Path, file: str, name: str, rows: int, known: int
 ) -> None:
     cases, report = ingest(names, shared / "formats" / file)
     assert (report.good, report.bad) == (rows, 0)
@@ -76,7 +76,7 @@ def test_rows_have_the_names_that_the_corpora_use(
     assert all(mine is theirs for mine, theirs in statuses)
 
 
-def test_argonne_power_is_in_milliwatts_and_one_card_has_one_name(names: Names, shared: Path) -> None:
+def test_argonne_power_is_in_milliwatts_and_one_card_has_one_name(names: NameResolver, shared: Path) -> None:
     cases, report = ingest(names, shared / "formats/argonne_csv/power_results_A100.csv")
     assert (report.good, report.bad) == (48, 0)
     power = [case.measurement.value for case in cases if case.measurement.metric == "power"]
@@ -88,7 +88,7 @@ def test_argonne_power_is_in_milliwatts_and_one_card_has_one_name(names: Names, 
     assert len({c.problem.hardware.name for c in cases if c.problem.hardware.reported in reported}) == 1
 
 
-def test_argonne_parallelisms_have_one_spelling(names: Names, shared: Path) -> None:
+def test_argonne_parallelisms_have_one_spelling(names: NameResolver, shared: Path) -> None:
     cases, report = ingest(names, shared / "formats/argonne_csv/TP_EP_PP_results.csv")
     assert Counter(case.configuration["parallelism"] for case in cases) == {
         "Tensor Parallelism": 197,
@@ -100,7 +100,7 @@ def test_argonne_parallelisms_have_one_spelling(names: Names, shared: Path) -> N
     assert sum("is read as" in guess for guess in report.guesses) == 4
 
 
-def test_an_argonne_row_with_a_word_for_a_number_is_told(names: Names, tmp_path: Path) -> None:
+def test_an_argonne_row_with_a_word_for_a_number_is_told(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(
         "Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput\n\n"
         "A100,1,vLLM,m,128,1,2,oom\nA100,1,vLLM,m,128,1,2\nA100,1,vLLM,m,128,1,,\nA100,1,vLLM,m,128,1,2,7\n"
@@ -113,7 +113,7 @@ def test_an_argonne_row_with_a_word_for_a_number_is_told(names: Names, tmp_path:
     ]
 
 
-def test_megatron_rows_with_parentheses_are_two_runs(names: Names, tmp_path: Path) -> None:
+def test_megatron_rows_with_parentheses_are_two_runs(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "m.md").write_text(
         "## 25.11 NeMo Container\n### Pre-Training Performance\n#### System: DGX-GB200\n\n"
         "| Model | #-GPUs | Precision | GBS | MBS | Sequence Length | FSDP | TP | VP | Tokens / sec / GPU |\n"
@@ -133,7 +133,7 @@ def test_megatron_rows_with_parentheses_are_two_runs(names: Names, tmp_path: Pat
     assert [str(fault) for fault in report.faults] == ["line 9: 2 cells, where the header has 10"]
 
 
-def test_flagperf_settings_and_layouts(names: Names, tmp_path: Path) -> None:
+def test_flagperf_settings_and_layouts(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(
         "- 加速卡型号: A100\n\n| 指标名称 | 指标值 |\n| --- | --- |\n| 模型 | glm |\n\n"
         "| 配置 | precision | fix_hp | p_core |\n| --- | --- | --- | --- |\n"
@@ -147,7 +147,7 @@ def test_flagperf_settings_and_layouts(names: Names, tmp_path: Path) -> None:
     assert [fault.place for fault in report.faults] == ["line 11", "line 12"]
 
 
-def test_nemo_rows_are_winners_without_a_result(names: Names, shared: Path) -> None:
+def test_nemo_rows_are_winners_without_a_result(names: NameResolver, shared: Path) -> None:
     cases, report = ingest(names, shared / "formats/nemo_recommended_configs/model_configs_b200.csv")
     assert (report.good, report.bad) == (43, 0)
     assert {(case.kind, case.measurement.status) for case in cases} == {(Kind.WINNER, Status.NOT_MEASURED)}
@@ -158,7 +158,7 @@ def test_nemo_rows_are_winners_without_a_result(names: Names, shared: Path) -> N
     assert Counter(case.problem.workload.operator for case in cases)["pretrain"] == 30
 
 
-def test_a_model_card_is_joined_with_its_yaml(names: Names, shared: Path) -> None:
+def test_a_model_card_is_joined_with_its_yaml(names: NameResolver, shared: Path) -> None:
     items = list(read([shared / "formats/mindformers"], names))
     cases = [item for item in items if isinstance(item, Case)]
     card = next(item for item in items if isinstance(item, FileReport) and item.format)
@@ -203,7 +203,7 @@ CARD = """由 A100 硬件环境下测试
     ],
 )
 def test_yaml_that_does_harm_is_refused(
-    names: Names, tmp_path: Path, yaml: str, link: str, reason: str
+    names: NameResolver, tmp_path: Path, yaml: str, link: str, reason: str
 ) -> None:
     (tmp_path / "README.md").write_text(CARD.replace("m.yaml", link))
     (tmp_path / "m.yaml").write_text(yaml)
@@ -215,7 +215,7 @@ def test_yaml_that_does_harm_is_refused(
         assert len(cases) == 1
 
 
-def test_recipes_are_targets_with_roles(names: Names, shared: Path) -> None:
+def test_recipes_are_targets_with_roles(names: NameResolver, shared: Path) -> None:
     path = shared / "formats/ascend_serving_recipes/sglang_ascend_best_practice.EXCERPT.mdx"
     cases, report = ingest(names, path)
     assert (report.good, report.bad) == (8, 0)
@@ -238,7 +238,9 @@ def test_recipes_are_targets_with_roles(names: Names, shared: Path) -> None:
     assert cases[4].configuration == cases[3].configuration
 
 
-def test_a_recipe_without_a_server_or_with_an_open_quotation_is_told(names: Names, tmp_path: Path) -> None:
+def test_a_recipe_without_a_server_or_with_an_open_quotation_is_told(
+    names: NameResolver, tmp_path: Path
+) -> None:
     (tmp_path / "r.md").write_text(
         "### M 2K-2K 50ms on Atlas 800I A3 8 Cards Mixed Mode\n\n```bash\necho hello\n```\n"
         "### N 2K-2K 50ms on Atlas 800I A3 8 Cards Mixed Mode\n\n```bash\n"

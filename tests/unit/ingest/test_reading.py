@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ingest import content as content_module
+from ingest.files import content as content_module
 from ingest.reading import FileReport, discover, read
-from kg.entities import Case
 from kg.errors import InputError
+from kg.nouns.entities import Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 
 def row(value: object = 1.5, **config: object) -> dict[str, Any]:
@@ -40,12 +40,12 @@ def split(items: Iterable[Case | FileReport]) -> tuple[list[Case], list[FileRepo
     return cases, [item for item in found if isinstance(item, FileReport)]
 
 
-def one(path: Path, names: Names) -> tuple[list[Case], FileReport]:
+def one(path: Path, names: NameResolver) -> tuple[list[Case], FileReport]:
     cases, (report,) = split(read([path], names))
     return cases, report
 
 
-def test_bad_rows_do_not_hide_good_ones_and_have_their_lines(tmp_path: Path, names: Names) -> None:
+def test_bad_rows_do_not_hide_good_ones_and_have_their_lines(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(
         b"\xef\xbb\xbf"
@@ -67,7 +67,7 @@ def test_bad_rows_do_not_hide_good_ones_and_have_their_lines(tmp_path: Path, nam
         assert part in reasons
 
 
-def test_a_hundred_faults_are_told_and_all_are_counted(tmp_path: Path, names: Names) -> None:
+def test_a_hundred_faults_are_told_and_all_are_counted(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines([row(a=1)]) + b"{}\n" * 250)
     _, report = one(path, names)
@@ -75,7 +75,7 @@ def test_a_hundred_faults_are_told_and_all_are_counted(tmp_path: Path, names: Na
 
 
 def test_gzip_is_known_by_its_content_and_has_the_digest_of_what_it_holds(
-    tmp_path: Path, names: Names
+    tmp_path: Path, names: NameResolver
 ) -> None:
     data = lines(row(a=n) for n in range(50))
     plain, packed, two = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.jsonl.gz"
@@ -87,7 +87,7 @@ def test_gzip_is_known_by_its_content_and_has_the_digest_of_what_it_holds(
     assert len({report.digest for report in reports}) == 1
 
 
-def test_a_truncated_gzip_file_gives_the_rows_before_the_break(tmp_path: Path, names: Names) -> None:
+def test_a_truncated_gzip_file_gives_the_rows_before_the_break(tmp_path: Path, names: NameResolver) -> None:
     rows = [row(a=os.urandom(20).hex()) for _ in range(2000)]
     data = gzip.compress(lines(rows))
     path = tmp_path / "a.jsonl.gz"
@@ -99,7 +99,7 @@ def test_a_truncated_gzip_file_gives_the_rows_before_the_break(tmp_path: Path, n
     assert report.faults[0].place == f"after line {len(cases)}"
 
 
-def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path, names: Names) -> None:
+def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path, names: NameResolver) -> None:
     data = bytearray(gzip.compress(lines(row(a=n) for n in range(5))))
     data[-6] ^= 0xFF
     path = tmp_path / "a.jsonl.gz"
@@ -109,7 +109,7 @@ def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path, na
     assert "damaged gzip" in report.faults[0].reason
 
 
-def test_a_gzip_bomb_is_refused(tmp_path: Path, names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gzip_bomb_is_refused(tmp_path: Path, names: NameResolver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_module, "FREE_EXPANSION", 1 << 20)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(lines([row(a=1)]) + b" " * (64 << 20)))
@@ -119,7 +119,7 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path, names: Names, monkeypatch: pytes
 
 
 def test_a_line_without_end_is_passed_over(
-    tmp_path: Path, names: Names, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, names: NameResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(content_module, "MAXIMUM_LINE", 3 << 20)
     path = tmp_path / "a.jsonl"
@@ -151,7 +151,7 @@ def test_a_line_without_end_is_passed_over(
     ],
 )
 def test_a_file_that_nobody_reads_is_an_error_by_name_and_a_note_in_a_folder(
-    tmp_path: Path, names: Names, content: bytes, reason: str
+    tmp_path: Path, names: NameResolver, content: bytes, reason: str
 ) -> None:
     path = tmp_path / "folder" / "some.json"
     path.parent.mkdir()
@@ -166,14 +166,14 @@ def test_a_file_that_nobody_reads_is_an_error_by_name_and_a_note_in_a_folder(
     assert (report.format, report.good) == ("", 0)
 
 
-def test_what_is_missing_is_told_before_anything_is_read(tmp_path: Path, names: Names) -> None:
+def test_what_is_missing_is_told_before_anything_is_read(tmp_path: Path, names: NameResolver) -> None:
     good = tmp_path / "a.jsonl"
     good.write_bytes(lines([row()]))
     with pytest.raises(InputError, match="no such file"):
         read([good, tmp_path / "nowhere"], names)
 
 
-def test_folders_are_walked_in_order_each_file_once_loops_or_not(tmp_path: Path, names: Names) -> None:
+def test_folders_are_walked_in_order_each_file_once_loops_or_not(tmp_path: Path, names: NameResolver) -> None:
     (tmp_path / "b").mkdir()
     for name in ("b/2.jsonl", "a.jsonl", "b/1.jsonl", ".hidden.jsonl"):
         (tmp_path / name).write_bytes(lines([row(name=name)]))
@@ -191,7 +191,7 @@ def test_folders_are_walked_in_order_each_file_once_loops_or_not(tmp_path: Path,
     ]
 
 
-def test_progress_adds_up_to_the_sizes(tmp_path: Path, names: Names) -> None:
+def test_progress_adds_up_to_the_sizes(tmp_path: Path, names: NameResolver) -> None:
     data = lines(row(a=n) for n in range(500))
     (tmp_path / "a.jsonl").write_bytes(data)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(data))
@@ -200,7 +200,7 @@ def test_progress_adds_up_to_the_sizes(tmp_path: Path, names: Names) -> None:
     assert sum(told) == sum(item.size for item in discover([tmp_path]))
 
 
-def test_guesses_are_told_for_each_file_again(tmp_path: Path, names: Names) -> None:
+def test_guesses_are_told_for_each_file_again(tmp_path: Path, names: NameResolver) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         unknown = row()
         unknown["hardware"]["name"] = "Foo"

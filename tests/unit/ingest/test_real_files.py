@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.reading import FileReport, read
-from kg.entities import Case, Kind, Status
+from kg.nouns.entities import Case, Kind, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.records import Names
+    from ingest.door.records import NameResolver
 
 CASES = {
     "aiter_tuned_kernels": 33916,
@@ -42,19 +42,19 @@ CASES = {
 }
 
 
-def result_of(paths: list[Path], names: Names) -> tuple[list[Case], list[FileReport]]:
+def result_of(paths: list[Path], names: NameResolver) -> tuple[list[Case], list[FileReport]]:
     items = list(read(paths, names))
     cases = [item for item in items if isinstance(item, Case)]
     return cases, [item for item in items if isinstance(item, FileReport)]
 
 
 @pytest.mark.parametrize("corpus", CASES)
-def test_every_row_of_a_corpus_is_a_case(corpus: str, shared: Path, names: Names) -> None:
+def test_every_row_of_a_corpus_is_a_case(corpus: str, shared: Path, names: NameResolver) -> None:
     _, (report,) = result_of([shared / "cases" / f"{corpus}.jsonl.gz"], names)
     assert (report.good, report.bad) == (CASES[corpus], 0)
 
 
-def test_kinds_and_statuses_are_kept_apart(shared: Path, names: Names) -> None:
+def test_kinds_and_statuses_are_kept_apart(shared: Path, names: NameResolver) -> None:
     corpora = ("kerneltuner_pnpoly", "flagperf_training_multivendor", "sglang_ascend_serving_recipes")
     cases, _ = result_of([shared / "cases" / f"{corpus}.jsonl.gz" for corpus in corpora], names)
     assert Counter((case.kind, case.measurement.status) for case in cases) == {
@@ -66,7 +66,7 @@ def test_kinds_and_statuses_are_kept_apart(shared: Path, names: Names) -> None:
     }
 
 
-def test_fused_moe_tables(shared: Path, names: Names) -> None:
+def test_fused_moe_tables(shared: Path, names: NameResolver) -> None:
     cases, reports = result_of([shared / "formats" / "vllm_fused_moe"], names)
     assert len(reports) == 22
     assert (len(cases), sum(report.bad for report in reports)) == (378, 0)
@@ -83,7 +83,7 @@ def test_fused_moe_tables(shared: Path, names: Names) -> None:
 
 
 def test_fused_moe_files_and_their_rows_in_the_corpus_are_the_same_problems(
-    shared: Path, names: Names
+    shared: Path, names: NameResolver
 ) -> None:
     files, _ = result_of(
         [shared / "formats" / "vllm_fused_moe", shared / "formats" / "sglang_fused_moe"], names
@@ -93,7 +93,7 @@ def test_fused_moe_files_and_their_rows_in_the_corpus_are_the_same_problems(
     assert all((case.problem.id, case.configuration) in known for case in files)
 
 
-def test_kernel_tuner_caches(shared: Path, names: Names) -> None:
+def test_kernel_tuner_caches(shared: Path, names: NameResolver) -> None:
     cases, reports = result_of([shared / "formats" / "kernel_tuner_cache"], names)
     assert [(report.path.name.split(".")[0], report.good, report.bad) for report in reports] == [
         ("convolution_milo_A100", 4362, 0),
@@ -107,7 +107,9 @@ def test_kernel_tuner_caches(shared: Path, names: Names) -> None:
     assert sum(case.measurement.metric == "energy" for case in cases) == 898
 
 
-def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(shared: Path, names: Names) -> None:
+def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(
+    shared: Path, names: NameResolver
+) -> None:
     formats = shared / "formats"
     space = formats / "kernel_tuner_t1"
     cache, _ = result_of([space, formats / "kernel_tuner_cache" / "convolution_milo_A100.json.gz"], names)
@@ -126,7 +128,7 @@ def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(shared: Path
             assert case.measurement.repeats == other.repeats == 32
 
 
-def test_counts_are_those_of_the_files_themselves(shared: Path, names: Names) -> None:
+def test_counts_are_those_of_the_files_themselves(shared: Path, names: NameResolver) -> None:
     path = shared / "formats" / "kernel_tuner_cache" / "pnpoly_RTX_3060_laptop.json.gz"
     raw = json.loads(gzip.decompress(path.read_bytes()))["cache"]
     cases, _ = result_of([path], names)

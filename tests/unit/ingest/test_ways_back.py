@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from ingest.answers import ANSWERS, Choice, write_answer
+from ingest.answers import ANSWERS, RecommendedConfiguration, write_answer
+from ingest.door.flat_cases import cell, value_of
+from ingest.door.records import Records
 from ingest.exporting import write_file, write_folder, write_study
-from ingest.flat_cases import cell, value_of
 from ingest.reading import read
-from ingest.records import Records
-from kg.entities import Case
 from kg.errors import InputError
-from kg.values import Settings
+from kg.nouns.entities import Case
+from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from ingest.door.records import NameResolver
     from ingest.reading import FileReport
-    from ingest.records import Names
 
     Reader = Callable[[Path], tuple[list[Case], FileReport]]
 
@@ -58,7 +58,7 @@ RICH: tuple[dict[str, Any], ...] = (
 )
 
 
-def rich_cases(names: Names) -> list[Case]:
+def rich_cases(names: NameResolver) -> list[Case]:
     base = {
         "task": {"kind": "kernel", "op": "gemm", "shape": {"M": 4, "N": 64}, "traits": {"layout": "nt"}},
         "hardware": {"name": "NVIDIA A100"},
@@ -69,7 +69,7 @@ def rich_cases(names: Names) -> list[Case]:
     return [Records(names).case(base | more) for more in RICH]
 
 
-def untimed(names: Names, size: int, **more: object) -> Case:
+def untimed(names: NameResolver, size: int, **more: object) -> Case:
     record: dict[str, object] = {
         "task": {"kind": "kernel", "op": "fused_moe", "shape": {"M": size, "N": 64, "E": 8}},
         "hardware": {"name": "NVIDIA A100"},
@@ -81,7 +81,7 @@ def untimed(names: Names, size: int, **more: object) -> Case:
 
 
 @pytest.mark.parametrize("form", ["cases", "csv", "parquet"])
-def test_a_table_holds_everything(tmp_path: Path, names: Names, read_file: Reader, form: str) -> None:
+def test_a_table_holds_everything(tmp_path: Path, names: NameResolver, read_file: Reader, form: str) -> None:
     cases = rich_cases(names)
     path = tmp_path / {"cases": "all.jsonl", "csv": "all.csv", "parquet": "all.parquet"}[form]
     with path.open("wb") as stream:
@@ -92,7 +92,7 @@ def test_a_table_holds_everything(tmp_path: Path, names: Names, read_file: Reade
     assert [case.problem.id for case in again] == [case.problem.id for case in cases]
 
 
-def test_a_parquet_table_has_numbers_as_numbers(tmp_path: Path, names: Names) -> None:
+def test_a_parquet_table_has_numbers_as_numbers(tmp_path: Path, names: NameResolver) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "cases.parquet"
     cases = [
@@ -107,7 +107,7 @@ def test_a_parquet_table_has_numbers_as_numbers(tmp_path: Path, names: Names) ->
 
 @pytest.mark.parametrize("stamped", [False, True])
 def test_texts_that_a_parquet_table_has_as_bytes_are_texts_and_times_are_told(
-    tmp_path: Path, names: Names, read_file: Reader, stamped: bool
+    tmp_path: Path, names: NameResolver, read_file: Reader, stamped: bool
 ) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "cases.parquet"
@@ -150,14 +150,14 @@ def test_a_cell_keeps_the_type_of_its_value(value: object) -> None:
     assert "\n" not in cell(value)
 
 
-def test_a_name_that_no_header_can_hold_is_refused(tmp_path: Path, names: Names) -> None:
+def test_a_name_that_no_header_can_hold_is_refused(tmp_path: Path, names: NameResolver) -> None:
     case = untimed(names, 1, config={"two\nlines": 1})
     with (tmp_path / "x.csv").open("wb") as stream, pytest.raises(InputError, match="name of a column"):
         write_file("csv", [case], stream)
 
 
 @pytest.mark.parametrize("form", ["vllm", "sglang"])
-def test_winners_survive_their_tables(tmp_path: Path, names: Names, form: str) -> None:
+def test_winners_survive_their_tables(tmp_path: Path, names: NameResolver, form: str) -> None:
     software = {"software": {"triton": "3.4.0"}}
     other = {"hardware": {"name": "NVIDIA A100-PCIE-40GB"}}
     cases = [untimed(names, size, **software, **more) for size in (1, 64) for more in ({}, other)]
@@ -176,7 +176,7 @@ def test_winners_survive_their_tables(tmp_path: Path, names: Names, form: str) -
     assert {case.software["triton"] for case in again} == {"3.4.0"}
 
 
-def test_kernel_tuner_results_survive_t4(tmp_path: Path, names: Names, read_file: Reader) -> None:
+def test_kernel_tuner_results_survive_t4(tmp_path: Path, names: NameResolver, read_file: Reader) -> None:
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "convolution_A100_T4.json"
     results = [
@@ -210,7 +210,9 @@ def test_kernel_tuner_results_survive_t4(tmp_path: Path, names: Names, read_file
     assert [case.measurement.status for case in again] == [case.measurement.status for case in cases]
 
 
-def test_an_optuna_study_holds_everything_but_lists(tmp_path: Path, names: Names, read_file: Reader) -> None:
+def test_an_optuna_study_holds_everything_but_lists(
+    tmp_path: Path, names: NameResolver, read_file: Reader
+) -> None:
     optuna = pytest.importorskip("optuna")
     cases = sorted(rich_cases(names), key=lambda case: case.problem.id)
     path = tmp_path / "study.log"
@@ -228,14 +230,14 @@ def test_an_optuna_study_holds_everything_but_lists(tmp_path: Path, names: Names
 
 
 @pytest.mark.skipif(find_spec("optuna") is not None, reason="Optuna is installed")
-def test_without_optuna_it_says_what_to_install(tmp_path: Path, names: Names) -> None:
+def test_without_optuna_it_says_what_to_install(tmp_path: Path, names: NameResolver) -> None:
     with pytest.raises(ImportError) as raised:
         write_study([untimed(names, 1)], tmp_path / "study.log")
     assert "tunegraph[optuna]" in getattr(raised.value, "hint", "")
 
 
 @pytest.mark.parametrize("form", ["vllm", "kernel-tuner"])
-def test_nothing_that_fits_is_an_error(names: Names, form: str) -> None:
+def test_nothing_that_fits_is_an_error(names: NameResolver, form: str) -> None:
     cases = [untimed(names, 1, task={"kind": "training", "op": "pretrain"})]
     with pytest.raises(InputError, match=f"nothing to write as {form}"):
         write_folder(form, cases)
@@ -248,14 +250,16 @@ def keyed(cases: list[Case]) -> set[tuple[str, Settings]]:
 # -- answers -------------------------------------------------------------------------------------
 
 
-def choices(*configurations: Mapping[str, object]) -> list[Choice]:
+def choices(*configurations: Mapping[str, object]) -> list[RecommendedConfiguration]:
     return [
-        Choice(configuration=Settings(item), flags=tuple(f"{name}={value}" for name, value in item.items()))
+        RecommendedConfiguration(
+            configuration=Settings(item), flags=tuple(f"{name}={value}" for name, value in item.items())
+        )
         for item in configurations
     ]
 
 
-def test_an_answer_in_every_form(names: Names) -> None:
+def test_an_answer_in_every_form(names: NameResolver) -> None:
     problem = untimed(names, 64).problem
     best, second = {"BLOCK_SIZE_M": 16, "num_warps": 4}, {"BLOCK_SIZE_M": 32, "num_warps": 8}
     texts = {
@@ -272,7 +276,7 @@ def test_an_answer_in_every_form(names: Names) -> None:
     assert "correct" not in texts["kernel-tuner"], "nothing was measured"
 
 
-def test_the_loss_to_expect_is_a_comment_where_a_form_has_comments(names: Names) -> None:
+def test_the_loss_to_expect_is_a_comment_where_a_form_has_comments(names: NameResolver) -> None:
     problem, loss = untimed(names, 64).problem, ["expected above the best time: 5 %"]
     for form in (form for form in ANSWERS if form != "json"):
         written = write_answer(form, problem, choices({"BLOCK_SIZE_M": 16}), remarks=loss)
@@ -281,7 +285,7 @@ def test_the_loss_to_expect_is_a_comment_where_a_form_has_comments(names: Names)
         assert as_comment == (form in {"yaml", "triton", "kernel-tuner-restriction"})
 
 
-def test_a_restriction_is_python_that_lets_the_list_pass(names: Names) -> None:
+def test_a_restriction_is_python_that_lets_the_list_pass(names: NameResolver) -> None:
     best, second = {"BLOCK_SIZE_M": 16, "mode": "a"}, {"BLOCK_SIZE_M": 32, "mode": "b"}
     text = write_answer("kernel-tuner-restriction", untimed(names, 64).problem, choices(best, second)).text
     [rule] = ast.literal_eval(text.partition(" = ")[2])
@@ -291,7 +295,7 @@ def test_a_restriction_is_python_that_lets_the_list_pass(names: Names) -> None:
         write_answer("kernel-tuner-restriction", untimed(names, 64).problem, choices({"a.b": 1}))
 
 
-def test_a_table_says_where_to_put_it_and_what_it_leaves_out(names: Names) -> None:
+def test_a_table_says_where_to_put_it_and_what_it_leaves_out(names: NameResolver) -> None:
     problem = untimed(names, 64).problem
     written = write_answer("vllm", problem, choices({"BLOCK_SIZE_M": 16}, {}))
     assert written.notes == (
@@ -311,12 +315,12 @@ def test_a_table_says_where_to_put_it_and_what_it_leaves_out(names: Names) -> No
     ],
 )
 def test_a_form_that_cannot_hold_the_answer_says_so(
-    names: Names, form: str, configuration: dict[str, object], reason: str
+    names: NameResolver, form: str, configuration: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(InputError, match=reason):
         write_answer(form, untimed(names, 1).problem, choices(configuration))
 
 
-def test_a_tuning_table_of_another_operator_is_refused(names: Names) -> None:
+def test_a_tuning_table_of_another_operator_is_refused(names: NameResolver) -> None:
     with pytest.raises(InputError, match="no tuning table"):
         write_answer("vllm", rich_cases(names)[0].problem, choices({"a": 1}))

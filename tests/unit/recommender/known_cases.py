@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kg.entities import (
+from kg.nouns.entities import (
     Better,
     Hardware,
     Kind,
@@ -17,13 +17,13 @@ from kg.entities import (
     Workload,
     WorkloadKind,
 )
-from kg.hardware_tree import Distance, HardwareTree
-from kg.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
-from kg.trial_rows import ProblemRow, Trial
-from kg.trials import TrialStore
-from kg.values import Settings
+from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
+from kg.nouns.values import Settings
+from kg.rows.trial_rows import ProblemRow, Trial
+from kg.rows.trials import TrialStore
+from kg.triples.hardware_tree import Distance, HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 from recommender.retrieval.neighbours import Neighbour
 
 SOURCE = Source(title="a test")

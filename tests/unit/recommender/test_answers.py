@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from recommender.ranking.recommendation import Answer
+    from recommender.answers.answer import Answer
     from recommender.workspace import Workspace
 
 BASE: dict[str, Any] = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.errors import AmbiguousEntityError
-from kg.knowledge import Bottleneck, Cause, Concept, HardwareProfile, Model, ModelFamily, Strategy
-from kg.serialisation import all_of
+from kg.nouns.knowledge import Bottleneck, Cause, Concept, HardwareProfile, Model, ModelFamily, Strategy
+from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
     from recommender.workspace import Workspace

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kg.entities import Kind
 from kg.errors import CaseFormatError, InputError, UnknownEntityError, WorkspaceError
-from recommender.layout import Layout
+from kg.nouns.entities import Kind
+from recommender.files import WorkspaceFiles
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_a_second_writer_is_refused_and_told_who_writes(empty_path: Path) -> Non
 
 
 def test_another_version_of_the_workspace_is_refused(empty_path: Path) -> None:
-    manifest = Layout(empty_path).manifest
+    manifest = WorkspaceFiles(empty_path).manifest
     manifest.write_text(json.dumps({"format": 99}))
     with pytest.raises(WorkspaceError, match="format 99"):
         open_(empty_path)

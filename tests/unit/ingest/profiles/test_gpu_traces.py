@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts import Profile
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
 
 

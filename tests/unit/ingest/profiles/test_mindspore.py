@@ -112,7 +112,7 @@ def test_a_pipeline_that_is_cut_is_told(home: Path, content: dict[str, Any]) -> 
 
 
 def test_a_pipeline_whose_children_go_round_ends() -> None:
-    from ingest.profiles.data_tables import pipeline
+    from ingest.profiles.tables.data_tables import pipeline
 
     found = pipeline(
         {"op_names": ["DeviceQueue", "Map"], "op_ids": [0, 1], "children_ids": [[1], [0]]},

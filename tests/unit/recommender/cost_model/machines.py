@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from recommender.cost_model.estimate import Machine, machine
-from recommender.cost_model.model import Model, model_of
+from recommender.cost_model.facts.model import ModelSizes, model_of
 
 DATA = Path(__file__).resolve().parents[4] / "data"
 
@@ -40,7 +40,7 @@ def machine_of(device: str, count: int, server: str = "") -> Machine:
     return machine(device, facts(device), count=count, server=server, server_facts=around)
 
 
-def model(name: str) -> Model:
+def model(name: str) -> ModelSizes:
     node = MODELS[name]
     values = {k: v["value"] for k, v in (node.get("facts") or {}).items()}
     return model_of(name, node["architecture"], values)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.profiles.facts import Call, Collective, Place, Profile, Rank, StepTime, Transfer
-from ingest.profiles.intervals import split
-from ingest.profiles.kernels import KernelBuilder
-from kg.knowledge import Bottleneck, Cause
-from recommender.diagnosis.network import CauseNetwork
+from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.run import Call, Collective, FactPlace, Profile, Rank, StepTime, Transfer
+from kg.nouns.knowledge import Bottleneck, Cause
+from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.thresholds import Thresholds
-from recommender.shipped import knowledge
+from recommender.store.shipped_knowledge import knowledge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,14 +82,14 @@ def make() -> Callable[..., Profile]:
                 Collective(
                     name="hcom_allReduce__1", group="", step="", is_p2p=False, elapse_ms=wait_ms + 0.1, transit_ms=0.1,
                     wait_ms=wait_ms, synchronisation_ms=wait_ms, idle_ms=0.0, start_us=None, transfers=(moved,),
-                    place=Place("communication.json"),
+                    place=FactPlace("communication.json"),
                 )
             )  # fmt: skip
         kernels = builder.done()
         counted = split(kernels)[0]
         told = StepTime(
             step="7", step_us=counted.step_us, computing_us=counted.computing_us, exposed_us=counted.exposed_us,
-            overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=Place("step_trace_time.csv", (2,)),
+            overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=FactPlace("step_trace_time.csv", (2,)),
         )  # fmt: skip
         one = Rank(
             rank=rank, folder=f"rank{rank}", layout="test", steps=(told,), kernels=kernels,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.details import Details, Iteration
-from ingest.profiles.facts import Call, Place, Profile
-from recommender.diagnosis.diagnosis import Gain, diagnose
-from recommender.diagnosis.fix_tests import repaired
+from ingest.profiles.facts.details import Details, Iteration
+from ingest.profiles.facts.run import Call, FactPlace, Profile
+from recommender.diagnosis.diagnosis import ModelledGain, diagnose
+from recommender.diagnosis.repair.fix_tests import repaired
 from recommender.diagnosis.thresholds import significance
 
 
@@ -22,7 +22,7 @@ def call(level: str, name: str, total_us: float, count: int = 10) -> Call:
         total_us=total_us,
         count=count,
         max_us=total_us / count,
-        place=Place("api.csv", (3,)),
+        place=FactPlace("api.csv", (3,)),
     )
 
 
@@ -130,10 +130,10 @@ def test_significance_is_a_half_between_the_marks_and_asked_for_less() -> None:
 
 
 def test_the_gain_of_a_sure_cause_spans_its_ceiling() -> None:
-    sure = Gain.of(1.0, 0.5)
+    sure = ModelledGain.of(1.0, 0.5)
     assert sure.low == pytest.approx(1 / (1 - 0.5 * 0.05))
     assert sure.high == pytest.approx(1 / (1 - 0.5 * 0.95))
-    assert Gain.of(0.5, 0.5).low == 1.0
+    assert ModelledGain.of(0.5, 0.5).low == 1.0
 
 
 def test_the_content_is_plain_json(make: Any, network: Any, thresholds: Any) -> None:
@@ -148,10 +148,10 @@ def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any
     (rank,) = make(gap_us=150.0).ranks
     waits = Iteration(
         number="1", model="", length_us=20_000.0, end_ns=None, compute_us=None, refresh_us=None,
-        data_us=14_000.0, reduces=(), place=Place("step_trace_0.csv", (2,)),
+        data_us=14_000.0, reduces=(), place=FactPlace("step_trace_0.csv", (2,)),
     )  # fmt: skip
     told = replace(rank, details=Details(iterations=(waits,)))
     first = diagnose(Profile(path="run", ranks=(told,)), network, thresholds).findings[0].accused
     assert first.cause == "slow-dataloader"
-    assert first.evidence[-1].places == (Place("step_trace_0.csv", (2,)),)
+    assert first.evidence[-1].places == (FactPlace("step_trace_0.csv", (2,)),)
     assert first.lost_us == pytest.approx(14_000.0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kg.knowledge import FaultPattern
+from kg.nouns.knowledge import FaultPattern
 from recommender.diagnosis.logs import read_log
-from recommender.shipped import knowledge
+from recommender.store.shipped_knowledge import knowledge
 
 KNOWN = [noun for noun in knowledge() if isinstance(noun, FaultPattern)]
 

@@ -7,13 +7,22 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts import Call, Collective, MemoryUse, Place, Profile, Rank, StepTime, Transfer
-from ingest.profiles.intervals import split
-from ingest.profiles.kernels import KernelBuilder
-from recommender.diagnosis import contention, epilogues, interfaces, memory
+from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.run import (
+    Call,
+    Collective,
+    FactPlace,
+    MemoryUse,
+    Profile,
+    Rank,
+    StepTime,
+    Transfer,
+)
 from recommender.diagnosis.analysis import analyse
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.view import View
+from recommender.diagnosis.patterns import contention, epilogues, interfaces, memory
+from recommender.diagnosis.rank.view import View
 
 PRODUCT = ("MatMulV3", "AI_CORE", 100.0, "4096,4096;4096,4096", "4096,4096")
 
@@ -117,7 +126,7 @@ def test_operators_on_two_streams_are_no_sequence(thresholds: Any) -> None:
 def held(reserved: float, allocated: float, returned: float = 0.0) -> MemoryUse:
     return MemoryUse(
         peak_reserved_mb=reserved, peak_allocated_mb=allocated, timeline=(), allocations=None,
-        place=Place("memory_record.csv"), returned_mb=returned,
+        place=FactPlace("memory_record.csv"), returned_mb=returned,
     )  # fmt: skip
 
 
@@ -130,7 +139,7 @@ def test_memory_in_pieces_is_seen_without_a_stall_and_accused_only_with_one(
         total_us=15_000.0,
         count=10,
         max_us=1500.0,
-        place=Place("api.csv"),
+        place=FactPlace("api.csv"),
     )
     for calls, causes in (((), []), ((stall,), ["memory-fragmentation"])):
         profile = make(gap_us=150.0 if calls else 0.5, calls=calls)
@@ -177,7 +186,7 @@ def shared(rate_beside: float, rate_alone: float | None) -> Profile:
         items.append(
             Collective(
                 name=name, group="", step="", is_p2p=False, elapse_ms=spent / 1e3, transit_ms=spent / 1e3, wait_ms=0.0,
-                synchronisation_ms=0.0, idle_ms=0.0, start_us=None, transfers=(moved,), place=Place("communication.json"),
+                synchronisation_ms=0.0, idle_ms=0.0, start_us=None, transfers=(moved,), place=FactPlace("communication.json"),
             )
         )  # fmt: skip
 
@@ -189,7 +198,7 @@ def shared(rate_beside: float, rate_alone: float | None) -> Profile:
     counted = split(kernels)[0]
     step = StepTime(
         step="1", step_us=counted.step_us, computing_us=counted.computing_us, exposed_us=counted.exposed_us,
-        overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=Place("step_trace_time.csv", (2,)),
+        overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=FactPlace("step_trace_time.csv", (2,)),
     )  # fmt: skip
     rank = Rank(rank=0, folder="r", layout="t", steps=(step,), kernels=kernels, collectives=tuple(items))
     return Profile(path="run", ranks=(rank,))

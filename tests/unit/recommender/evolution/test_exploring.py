@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.effects import Context, Effect
-from kg.entities import Kind
 from kg.errors import WorkspaceError
-from kg.hardware_tree import HardwareTree
-from kg.knowledge import HardwareProfile, Level
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import Kind
+from kg.nouns.gain import NORMAL_90, Gain
+from kg.nouns.knowledge import HardwareProfile, Level
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 from recommender.evolution.components import fitted, load
 from recommender.evolution.exploring import draw, explored_values, without_noise
 from recommender.evolution.hypotheses import value_of_information
 from recommender.evolution.proposing import value_between
-from recommender.ranking.posterior import EQUAL, NORMAL_90, Gain
+from recommender.ranking.changes.posterior import EQUAL
 
 if TYPE_CHECKING:
     from pathlib import Path

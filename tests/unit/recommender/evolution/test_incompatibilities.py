@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.entities import Source
-from kg.knowledge import Assignment, Relation, Strategy
-from kg.outcomes import Outcome
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import to_triples
-from kg.values import Settings
+from kg.nouns.entities import Source
+from kg.nouns.knowledge import Assignment, Relation, Strategy
+from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 from recommender.evolution.incompatibilities import failed_strategies, revised
 
 if TYPE_CHECKING:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.effects import Effect, to_unats
-from kg.entities import Hardware, Kind, Objective, Problem, Status, Trust, Workload, WorkloadKind
 from kg.errors import InputError
-from kg.outcomes import Outcome
-from kg.oxigraph_store import OxigraphStore
-from kg.serialisation import all_of, from_graph
-from kg.snapshots import open_newest
-from kg.values import Settings
-from recommender.experiment.concluding import Conclusion, Tried, conclude
+from kg.nouns.effects import Effect, to_unats
+from kg.nouns.entities import Hardware, Kind, Objective, Problem, Status, Trust, Workload, WorkloadKind
+from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import all_of, from_graph
+from kg.triples.snapshots import open_newest
+from recommender.experiment.concluding import Conclusion, TestedChange, conclude
 from recommender.experiment.design import CONTROL
-from recommender.experiment.journal import Journal, read
+from recommender.experiment.journal import ExperimentJournal, read
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
-from recommender.layout import Layout
+from recommender.files import WorkspaceFiles
 from recommender.workspace import Workspace
 from tests.unit.recommender.experiment.trials import A, World, design
 
@@ -36,7 +36,9 @@ PROBLEM = Problem(
     hardware=Hardware(name="acme-one"),
     objective=Objective(metric="latency", better=design().better, unit="s"),
 )
-TRIED = Tried(problem=PROBLEM, strategy="overlap", bottleneck="slow-link", recommendation="4dcea6b43b7a")
+TRIED = TestedChange(
+    problem=PROBLEM, strategy="overlap", bottleneck="slow-link", recommendation="4dcea6b43b7a"
+)
 
 
 def ran(folder: Path, name: str, **world: Any) -> Logged:
@@ -44,7 +46,7 @@ def ran(folder: Path, name: str, **world: Any) -> Logged:
     made = design(pairs=12, seed=world.get("seed", 1))
     made_world = World(**world)
     evaluators = {arm: [made_world] for arm in made.arms}
-    with Journal(path, made, {}) as journal:
+    with ExperimentJournal(path, made, {}) as journal:
         Experiment(design=made, evaluators=evaluators, journal=journal).run(threading.Event())
     return read(path)
 
@@ -60,7 +62,7 @@ def logs(tmp_path: Path) -> list[Logged]:
     ]
 
 
-def told(logs: list[Logged], tried: Tried = TRIED) -> list[Conclusion]:
+def told(logs: list[Logged], tried: TestedChange = TRIED) -> list[Conclusion]:
     return [conclude(logged, tried, NOW) for logged in logs]
 
 
@@ -93,28 +95,28 @@ def test_another_metric_is_another_problem(logs: list[Logged]) -> None:
         hardware=PROBLEM.hardware,
         objective=Objective(metric="energy", better=design().better, unit="J"),
     )
-    found = conclude(logs[0], Tried(problem=other), NOW)
+    found = conclude(logs[0], TestedChange(problem=other), NOW)
     assert found.case.problem.objective.metric == "latency"
     assert found.outcome.problem == found.case.problem.id
 
 
 def test_what_says_nothing_is_refused(tmp_path: Path, logs: list[Logged]) -> None:
     made = design()
-    with Journal(tmp_path / "empty.jsonl", made, {}):
+    with ExperimentJournal(tmp_path / "empty.jsonl", made, {}):
         pass
     with pytest.raises(InputError, match="measured nothing"):
         conclude(read(tmp_path / "empty.jsonl"), TRIED, NOW)
     with pytest.raises(InputError, match="no treatment 'third'"):
-        conclude(logs[0], Tried(problem=PROBLEM, arm="third"), NOW)
+        conclude(logs[0], TestedChange(problem=PROBLEM, arm="third"), NOW)
     same = design(arms={CONTROL: A, "treatment": A}, is_self_test=True)
-    with Journal(tmp_path / "same.jsonl", same, {}):
+    with ExperimentJournal(tmp_path / "same.jsonl", same, {}):
         pass
     with pytest.raises(InputError, match="same configuration twice"):
         conclude(read(tmp_path / "same.jsonl"), TRIED, NOW)
 
 
 def effects(path: Path) -> tuple[list[Effect], set[str]]:
-    with open_newest(Layout(path).graph) as graph:
+    with open_newest(WorkspaceFiles(path).graph) as graph:
         return list(all_of(graph, Effect)), {item.id for item in all_of(graph, Outcome)}
 
 

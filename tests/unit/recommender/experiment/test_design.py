@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kg.entities import Better
 from kg.errors import InputError
-from kg.values import Settings
-from recommender.experiment.design import CONTROL, Design, Guard, treatments_named
+from kg.nouns.entities import Better
+from kg.nouns.values import Settings
+from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
 from tests.unit.recommender.experiment.trials import A, B, C, design
 
 
@@ -50,7 +50,7 @@ def test_a_design_survives_json() -> None:
         inputs=(Settings({"size": 1}), Settings({"size": 2})),
         budget_s=60.0,
     )
-    back = Design.from_json(json.loads(json.dumps(made.to_json())))
+    back = ExperimentDesign.from_json(json.loads(json.dumps(made.to_json())))
     assert back == made
     assert back.digest == made.digest
 

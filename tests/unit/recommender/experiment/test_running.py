@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from kg.entities import Better
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from kg.values import Settings
+from kg.nouns.entities import Better
+from kg.nouns.values import Settings
 from recommender.experiment.comparison import GuardState
-from recommender.experiment.design import CONTROL, Design, Guard, treatments_named
-from recommender.experiment.journal import Journal, find, names, path_of, read
+from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
+from recommender.experiment.journal import ExperimentJournal, find, names, path_of, read
 from recommender.experiment.running import Experiment
 from recommender.experiment.samples import rounds
-from recommender.experiment.standing import Standing, standing
+from recommender.experiment.standing import ExperimentState, standing
 from recommender.experiment.verdict import Verdict
 from recommender.measuring.outcome import CancelledError
 from tests.unit.recommender.experiment.trials import A, B, C, Clock, World, design
 
 
-def run(path: Path, made: Design, world: World, **more: Any) -> Standing:
+def run(path: Path, made: ExperimentDesign, world: World, **more: Any) -> ExperimentState:
     evaluators = {arm: [world] * len(made.inputs) for arm in made.arms}
-    with Journal(path, made, {}) as journal:
+    with ExperimentJournal(path, made, {}) as journal:
         return Experiment(design=made, evaluators=evaluators, journal=journal, **more).run(threading.Event())
 
 
@@ -142,7 +142,7 @@ def test_a_drifting_control_is_noticed_and_does_not_fool_the_test(path: Path) ->
 def test_a_clock_that_jumps_is_told_and_changes_nothing(path: Path) -> None:
     clock, seen = Clock(), []
 
-    def jump(state: Standing) -> None:
+    def jump(state: ExperimentState) -> None:
         seen.append(state.rounds)
         clock.jump = timedelta(hours=-1) if len(seen) == 3 else clock.jump
 
@@ -223,13 +223,13 @@ def test_a_log_is_of_one_design_and_one_process(path: Path) -> None:
     run(path, design(pairs=6), World(noise=0.5))
     with (
         pytest.raises(InputError, match="begun with another margin"),
-        Journal(path, design(pairs=6, margin=0.02), {}),
+        ExperimentJournal(path, design(pairs=6, margin=0.02), {}),
     ):
         pass
     with (
-        Journal(path, design(pairs=6), {}),
+        ExperimentJournal(path, design(pairs=6), {}),
         pytest.raises(WorkspaceError, match="being run by another process"),
-        Journal(path, design(pairs=6), {}),
+        ExperimentJournal(path, design(pairs=6), {}),
     ):
         pass
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kg.entities import Better
 from kg.errors import InputError
-from kg.values import Settings
-from recommender.experiment.design import CONTROL, Design
+from kg.nouns.entities import Better
+from kg.nouns.values import Settings
+from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.experiment.metrics import readings_of
 from recommender.experiment.preparing import Runs, evaluators_of
 from recommender.experiment.verification import Candidate, verification
@@ -24,7 +24,7 @@ def candidate(identifier: str = "abc", flags: tuple[str, ...] = (), **sets: Any)
 
 def commands(made: Any, command: str) -> dict[str, Any]:
     """The words that each arm would run, and its environment."""
-    design = Design(metric="run_time", better=Better.LOWER, arms={CONTROL: NOW, **made.arms})
+    design = ExperimentDesign(metric="run_time", better=Better.LOWER, arms={CONTROL: NOW, **made.arms})
     runs = Runs(
         command=command,
         readings=readings_of((), (), better=""),

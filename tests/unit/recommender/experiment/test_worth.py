@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kg.entities import Better
 from kg.errors import InputError
+from kg.nouns.entities import Better
 from recommender.experiment.impact import Prices, savings
 from recommender.experiment.metrics import direction, readings_of
 from recommender.experiment.planning import plan

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg.entities import Better, Kind, Status
-from kg.values import Settings
-from recommender.experiment.design import CONTROL, Design
-from recommender.measuring.outcome import CancelledError, Outcome
+from kg.nouns.entities import Better, Kind, Status
+from kg.nouns.values import Settings
+from recommender.experiment.design import CONTROL, ExperimentDesign
+from recommender.measuring.outcome import CancelledError, RunOutcome
 
 if TYPE_CHECKING:
     from threading import Event
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 A, B, C = (Settings({"batch": size}) for size in (32, 64, 128))
 
 
-def design(**changed: Any) -> Design:
+def design(**changed: Any) -> ExperimentDesign:
     told: dict[str, Any] = {
         "metric": "latency",
         "better": Better.LOWER,
@@ -30,7 +30,7 @@ def design(**changed: Any) -> Design:
         "pairs": 60,
         "seed": 5,
     }
-    return Design(**{**told, **changed})
+    return ExperimentDesign(**{**told, **changed})
 
 
 @dataclass
@@ -51,16 +51,16 @@ class World:
         self.rng = np.random.default_rng(self.seed)
         self.runs: list[int] = []
 
-    def evaluate(self, configuration: Settings, cancel: Event) -> Outcome:
+    def evaluate(self, configuration: Settings, cancel: Event) -> RunOutcome:
         size = int(str(configuration["batch"]))
         if len(self.runs) >= self.stop_after:
             raise CancelledError("stopped")
         self.runs.append(size)
         if size in self.fails:
-            return Outcome(status=Status.FAILED, reason="out of memory: 2 GB asked for")
+            return RunOutcome(status=Status.FAILED, reason="out of memory: 2 GB asked for")
         noise = math.exp(self.noise * self.rng.normal() + self.drift * len(self.runs))
         more = {name: by_size[size] for name, by_size in self.more.items()}
-        return Outcome(values={"latency": self.values[size] * noise, **more})
+        return RunOutcome(values={"latency": self.values[size] * noise, **more})
 
 
 class Clock:

@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 
-from kg.entities import Better, Status
 from kg.errors import InputError
-from kg.values import Settings
-from recommender.measuring.command import Command
-from recommender.measuring.outcome import CancelledError, Outcome
+from kg.nouns.entities import Better, Status
+from kg.nouns.values import Settings
+from recommender.measuring.command import CommandObjective
+from recommender.measuring.outcome import CancelledError, RunOutcome
 from recommender.measuring.process import MARK, Bounds, kill_marked
-from recommender.measuring.readings import Reading
+from recommender.measuring.readings import OutputReading
 
-TIME = Reading(metric="kernel_time", better=Better.LOWER, unit="ms", path="time")
+TIME = OutputReading(metric="kernel_time", better=Better.LOWER, unit="ms", path="time")
 PRINT = "import sys, json; print(json.dumps({'time': float(sys.argv[1])}))"
 
 
-def command(code: str, *arguments: str, **more: Any) -> Command:
+def command(code: str, *arguments: str, **more: Any) -> CommandObjective:
     """A command that runs some Python."""
     given: dict[str, Any] = {"readings": (TIME,), "folder": Path.cwd(), "base": dict(os.environ)}
-    return Command(command=(sys.executable, "-c", code, *arguments), **{**given, **more})
+    return CommandObjective(command=(sys.executable, "-c", code, *arguments), **{**given, **more})
 
 
-def evaluate(of: Command, **values: object) -> Outcome:
+def evaluate(of: CommandObjective, **values: object) -> RunOutcome:
     """Evaluate one configuration."""
     return of.evaluate(Settings(values), threading.Event())
 
@@ -58,7 +58,7 @@ def test_an_argument_never_meets_a_shell() -> None:
 
 def test_a_text_runs_in_a_shell_with_its_values_quoted() -> None:
     shell = command("")
-    text = Command(
+    text = CommandObjective(
         command="v={x}; echo '{{\"time\": '${#v}'}}'", readings=(TIME,), folder=shell.folder, base=shell.base
     )
     assert evaluate(text, x="a; exit 9").values == {"kernel_time": 0.009}
@@ -174,7 +174,9 @@ def test_an_interruption_ends_the_command_at_once() -> None:
 
 
 def test_a_program_that_does_not_exist_is_no_failure_of_a_configuration() -> None:
-    missing = Command(command=("no-such-program-here",), readings=(TIME,), folder=Path.cwd(), base={})
+    missing = CommandObjective(
+        command=("no-such-program-here",), readings=(TIME,), folder=Path.cwd(), base={}
+    )
     with pytest.raises(InputError, match="cannot run 'no-such-program-here'"):
         evaluate(missing)
 
@@ -188,25 +190,25 @@ def test_placeholders_and_parameters_must_meet() -> None:
 
 
 def test_a_pattern_takes_the_last_match() -> None:
-    reading = Reading(metric="kernel_time", better=Better.LOWER, unit="s", pattern=r"time=(\S+)")
+    reading = OutputReading(metric="kernel_time", better=Better.LOWER, unit="s", pattern=r"time=(\S+)")
     found = evaluate(command("print('time=3\\ntime=2')", readings=(reading,)))
     assert found.values == {"kernel_time": 2}
     with pytest.raises(InputError, match="needs a group"):
-        Reading(metric="kernel_time", better=Better.LOWER, unit="s", pattern="time")
+        OutputReading(metric="kernel_time", better=Better.LOWER, unit="s", pattern="time")
 
 
 def test_a_metric_needs_its_unit_and_no_other() -> None:
     with pytest.raises(InputError, match="in which unit"):
-        Reading(metric="kernel_time", better=Better.LOWER, path="time")
+        OutputReading(metric="kernel_time", better=Better.LOWER, path="time")
     with pytest.raises(InputError, match="kernel_time is a time, GB is a bytes"):
-        Reading(metric="kernel_time", better=Better.LOWER, path="time", unit="GB")
+        OutputReading(metric="kernel_time", better=Better.LOWER, path="time", unit="GB")
 
 
 def test_runs_beside_each_other_do_not_end_each_other() -> None:
     """One ends early and cleans up behind itself while the other still runs under the same mark."""
     code = "import sys, time; time.sleep(float(sys.argv[1])); print('{\"time\": 5}')"
     both = command(code, "{s}", mark="one-search")
-    found: dict[float, Outcome] = {}
+    found: dict[float, RunOutcome] = {}
     spans = (0.1, 1.0)
 
     def measure(span: float) -> None:

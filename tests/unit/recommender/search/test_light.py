@@ -9,7 +9,7 @@ import sys
 def test_the_query_path_imports_no_search() -> None:
     script = (
         "import sys\n"
-        "import recommender.recommend, recommender.workspace, recommender.explanation\n"
+        "import recommender.answers.recommend, recommender.workspace, recommender.answers.explanation\n"
         "print([m for m in sys.modules if m.startswith('recommender.search') or m.split('.')[0] == 'optuna'])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -19,7 +19,7 @@ def test_the_query_path_imports_no_search() -> None:
 def test_the_search_needs_neither_optuna_nor_learning_libraries() -> None:
     script = (
         "import sys\n"
-        "import recommender.search.search\n"
+        "import recommender.search.engine.search\n"
         "heavy = {'optuna', 'scipy', 'sklearn', 'torch', 'rdflib'}\n"
         "print(sorted(heavy & {m.split('.')[0] for m in sys.modules}))"
     )

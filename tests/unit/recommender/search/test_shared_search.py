@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.entities import Kind
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
-from kg.values import Settings
-from recommender.measuring.outcome import Outcome
-from recommender.search.assembly import search_of
+from kg.nouns.entities import Kind
+from kg.nouns.values import Settings
+from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
-from recommender.search.finalists import REPEATS
-from recommender.search.objective import evaluation_of
-from recommender.search.runner import Runner
-from recommender.search.study import SearchLog
-from recommender.search.task import Task
-from recommender.search.workers import worker as worker_here
+from recommender.search.log.study import SearchLog
+from recommender.search.log.workers import worker as worker_here
+from recommender.search.run.assembly import search_of
+from recommender.search.run.finalists import REPEATS
+from recommender.search.run.objective import evaluation_of
+from recommender.search.run.runner import Runner
+from recommender.search.run.task import Task
 from tests.postgres_server import PASSWORD, PostgresServer
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class Bowl:
     seen: list[Settings] = field(default_factory=list)
     kind: Kind = Kind.MEASURED
 
-    def evaluate(self, configuration: Settings, cancel: threading.Event) -> Outcome:
+    def evaluate(self, configuration: Settings, cancel: threading.Event) -> RunOutcome:
         self.seen.append(configuration)
         cancel.wait(self.pause_s)
         numbers = dict(configuration.numbers())
-        return Outcome(
+        return RunOutcome(
             values={"kernel_time": 1 + (numbers["x"] - 3) ** 2 + numbers["y"]}, cost_s=self.pause_s
         )
 
@@ -93,7 +93,7 @@ def started(log: SearchLog, x: int, y: int, *, owner: str = ELSEWHERE) -> Any:
 def told(log: SearchLog, trial: Any) -> bool:
     """The end of a trial, as its worker writes it."""
     task = Task.of(RAW, name="toy")
-    outcome = Outcome(values={"kernel_time": 5.0})
+    outcome = RunOutcome(values={"kernel_time": 5.0})
     evaluation = evaluation_of(outcome, trial.configuration, task.objectives, task.limits)
     return log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=1.0)
 

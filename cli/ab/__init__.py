@@ -1,0 +1,1 @@
+"""``tunegraph ab``: experiments on the command line."""

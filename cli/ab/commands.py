@@ -1,0 +1,342 @@
+"""``tunegraph ab``: A/B tests that may be watched: run one, record one made elsewhere, show it, plan it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import JsonOption, pairs
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Settings
+    from recommender.experiment.impact import Prices
+
+app = typer.Typer(
+    name="ab",
+    help="A/B tests that stay honest while they are watched; their outcomes teach the graph.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+ControlOption = Annotated[
+    str,
+    typer.Option(
+        "--control", help="Settings now, as name=value,...; a whole command where --command is not given."
+    ),
+]
+TreatmentOption = Annotated[
+    list[str] | None,
+    typer.Option("--treatment", help="Settings to try; repeat it to compare several with one control."),
+]
+AlphaOption = Annotated[float, typer.Option("--alpha", help="Chance that a verdict is wrong.")]
+MarginOption = Annotated[
+    str, typer.Option("--margin", help="Differences smaller than this do not matter: 1% or 0.01.")
+]
+GuardOption = Annotated[
+    list[str] | None,
+    typer.Option("--guard", help="What must not get worse: 'peak_memory<=+5%', 'accuracy_loss<=0.002'."),
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="Path into printed JSON, step_time=timing.mean:ms; the first decides."),
+]
+PatternOption = Annotated[
+    list[str] | None,
+    typer.Option("--pattern", help=r"The same by regular expression: 'step_time:ms=step (\S+) ms'."),
+]
+BetterOption = Annotated[
+    str, typer.Option("--better", help="lower or higher, where the metric's name does not tell.")
+]
+NameOption = Annotated[str, typer.Option("--name", help="What to call it; made up if not given.")]
+RecommendationOption = Annotated[
+    str, typer.Option("--recommendation", help="Id of the recommendation that is tried; the outcome is its.")
+]
+ProblemOption = Annotated[
+    Path | None, typer.Option("--problem", help="Problem file: what this runs on, so that the graph learns.")
+]
+StrategyOption = Annotated[str, typer.Option("--strategy", help="Id of the strategy that is tried.")]
+HoursOption = Annotated[
+    float | None, typer.Option("--device-hours", help="What the work takes now: its saving is told.")
+]
+PriceOption = Annotated[float | None, typer.Option("--price", help="Of a device hour.")]
+CurrencyOption = Annotated[str, typer.Option("--currency", help="Of the price.")]
+PowerOption = Annotated[float | None, typer.Option("--power", help="Of a device under this work, in watt.")]
+IntensityOption = Annotated[float | None, typer.Option("--intensity", help="Gram CO2e per kWh.")]
+TellOption = Annotated[
+    bool, typer.Option("--tell/--no-tell", help="Tell the graph the outcome, where the problem is known.")
+]
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="After --: program and arguments, {name} for a setting.", show_default=False),
+    ] = None,
+    control: ControlOption = "",
+    treatment: TreatmentOption = None,
+    command: Annotated[
+        str, typer.Option("--command", help="One text for the shell, {name} for a setting.")
+    ] = "",
+    metric: MetricOption = None,
+    pattern: PatternOption = None,
+    better: BetterOption = "",
+    guard: GuardOption = None,
+    alpha: AlphaOption = 0.01,
+    margin: MarginOption = "1%",
+    most: Annotated[int, typer.Option("--pairs", help="Pairs at most.")] = 200,
+    time: Annotated[str, typer.Option("--time", help="Time of all runs at most: 90s, 30min, 2h.")] = "",
+    warmup: Annotated[int, typer.Option("--warmup", help="First rounds that do not count.")] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", help="Runs of an arm in each round.")] = 1,
+    drop: Annotated[
+        int, typer.Option("--drop", help="Runs after each switch that do not count: a switch is dear.")
+    ] = 0,
+    given: Annotated[
+        list[str] | None, typer.Option("--input", help="Values of other placeholders; repeat it for several.")
+    ] = None,
+    timeout: Annotated[str, typer.Option("--timeout", help="Of one run.")] = "600s",
+    folder: Annotated[Path, typer.Option("--folder", help="Where the command runs.")] = Path(),
+    seed: Annotated[int | None, typer.Option("--seed", help="Of the order; drawn if not given.")] = None,
+    name: NameOption = "",
+    resume: Annotated[str, typer.Option("--resume", help="Go on with an experiment by its name.")] = "",
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Run the control twice: a test of the set-up.")
+    ] = False,
+    recommendation: RecommendationOption = "",
+    problem: ProblemOption = None,
+    strategy: StrategyOption = "",
+    device_hours: HoursOption = None,
+    price: PriceOption = None,
+    currency: CurrencyOption = "",
+    power: PowerOption = None,
+    intensity: IntensityOption = None,
+    tell: TellOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Run randomised interleaved pairs until there is a verdict or the budget is used up."""
+    import secrets
+
+    from cli.ab import outcome as ab_outcome
+    from cli.ab import running as ab_running
+    from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
+    from recommender.experiment.metrics import readings_of
+    from recommender.experiment.preparing import Runs, evaluators_of
+    from recommender.search.run.task_file import seconds
+
+    prices = _prices(device_hours, price, currency, power, intensity)
+    if resume:
+        logged = ab_running.find(context, resume)
+        ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json)
+        return
+    tried = ab_outcome.tried(context, recommendation, problem, strategy)
+    is_command = bool(command or words)
+    if command and words:
+        raise InputError("a command is given twice", hint="either --command or what stands after --")
+    first = _settings(control, "--control", is_command=is_command)
+    others = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
+    if recommendation and not others:
+        others = [ab_outcome.changed(first, tried)]
+    if self_test:
+        others = [first]
+    readings = readings_of(metric or (), pattern or (), better=better)
+    design = ExperimentDesign(
+        metric=readings[0].metric,
+        better=readings[0].better,
+        unit=readings[0].objective.unit,
+        arms={CONTROL: first, **treatments_named(others)},
+        alpha=alpha,
+        margin=_share(margin, "--margin"),
+        guards=tuple(Guard.parse(text) for text in guard or ()),
+        pairs=most,
+        budget_s=seconds(time) if time else None,
+        warmup=warmup,
+        repeats=repeats,
+        drop=drop,
+        inputs=tuple(_settings(text, "--input", is_command=True) for text in given or [""]),
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        is_self_test=self_test,
+    )
+    runs = Runs(
+        command=tuple(words) if words else command or None,
+        readings=readings,
+        folder=folder.absolute(),
+        timeout_s=seconds(timeout),
+    )
+    evaluators_of(design, runs, base={}, mark="")  # what cannot be run leaves no log behind
+    about: dict[str, object] = {"runs": runs.to_json(), "tried": tried}
+    logged = ab_running.begin(context, name, design, about, keeps_seed=seed is None)
+    ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json)
+
+
+@app.command()
+def record(
+    context: typer.Context,
+    files: Annotated[
+        list[Path], typer.Argument(help="A CSV or JSON file, or two logs: the control's, the treatment's.")
+    ],
+    control: Annotated[str, typer.Option("--control", help="Name of the control in the file.")] = "",
+    treatment: Annotated[str, typer.Option("--treatment", help="Name of the treatment in it.")] = "",
+    metric: MetricOption = None,
+    pattern: PatternOption = None,
+    better: BetterOption = "",
+    guard: GuardOption = None,
+    alpha: AlphaOption = 0.01,
+    margin: MarginOption = "1%",
+    warmup: Annotated[int, typer.Option("--warmup", help="First values of each arm that do not count.")] = 0,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="The rows are in the order in which they were measured.")
+    ] = False,
+    control_settings: Annotated[
+        str, typer.Option("--control-settings", help="What the control sets, as name=value,...")
+    ] = "",
+    treatment_settings: Annotated[
+        str, typer.Option("--treatment-settings", help="What the treatment sets.")
+    ] = "",
+    name: NameOption = "",
+    recommendation: RecommendationOption = "",
+    problem: ProblemOption = None,
+    strategy: StrategyOption = "",
+    device_hours: HoursOption = None,
+    price: PriceOption = None,
+    currency: CurrencyOption = "",
+    power: PowerOption = None,
+    intensity: IntensityOption = None,
+    tell: TellOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Take measurements made elsewhere, judge their design, and say what they show."""
+    from cli.ab import outcome as ab_outcome
+    from cli.ab import running as ab_running
+    from recommender.experiment.design import Guard
+    from recommender.experiment.recording import Asked, recorded
+
+    if problem is not None and not (strategy or treatment_settings):
+        raise InputError("the graph needs to know what was tried", hint="--treatment-settings name=value,...")
+    tried = ab_outcome.tried(context, recommendation, problem, strategy)
+    first = _settings(control_settings, "--control-settings", is_command=True)
+    other = _settings(treatment_settings, "--treatment-settings", is_command=True)
+    if recommendation and not treatment_settings:
+        other = ab_outcome.changed(first, tried)
+    found = recorded(
+        files,
+        Asked(
+            metrics=metric or (),
+            patterns=pattern or (),
+            better=better,
+            names=(control, treatment),
+            settings=(first, other),
+            guards=tuple(Guard.parse(text) for text in guard or ()),
+            alpha=alpha,
+            margin=_share(margin, "--margin"),
+            warmup=warmup,
+            in_order=in_order,
+        ),
+    )
+    logged = ab_running.keep(context, name or found.name, found.design, found.samples, {"tried": tried})
+    prices = _prices(device_hours, price, currency, power, intensity)
+    ab_running.finish(context, logged, prices, tell=tell, as_json=as_json)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of an experiment; without one, all are listed.")] = "",
+    samples: Annotated[bool, typer.Option("--samples", help="Print every raw value as CSV.")] = False,
+    device_hours: HoursOption = None,
+    price: PriceOption = None,
+    currency: CurrencyOption = "",
+    power: PowerOption = None,
+    intensity: IntensityOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how an experiment stands, or list them all."""
+    from cli import output
+    from cli.ab import output as ab_output
+    from cli.ab import running as ab_running
+    from recommender.experiment.journal import names
+
+    if not name:
+        there = names(ab_running.folder(context))
+        found = [ab_running.find(context, item) for item in there]
+        if as_json:
+            output.as_json({"experiments": [ab_output.in_short(item) for item in found]})
+        else:
+            ab_output.listing(found)
+        return
+    logged = ab_running.find(context, name)
+    if samples:
+        ab_output.raw(logged)
+        return
+    prices = _prices(device_hours, price, currency, power, intensity)
+    ab_output.result(logged, ab_running.stands(logged), prices, as_json=as_json)
+
+
+@app.command()
+def plan(
+    context: typer.Context,
+    gains: Annotated[
+        list[str] | None, typer.Argument(help="Gains to be seen, such as 3%; 1%, 3% and 10% if none.")
+    ] = None,
+    noise: Annotated[str, typer.Option("--noise", help="Spread of one run, such as 2%.")] = "",
+    name: Annotated[str, typer.Option("--of", help="Take noise and time from this experiment.")] = "",
+    alpha: AlphaOption = 0.01,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many pairs a gain needs at a noise given or seen."""
+    from cli.ab import output as ab_output
+    from cli.ab import running as ab_running
+    from recommender.experiment.planning import plan as planned
+
+    if bool(noise) == bool(name):
+        raise InputError("give the noise, or an experiment that has seen it", hint="--noise 2%, or --of NAME")
+    pair_s = None
+    if name:
+        state = ab_running.stands(ab_running.find(context, name))
+        spread = state.comparisons[0].interval.noise
+        pair_s = state.cost_s / state.rounds if state.rounds and state.cost_s else None
+    else:
+        spread = _share(noise, "--noise") * 2**0.5
+    chosen = [_share(text, "a gain") for text in gains or ["1%", "3%", "10%"]]
+    ab_output.plans(planned(chosen, spread, alpha, pair_s=pair_s), spread, alpha, as_json=as_json)
+
+
+def _settings(text: str, option: str, *, is_command: bool) -> Settings:
+    """Settings as given; where there is no command to put them into, the text is one."""
+    from kg.nouns.values import Settings
+
+    if is_command:
+        return Settings(pairs(option, [text] if text.strip() else []))
+    if not text.strip():
+        raise InputError(f"{option}: nothing to run", hint="a command, or settings and --command")
+    return Settings({"command": text})
+
+
+def _share(text: str, what: str) -> float:
+    """``3%`` or ``0.03``, as a share."""
+    cleaned = text.strip()
+    try:
+        return float(cleaned.removesuffix("%")) / (100 if cleaned.endswith("%") else 1)
+    except ValueError:
+        raise InputError(f"{what} {text!r} is no share", hint="3% or 0.03") from None
+
+
+def _prices(
+    device_hours: float | None,
+    price: float | None,
+    currency: str,
+    power: float | None,
+    intensity: float | None,
+) -> Prices | None:
+    from recommender.experiment.impact import Prices
+
+    if device_hours is None:
+        if price is not None or power is not None or intensity is not None:
+            raise InputError("a saving needs to know how much there is", hint="--device-hours 1000")
+        return None
+    return Prices(
+        device_hours=device_hours, price=price, currency=currency, power_w=power, intensity=intensity
+    )

@@ -1,0 +1,256 @@
+"""``tunegraph diagnose``: the causes of lost time in a profile, or the known faults in a log."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import JsonOption, finite
+
+if TYPE_CHECKING:
+    from ingest.profiles.facts.run import Profile, Rank
+    from recommender.answers.diagnose import DiagnosisAnswer, Remedy
+    from recommender.diagnosis.diagnosis import Finding
+    from recommender.diagnosis.logs import SeenFault
+    from recommender.retrieval.past_cases import PastCase, Present
+    from recommender.workspace import Workspace
+
+
+def diagnose(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A profile: folder, database, trace or table. Or a log.")],
+    compare: Annotated[
+        Path | None, typer.Option("--compare", help="An earlier profile of the same job: explain what grew.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page with a heat map of operators to this file.")
+    ] = None,
+    least: Annotated[
+        float,
+        typer.Option(
+            min=0.001, max=0.9, callback=finite, help="Share of the step that is called significant."
+        ),
+    ] = 0.05,
+    keep_accuracy: Annotated[
+        bool, typer.Option("--keep-accuracy", help="Leave out what may change a model's accuracy.")
+    ] = False,
+    settings_only: Annotated[
+        bool, typer.Option("--settings-only", help="Only remedies that are a setting: no program to change.")
+    ] = False,
+    hardware: Annotated[
+        str | None,
+        typer.Option("--hardware", help="Where it ran, for matching cases, if the profile is silent."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="What ran, for matching cases: no profile tells.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Name at most three causes of lost time in a profile, or the known faults in a log."""
+    from cli import output
+    from ingest.profiles.folders import is_log, read_profile
+    from kg.errors import InputError
+    from kg.rows.gains import gains
+    from recommender.answers.diagnose import Allowed, diagnose_profile, faults_in
+
+    if is_log(path):
+        given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
+        if unfit := [name for name, value in given.items() if value is not None]:
+            raise InputError(
+                f"{path} is a log, and {', '.join(unfit)} takes a profile",
+                hint="leave it out, or name a profile",
+            )
+        with open_workspace(context) as workspace:
+            seen = faults_in(workspace.graph, path)
+        if as_json:
+            output.as_json({"path": str(path), "faults": [item.to_json() for item in seen]})
+        else:
+            _faults(path, seen)
+        return
+    profile = read_profile(path)
+    before = read_profile(compare) if compare is not None else None
+    with open_workspace(context) as workspace:
+        answer = diagnose_profile(
+            workspace.graph,
+            profile,
+            before=before,
+            least=least,
+            allowed=Allowed(accuracy=not keep_accuracy, code=not settings_only),
+            gains=gains(workspace.trials),
+            present=_present(workspace, profile, hardware, model),
+        )
+    if html is not None:
+        from recommender.diagnosis.page import write_page
+
+        write_page(html, answer.to_json(), profile)
+        print(f"Wrote {html}", file=sys.stderr)
+    if as_json:
+        output.as_json(answer.to_json())
+    else:
+        _show(answer, profile, before)
+
+
+def _present(workspace: Workspace, profile: Profile, hardware: str | None, model: str | None) -> Present:
+    """What runs and where, as the user says, else as far as the profile tells."""
+    from kg.errors import UnknownEntityError
+    from kg.nouns.knowledge import Model
+    from kg.triples.serialisation import from_graph
+    from recommender.retrieval.past_cases import Present
+
+    def family_of(name: str) -> str:
+        try:
+            return from_graph(workspace.graph, Model, name).family
+        except UnknownEntityError:
+            return ""
+
+    if hardware is not None:
+        place = workspace.names.hardware(hardware).id
+    else:
+        told = next((rank.device for rank in profile.ranks if rank.device), "")
+        place, is_known = workspace.names.hardware_or_slug(told) if told else ("", False)
+        place = place if is_known else ""
+    return Present(
+        tree=workspace.hardware,
+        hardware=place,
+        model="" if model is None else workspace.names.model(model).id,
+        family_of=family_of,
+    )
+
+
+def _show(answer: DiagnosisAnswer, profile: Profile, before: Profile | None) -> None:
+    from cli import output
+
+    found = answer.diagnosis
+    rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
+    output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
+    print()
+    if not found.findings:
+        print(
+            "Nothing costs more than it did before."
+            if before is not None
+            else f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
+        )
+    told = zip(found.findings, answer.remedies, answer.cases, strict=True)
+    for place, (item, remedies, cases) in enumerate(told, 1):
+        _cause(place, item, remedies, cases, found.labels)
+    if found.besides:
+        print("Seen besides, at no cost that shows")
+        output.table(("what", "how it shows"), ((item.node, item.says) for item in found.besides))
+        print()
+    if found.missing:
+        print("Not collected")
+        output.table(("what", "how to collect it"), ((item.what, item.how) for item in found.missing))
+    for text in found.notes:
+        output.note(text)
+
+
+def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
+    from recommender.diagnosis.diagnosis import name_of
+
+    return [
+        (
+            name_of(rank, path),
+            step.step,
+            f"{step.step_us / 1e3:.2f}",
+            *(
+                f"{part / step.step_us:.0%}"
+                for part in (step.computing_us, step.exposed_us, step.overlapped_us, step.free_us)
+            ),
+        )
+        for step in rank.steps[:MOST_STEPS]
+    ]
+
+
+LABEL_WIDTH = 15
+
+
+def _line(label: str, text: str) -> None:
+    """What a line tells behind its label; on a terminal, wrapped below where it begins."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    first = f"   {label:<{LABEL_WIDTH - 3}}"
+    wrapper = textwrap.TextWrapper(
+        max(width, 2 * LABEL_WIDTH),
+        initial_indent=first,
+        subsequent_indent=" " * LABEL_WIDTH,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    print(wrapper.fill(text))
+
+
+TELLING = 0.95
+"""Likelihood ratio of a fix test below which it is told."""
+
+MOST_STEPS = 4
+"""Steps shown of a rank; --json has all."""
+
+
+def _cause(
+    place: int, item: Finding, remedies: tuple[Remedy, ...], cases: tuple[PastCase, ...], labels: object
+) -> None:
+    accused, gain = item.accused, item.gain
+    names = labels if isinstance(labels, dict) else {}
+    print(f"{place}. {names.get(accused.cause, accused.cause)}   [{accused.cause}]")
+    _line(
+        "cost",
+        f"{accused.share:.0%} of the step ({accused.lost_us / 1e3:.2f} ms), "
+        f"confidence {accused.chance:.0%}, at most {accused.ceiling:.2f}x",
+    )
+    _line("gain", f"{gain.expected:.2f}x, 90 % interval {gain.low:.2f}x to {gain.high:.2f}x, modelled")
+    if item.fix is not None:
+        eased = "eases" if item.fix.holds else "does not ease"
+        _line(
+            "fix test",
+            f"replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
+            f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
+            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < TELLING else ""),
+        )
+    if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
+        _line(
+            "cost model",
+            f"these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
+            f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled",
+        )
+    _line("chain", " <- ".join(accused.chain))
+    for evidence in reversed(accused.evidence):
+        where = "; ".join(map(str, evidence.places[:2]))
+        rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
+        _line("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
+    if accused.perhaps:
+        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in accused.perhaps))
+    for remedy in remedies:
+        written = "; ".join(remedy.settings[:3])
+        _line("try", remedy.strategy.label + (f": {written}" if written else ""))
+        for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
+            where = case["hardware"] or "hardware not told"
+            seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
+            _line("", seen)
+    for past in cases:
+        what = f"{past.gain.strategy} against {past.gain.bottleneck}"
+        where = f"{past.gain.model or 'model not told'} on {past.gain.hardware}"
+        _line("case", f"{what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
+    print()
+
+
+def _faults(path: Path, seen: list[SeenFault]) -> None:
+    if not seen:
+        print(f"{path}: no known fault.")
+        return
+    for item in seen:
+        codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
+        lines = ", ".join(map(str, item.lines))
+        more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""
+        print(f"{item.fault.label}{codes}, line {lines}{more}")
+        _line("seen", item.first)
+        _line("cause", item.fault.cause.get("en", ""))
+        _line("remedy", item.fault.remedy.get("en", ""))
+        if item.fault.strategies:
+            _line("try", ", ".join(item.fault.strategies))
+        _line("source", item.fault.source.url or item.fault.source.title)
+        print()

@@ -1,0 +1,201 @@
+"""``tunegraph ingest``: files and folders into the workspace."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_for_writing, open_workspace
+from cli.options import JsonOption
+from kg.nouns.entities import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from recommender.store.editor import Editor
+    from recommender.store.ingestion import IngestSummary
+
+PARTIAL = 2
+SHOWN_FAULTS = 10
+
+LEARN_FROM_ROWS = 5_000
+"""New rows from which on learning again is worth its minutes."""
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders of cases and recipes.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; write nothing.")] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="End with 0 although rows were bad.")
+    ] = False,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="Wait for the disk after each batch: survives loss of power.")
+    ] = False,
+    hardware: Annotated[
+        str, typer.Option("--hardware", help="Where runs were made whose files name no hardware.")
+    ] = "",
+    mapping: Annotated[
+        Path | None, typer.Option("--mapping", help="What the columns of plain CSV tables are (YAML).")
+    ] = None,
+    source: Annotated[
+        str, typer.Option("--source", help="Address at which files that name none are published.")
+    ] = "",
+    suggest_mapping: Annotated[
+        bool, typer.Option("--suggest-mapping", help="Draft a mapping for each CSV table; take in nothing.")
+    ] = False,
+    trust: Annotated[
+        Trust | None,
+        typer.Option("--trust", help="How far these sources are trusted; medium if never said."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also read files that were taken in whole before.")
+    ] = False,
+    learn: Annotated[
+        bool, typer.Option(help="Afterwards learn how operators respond, if many rows were new.")
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in cases and recipes. Good rows stay if others are bad; the same file twice changes nothing."""
+    from cli import output
+    from recommender.store.ingestion import Options
+
+    if suggest_mapping:
+        _suggest(paths)
+        return
+    options = Options(hardware=hardware, mapping=mapping, trust=trust, again=again, source=source)
+    stopped: KeyboardInterrupt | None = None
+    with _progress(paths) as advance:
+        if dry_run:
+            with open_workspace(context) as workspace:
+                summary = workspace.try_out(paths, on_progress=advance, options=options)
+        else:
+            with open_for_writing(context, durable=durable) as editor:
+                summary = editor.ingest(paths, on_progress=advance, options=options)
+                if summary.added.rows >= LEARN_FROM_ROWS and learn:
+                    stopped = _learn(editor)
+    if as_json:
+        output.as_json(summary.to_json())
+    else:
+        _report(summary)
+    is_nothing = all(report.skipped for report in summary.files)
+    if is_nothing:
+        print("tunegraph: nothing there could be read", file=sys.stderr)
+    if stopped is not None:
+        raise stopped
+    if (summary.bad or is_nothing) and not keep_going:
+        raise typer.Exit(PARTIAL)
+
+
+def _suggest(paths: list[Path]) -> None:
+    from ingest.formats.cases.mapping import mapping_beside
+    from ingest.formats.cases.mapping_draft import suggest_mapping
+
+    for path in paths:
+        print(suggest_mapping(path), end="")
+        print(f"save it as {mapping_beside(path)}, or name it with --mapping", file=sys.stderr)
+
+
+def _learn(editor: Editor) -> KeyboardInterrupt | None:
+    """Learn from what was taken in; what stopped it, if somebody did."""
+    from recommender.backtest.learning import INSTALL_HINT, can_learn
+
+    if not can_learn():
+        print(f"nothing is learned from these rows: {INSTALL_HINT}", file=sys.stderr)
+        return None
+    try:
+        print("learning how operators respond to configurations ...", file=sys.stderr)
+        print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print("learning was stopped: what was learned before stays", file=sys.stderr)
+        return stopped
+    return None
+
+
+def _report(summary: IngestSummary) -> None:
+    read = [report for report in summary.files if not report.skipped and not report.is_known]
+    for report in summary.files:
+        path = _shown(report.path)
+        if report.skipped:
+            print(f"{path}: skipped, {report.skipped}", file=sys.stderr)
+            continue
+        for fault in report.faults[:SHOWN_FAULTS]:
+            print(f"{path}: {fault}", file=sys.stderr)
+        if report.bad > SHOWN_FAULTS:
+            print(f"{path}: ... {report.bad:,} in all; --json lists the first hundred", file=sys.stderr)
+    guesses = dict.fromkeys(guess for report in read for guess in report.guesses)
+    for guess in list(guesses)[:SHOWN_FAULTS]:
+        print(f"assumed: {guess}", file=sys.stderr)
+    if len(guesses) > SHOWN_FAULTS:
+        print(f"assumed: ... {len(guesses)} things in all; --json lists them", file=sys.stderr)
+    good = sum(report.good for report in read)
+    rate = good / summary.duration_s if summary.duration_s else 0
+    if summary.known_files:
+        print(f"{summary.known_files} files were taken in before; --again reads them", file=sys.stderr)
+    print(
+        f"{good:,} rows of {len(read)} files in {summary.duration_s:.1f} s ({rate:,.0f} rows/s)"
+        + (f", {summary.bad:,} bad" if summary.bad else "")
+    )
+    if summary.dry_run:
+        print("dry run: nothing was written")
+    else:
+        added = summary.added
+        print(f"{added.rows:,} rows and {added.problems:,} problems are new, {added.known:,} rows were known")
+        if summary.recipes:
+            print(f"{summary.recipes:,} recipes are in the knowledge: tunegraph kb list recipes")
+
+
+def _shown(path: Path) -> str:
+    """A path on one line, whatever is in its name: nothing in it moves the cursor or breaks the line."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(path))
+
+
+class _progress:  # noqa: N801  a context manager used like a function
+    """Shows bytes read, rate and time left on a terminal; nothing elsewhere."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._paths = paths
+        self._bar: object = None
+
+    def __enter__(self) -> Callable[[int], None] | None:
+        if not sys.stderr.isatty():
+            return None
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        total = sum(size for size in _sizes(self._paths))
+        bar = Progress(
+            "reading",
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        task = bar.add_task("reading", total=total)
+        bar.start()
+        self._bar = bar
+        return lambda count: bar.advance(task, count)
+
+    def __exit__(self, *_: object) -> None:
+        stop = getattr(self._bar, "stop", None)
+        if stop is not None:
+            stop()
+
+
+def _sizes(paths: list[Path]) -> Iterator[int]:
+    for path in paths:
+        if path.is_file():
+            yield path.stat().st_size
+        elif path.is_dir():
+            yield from (item.stat().st_size for item in path.rglob("*") if item.is_file())

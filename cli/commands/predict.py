@@ -1,0 +1,109 @@
+"""``tunegraph predict``: what tuning would bring, before any of it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import JsonOption, finite
+from cli.problem_options import ProblemOptions, asks
+
+if TYPE_CHECKING:
+    from recommender.answers.benefit import Benefit, Expected, Prediction
+
+
+@asks("operator", "trait")
+def predict(
+    context: typer.Context,
+    asked: ProblemOptions,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", help="What the devices sit in: its links."),
+    ] = None,
+    intensity: Annotated[
+        float | None,
+        typer.Option("--intensity", callback=finite, help="Of the grid, gCO2 per kWh: gives carbon too."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=50, help="How many recommendations at most.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Predict gain, memory, energy and carbon of tuning, with intervals, before any of it is done."""
+    from cli import output
+
+    raw = asked.raw()
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        prediction = workspace.predict(
+            problem, k, server=server or "", intensity_g_per_kwh=intensity, notes=notes
+        )
+    if as_json:
+        output.as_json(prediction.to_json())
+    else:
+        show(prediction)
+
+
+def show(prediction: Prediction) -> None:
+    """Print a prediction for people."""
+    from cli import output
+
+    for text in prediction.notes:
+        output.note(text)
+    problem, now = prediction.problem, prediction.now
+    where = problem.hardware.name
+    counted = f"{problem.hardware.count} x {where}" if problem.hardware.count else where
+    print(
+        f"{problem.workload.model} {problem.workload.operator} on {counted}, by {problem.objective.metric}\n"
+    )
+    if now is None:
+        print("now          not modelled")
+    else:
+        low, high = _interval(now.throughput, now.spread)
+        print(f"now          {now.throughput:.4g} {now.unit} ({low:.4g} to {high:.4g}), modelled")
+        held = output.quantity(now.memory_bytes, "B")
+        of = "" if now.capacity_bytes is None else f" of {output.quantity(now.capacity_bytes, 'B')}"
+        print(f"             {held}{of} a device" + ("" if now.fits is not False else ": does not fit"))
+        if now.power_w is not None and now.energy_per_unit_j is not None:
+            per = f"{now.energy_per_unit_j:.3g} J a {_unit(now.unit)}"
+            print(f"             {now.power_w:.0f} W a device, {per}")
+        else:
+            print("             energy not known: idle or full power of the device is no known fact")
+    for place, item in enumerate(prediction.benefits, 1):
+        print(f"\n{place}. {item.title}   [{item.id}]")
+        _show(item, now.unit if now else "")
+    if prediction.together is not None:
+        print(f"\n{prediction.together.title}: {', '.join(prediction.together.rests_on)}")
+        _show(prediction.together, now.unit if now else "")
+
+
+def _show(item: Benefit, unit: str) -> None:
+    for name, told in (("throughput", item.throughput), ("memory", item.memory), ("energy", item.energy)):
+        if told is not None:
+            print(f"   {name:<12}{_factor(told)}, {told.kind}")
+        elif name == "throughput":
+            print(f"   {name:<12}unknown: nothing supports a figure")
+    if item.carbon_g is not None:
+        expected, low, high = item.carbon_g
+        each = f"a million {_unit(unit)}s"
+        print(f"   {'carbon':<12}{expected:.3g} g saved ({low:.3g} to {high:.3g}) {each}, modelled")
+    if item.throughput is not None:
+        print(f"   {'rests on':<12}{item.throughput.reason}")
+
+
+def _factor(told: Expected) -> str:
+    return f"{told.factor:.2f}x ({told.low:.2f} to {told.high:.2f})"
+
+
+def _interval(value: float, spread: float) -> tuple[float, float]:
+    import math
+
+    from kg.nouns.gain import NORMAL_90
+
+    reach = math.exp(NORMAL_90 * spread)
+    return value / reach, value * reach
+
+
+def _unit(unit: str) -> str:
+    """``output tokens/s`` gives ``token``."""
+    return unit.partition("/")[0].rpartition(" ")[2].removesuffix("s") or "unit"

@@ -1,0 +1,259 @@
+"""``tunegraph recommend`` and ``tunegraph similar``: questions and their answers."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.ab.verify import (
+    AlphaOption,
+    BudgetOption,
+    ExploreOption,
+    GuardOption,
+    MetricOption,
+    PairsOption,
+    PatternOption,
+    SeedOption,
+    VerifyOption,
+)
+from cli.commands.from_profile import ProfileOption, with_profile
+from cli.context import open_workspace
+from cli.options import JsonOption
+from cli.problem_options import ProblemOptions, asks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.answers.answer import Answer
+    from recommender.ranking.recommendation import Recommendation
+
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
+        "kernel-tuner-restriction, optuna or json.",
+    ),
+]
+_TOLD_SHARE = 0.15
+"""Share of the squared distance from which on a kind of features is told."""
+
+NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
+
+
+@asks()
+def recommend(
+    context: typer.Context,
+    asked: ProblemOptions,
+    from_profile: ProfileOption = None,
+    k: NumberOption = 5,
+    form: FormatOption = "",
+    explore: ExploreOption = False,
+    seed: SeedOption = None,
+    verify: VerifyOption = "",
+    metric: MetricOption = None,
+    pattern: PatternOption = None,
+    guard: GuardOption = None,
+    alpha: AlphaOption = 0.01,
+    verify_pairs: PairsOption = 30,
+    verify_time: BudgetOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Recommend configurations for one problem, best first; with --verify, test the first three."""
+    from cli import output
+    from cli.ab.verify import VerificationRequest, explored, verified
+
+    wanted = VerificationRequest(
+        command=verify,
+        metrics=metric or (),
+        patterns=pattern or (),
+        guards=guard or (),
+        alpha=alpha,
+        pairs=verify_pairs,
+        time=verify_time,
+    )
+    raw = asked.raw()
+    with open_workspace(context) as workspace:
+        raw = with_profile(workspace, raw, from_profile)
+        problem, notes = workspace.problem(raw)
+        answer = (
+            explored(workspace, problem, k, notes, seed)
+            if explore
+            else workspace.recommend(problem, k, notes=notes)
+        )
+        is_remembered = workspace.remember(answer, raw, k)
+    if verify and as_json:
+        pass  # the test prints its own
+    elif as_json or form == "json":
+        output.as_json(answer.to_json())
+    elif form:
+        _write(form, answer)
+    else:
+        show(answer)
+    if not is_remembered:
+        output.note("the workspace cannot be written to, so explain will not know these ids")
+    elif not (as_json or form):
+        print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+    if answer.abstention is not None:
+        if form or as_json:
+            output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
+        raise typer.Exit(3)
+    if verify:
+        verified(context, answer, raw, wanted, as_json=as_json)
+
+
+def _write(form: str, answer: Answer) -> None:
+    """Print the configurations in the form of another program, best first."""
+    from cli import output
+    from ingest.answers import RecommendedConfiguration, write_answer
+
+    choices = [
+        RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
+    ]
+    remarks = [] if answer.abstention is not None else _expected_loss(answer)
+    written = write_answer(form, answer.problem, choices, remarks=remarks)
+    print(written.text, end="")
+    for text in (*answer.notes, *written.notes):
+        output.note(text)
+
+
+def _expected_loss(answer: Answer) -> list[str]:
+    """What it is expected to cost if only the first few are timed."""
+    return [
+        f"expected above the best time if {'the first' if k == 1 else f'the first {k}'} "
+        f"{'is' if k == 1 else 'are'} timed: {math.expm1(value):.0%}"
+        for k, value in answer.regret.items()
+    ]
+
+
+@asks("limit", "bottleneck", "current", "software")
+def similar(
+    context: typer.Context,
+    asked: ProblemOptions,
+    k: NumberOption = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """List the known problems that are nearest, and how near each is."""
+    from cli import output
+
+    raw = asked.raw()
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        found = workspace.neighbours(problem, k)
+        notes = (*notes, *workspace.encoder.notes)
+    if as_json:
+        output.as_json({"notes": list(notes), "neighbours": found})
+        return
+    for note in notes:
+        output.note(note)
+    output.table(
+        ("", "operator", "model", "shape", "hardware", "how far", "distance", "copying", "rows", "best"),
+        (
+            (
+                place,
+                item["operator"],
+                item["model"],
+                item["shape_text"],
+                item["hardware_text"],
+                str(item["distance_class"]).replace("_", " "),
+                _differs(item),
+                _cost(item["cost_of_copying_log"]),
+                item["rows"],
+                item["best_text"],
+            )
+            for place, item in enumerate(found, 1)
+        ),
+    )
+
+
+def _cost(log: object) -> str:
+    """What copying from such a distance cost on average."""
+    return f"+{math.expm1(log):.0%}" if isinstance(log, float) else ""
+
+
+def _differs(item: Mapping[str, Any]) -> str:
+    """The distance of a neighbour and the two kinds of features that make most of it."""
+    most = [name for name, share in list(item["differs_in"].items())[:2] if share >= _TOLD_SHARE]
+    return f"{item['distance']:.2f}" + (f" ({', '.join(most)})" if most else "")
+
+
+def show(answer: Answer) -> None:
+    """Print an answer for people."""
+    from cli import output
+
+    for text in answer.notes:
+        output.note(text)
+    problem = answer.problem
+    work, hardware = problem.workload, problem.hardware
+    what = " ".join(part for part in (work.model, work.operator) if part)
+    shape = f" ({work.shape})" if work.shape else ""
+    where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
+    print(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
+    listed = list(answer)
+    if answer.abstention is not None:
+        print(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
+        listed = [item for item in answer if item.id in answer.abstention.measure]
+    for place, item in enumerate(listed, 1):
+        _show_one(place, item)
+    if 1 in answer.regret and answer.abstention is None:
+        expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
+        print(f"Expected above the best time: {', '.join(expected)}.")
+    if answer.together is not None:
+        print(f"Together: {combination_text(answer)}.")
+    if answer.ceiling is not None:
+        print(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
+    for limit in answer.unchecked:
+        print(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
+    if answer.refused:
+        rules = dict.fromkeys(item.rule for item in answer.refused)
+        print(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+
+
+def combination_text(answer: Answer) -> str:
+    """What the recommended strategies gain together, and which of them."""
+    from cli import output
+    from recommender.ranking.recommendation import factor_text
+
+    both = answer.together
+    if both is None:
+        return "nothing"
+    places = {item.id: place for place, item in enumerate(answer, 1)}
+    names = ", ".join(str(places[item]) for item in both.ids)
+    cap = "" if both.ceiling is None else f", ceiling {output.factor(both.ceiling)}"
+    out = ", ".join(str(places[item]) for item in both.left_out)
+    return f"{factor_text(both.gain)} with {names}{cap}" + (f" (not with {out})" if out else "")
+
+
+def _show_one(place: int, item: Recommendation) -> None:
+    from cli import output
+    from recommender.ranking.recommendation import factor_text
+
+    print(f"{place}. {item.title}   [{item.id}]")
+    if item.how:
+        print(f"     # {item.how}")
+    for line in item.flags:
+        print(f"     {line}")
+    if item.gain is None:
+        print("   gain        unknown: nobody published a time")
+    else:
+        helps = "" if item.helps is None else f", probability to help {item.helps:.0%}"
+        print(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
+    print(f"   rests on    {item.basis}")
+    if item.bottleneck:
+        cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"
+        print(f"   for         {item.bottleneck}{cap}")
+    for support in item.evidence[:2]:
+        print(
+            f"   evidence    {support.kind}: {support.says}"
+            + (f" <{support.source}>" if support.source else "")
+        )
+    if item.conflicts:
+        print(f"   not with    {', '.join(item.conflicts)}")
+    for condition in item.conditions[:3]:
+        print(f"   mind        {condition}")
+    if item.accuracy != "unchanged" and item.strategy:
+        print(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
+    print()

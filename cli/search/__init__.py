@@ -1,0 +1,1 @@
+"""``tunegraph search``: searches on the command line."""

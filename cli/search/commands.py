@@ -1,0 +1,265 @@
+"""``tunegraph search``: run a search, take part in one by hand, see where it stands, read what it found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import JsonOption
+from cli.search.options import (
+    AccuracyOption,
+    ColdOption,
+    CostOption,
+    EvaluationsOption,
+    FileArgument,
+    GainOption,
+    IngestOption,
+    JobsOption,
+    LogArgument,
+    LogOption,
+    NameOption,
+    PatienceOption,
+    PlotOption,
+    PriceOption,
+    SeedOption,
+    TimeOption,
+)
+from cli.search.running import (
+    add_metrics,
+    add_stop,
+    begin,
+    compare,
+    given,
+    go_on,
+    is_log,
+    listed,
+    open_log,
+    own_log,
+    read_file,
+    result_of,
+    show_begun,
+    show_result,
+)
+from cli.search.space import space
+from cli.search.worker import worker
+from kg.errors import InputError
+
+app = typer.Typer(
+    name="search",
+    help="Search for the best configuration, starting from what is known of similar problems.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+app.command()(space)
+app.command()(worker)
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    file: FileArgument,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="After --: a command in place of the file's, {name} for a parameter."),
+    ] = None,
+    log: LogOption = None,
+    name: NameOption = "",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Where the command prints it: kernel_time=time_s:s is path and unit in its JSON."),
+    ] = None,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(help=r"The same by regular expression: 'kernel_time:s=time: (\S+)'."),
+    ] = None,
+    objective: Annotated[
+        list[str] | None, typer.Option("--objective", help="Metric that decides; may be repeated.")
+    ] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option("--limit", help="Bound on a metric: 'peak_memory<=32GB'.")
+    ] = None,
+    evaluations: EvaluationsOption = None,
+    time: TimeOption = None,
+    cost: CostOption = None,
+    price: PriceOption = None,
+    patience: PatienceOption = None,
+    gain: GainOption = None,
+    jobs: JobsOption = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Runs that count.")] = None,
+    warmup: Annotated[int | None, typer.Option(min=0, help="Runs before those.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Time of one run at most, such as 90s.")] = None,
+    seed: SeedOption = 0,
+    cold: ColdOption = False,
+    allow_unmeasured_accuracy: AccuracyOption = False,
+    ingest: IngestOption = True,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate/--no-evaluate", help="Only begin the search: workers on other machines run it."
+        ),
+    ] = True,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search, from the best that is known of similar problems on."""
+    from recommender.search.run.task_file import seconds
+
+    raw, folder = read_file(file)
+    if command:
+        raw["command"] = command
+    add_metrics(raw, metric or (), pattern or ())
+    if objective:
+        raw["objectives"] = objective
+    if limit:
+        raw["limits"] = [*listed(raw.get("limits")), *limit]
+    raw.update(given(name=name or None, jobs=jobs, repeats=repeats, warmup=warmup))
+    raw.update(given(timeout_s=None if timeout is None else seconds(timeout)))
+    add_stop(raw, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
+    begun = begin(context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
+    if not evaluate:
+        show_begun(begun, as_json=as_json)
+        return
+    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json)
+
+
+@app.command()
+def resume(
+    context: typer.Context,
+    log: LogArgument,
+    name: NameOption = "",
+    file: Annotated[
+        str | None,
+        typer.Option("--file", help="The search file: see that space, objectives and limits are the same."),
+    ] = None,
+    evaluations: EvaluationsOption = None,
+    time: TimeOption = None,
+    cost: CostOption = None,
+    price: PriceOption = None,
+    patience: PatienceOption = None,
+    gain: GainOption = None,
+    jobs: JobsOption = None,
+    ingest: IngestOption = True,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a search; also where it was killed, also beside others on the same log."""
+    found = open_log(log, name)
+    if file is not None:
+        compare(found, file)
+    more: dict[str, object] = dict(found.about["task"])
+    add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
+    changed: dict[str, object] = {"stop": more["stop"]} if "stop" in more else {}
+    changed |= given(jobs=jobs)
+    go_on(context, found, changed, ingest=ingest, plot=plot, as_json=as_json)
+
+
+@app.command()
+def ask(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="A search file to begin with, or the log of a search.")],
+    n: Annotated[int, typer.Option("-n", min=1, max=1000, help="How many.")] = 1,
+    log: LogOption = None,
+    name: NameOption = "",
+    seed: SeedOption = 0,
+    cold: ColdOption = False,
+    allow_unmeasured_accuracy: AccuracyOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Propose configurations for you to evaluate; tell what came out with search tell."""
+    from cli import output
+    from recommender.search.run.manual import ask_for
+
+    if is_log(file):
+        found = open_log(file, name)
+    else:
+        raw, folder = read_file(file)
+        raw.update(given(name=name or None))
+        place = log or f"{raw.get('name') or Path(file).stem}.journal"
+        if is_log(place):
+            found = open_log(place, name)
+        else:
+            found = begin(
+                context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy
+            )
+    asked = ask_for(found, n)
+    if as_json:
+        rows = [
+            {
+                "trial": item.number,
+                "configuration": item.configuration.to_json(),
+                "origin": item.origin,
+                "expected": None if item.expected is None else list(item.expected),
+            }
+            for item in asked
+        ]
+        output.as_json({"search": found.name, "log": found.storage, "asked": rows})
+        return
+    output.table(
+        ("trial", "why", "configuration"), ((item.number, item.origin, item.configuration) for item in asked)
+    )
+    print(f"Tell: tunegraph search tell {found.storage} TRIAL --value METRIC=NUMBER", file=sys.stderr)
+
+
+@app.command()
+def tell(
+    log: LogArgument,
+    trial: Annotated[int | None, typer.Argument(help="Which trial, as ask numbered it.")] = None,
+    value: Annotated[
+        list[str] | None, typer.Option(help="What came out, with its unit: kernel_time=1.2ms.")
+    ] = None,
+    failed: Annotated[str | None, typer.Option(help="It did not run: why.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="A configuration of your own instead: name=value.")
+    ] = None,
+    name: NameOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what came out of a configuration."""
+    from cli import output
+    from cli.options import pairs
+    from recommender.search.run.manual import tell_of
+
+    if (value is None) == (failed is None):
+        raise InputError("tell --value METRIC=NUMBER, or --failed REASON")
+    found = open_log(log, name)
+    numbers = {key: str(item) for key, item in pairs("--value", value, as_text=True).items()}
+    number = tell_of(found, trial, pairs("--set", setting) or None, numbers, failed)
+    if as_json:
+        output.as_json({"search": found.name, "log": found.storage, "trial": number})
+    else:
+        print(f"trial {number} is told")
+
+
+@app.command()
+def status(log: LogArgument, name: NameOption = "", as_json: JsonOption = False) -> None:
+    """Where a search stands: what ended, what runs, the best so far."""
+    result = result_of(open_log(log, name))
+    show_result(result, as_json=as_json)
+
+
+@app.command()
+def report(
+    context: typer.Context,
+    log: Annotated[str, typer.Argument(help="The log of a search, or any file of measurements in order.")],
+    name: NameOption = "",
+    metric: Annotated[str, typer.Option(help="Of a file of others: only this metric.")] = "",
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Evaluate what contributions need, rather than predict it.")
+    ] = False,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read a search: how fast it was near its best, how steady, what each parameter contributed."""
+    from cli.search import report as search_report
+
+    if is_log(log) and (found := own_log(log, name)) is not None:
+        search_report.own(result_of(found), measure=measure, plot=plot, as_json=as_json)
+        return
+    with open_workspace(context) as workspace:
+        search_report.imported(Path(log), workspace.names, metric=metric, plot=plot, as_json=as_json)

@@ -1,0 +1,228 @@
+"""``tunegraph search space``: a search file made from model and machine, or one pruned by what is known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.commands.sensitivity import share_of
+from cli.context import open_workspace
+from cli.options import (
+    CountOption,
+    HardwareOption,
+    JsonOption,
+    ModelOption,
+    PrecisionOption,
+    ShapeOption,
+    pairs,
+)
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from recommender.answers.space_making import Made
+
+SHOWN = 20
+_READ = {
+    "--model": {
+        "hardware",
+        "count",
+        "server",
+        "phase",
+        "settings",
+        "memory_margin",
+        "sensitivity",
+        "low",
+        "budget",
+    },
+    "--kernel": {"hardware", "shape", "precision", "form", "block", "spills"},
+    "--runtime": {"file", "hardware", "count", "server", "cores"},
+    "a search file": {"known", "share"},
+}
+"""What a space is made from, and the options that it reads beside itself."""
+
+
+def space(
+    context: typer.Context,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            help="A search file to prune with --known or to add --runtime to.", show_default=False
+        ),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known",
+            help="Measurements of the same kernel on another device, or workspace for what it has (default);"
+            " may be repeated.",
+        ),
+    ] = None,
+    share: Annotated[
+        float, typer.Option("--share", min=0, max=0.99, help="Share of the space to leave out.")
+    ] = 0.6,
+    model: ModelOption = None,
+    hardware: HardwareOption = None,
+    count: CountOption = None,
+    operator: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel",
+            help="A kernel's configurations instead: gemm, fused_moe, softmax, layernorm, rmsnorm, attention,"
+            " convolution.",
+        ),
+    ] = None,
+    shape: ShapeOption = None,
+    precision: PrecisionOption = None,
+    form: Annotated[str, typer.Option("--form", help="Of a kernel: triton, ascendc or cuda.")] = "",
+    block: Annotated[
+        int | None, typer.Option(min=1, help="Of a kernel: side of the blocks that share a scale.")
+    ] = None,
+    spills: Annotated[
+        bool, typer.Option("--spills/--no-spills", help="Of a kernel: may sums outgrow the registers?")
+    ] = True,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run-time variables: communication, memory, dispatch, loading or all; may be repeated."
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="CPU cores of a server, for the workers that load data.")
+    ] = None,
+    server: Annotated[str, typer.Option("--server", help="What the devices sit in: its links.")] = "",
+    phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="What is not searched: seq_len=4096, global_batch=512."),
+    ] = None,
+    memory_margin: Annotated[
+        str | None,
+        typer.Option(
+            help="For layouts that a command of yours will measure: share above the device's memory that is"
+            " still tried, such as 0.1, or off; the memory is modelled.",
+            show_default=False,
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        Path | None,
+        typer.Option(
+            help="Statistics by layer: the precision of layer groups is searched too.", show_default=False
+        ),
+    ] = None,
+    low: Annotated[str, typer.Option(help="The precision that groups may go down to.")] = "int8",
+    budget: Annotated[str, typer.Option(help="Loss of accuracy that they may spend, such as 0.5%.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a search file from model and machine, kernel or variables, or prune one by what devices told."""
+    from recommender.answers import space_making
+
+    asked = [item for item in (model, operator, file, runtime) if item]
+    if len(asked) != 1 and asked != [file, runtime]:
+        raise InputError(
+            "give a search file with --known or --runtime, or one of --model, --kernel and --runtime"
+        )
+    kind = "--model" if model else "--kernel" if operator else "--runtime" if runtime else "a search file"
+    _refuse_idle(context, kind)
+    if (file is None or runtime) and hardware is None:
+        raise InputError("a space is for some --hardware")
+    sizes, fixed = pairs("--shape", shape), pairs("--set", settings)
+    margin = None if memory_margin is None else _margin(memory_margin)
+    if budget and sensitivity is None:
+        raise InputError("--budget is spent by layer groups: give --sensitivity FILE")
+    spent = share_of(budget) if budget else None
+    groups = None if sensitivity is None else space_making.layer_groups(sensitivity, low, spent)
+    with open_workspace(context) as workspace:
+        if runtime:
+            made = space_making.runtime(
+                workspace,
+                runtime,
+                hardware or "",
+                count=count or 1,
+                server=server,
+                cores=cores,
+                file=file,
+            )
+        elif file is not None:
+            made = space_making.pruned(workspace, file, known or [], share)
+        elif operator is not None:
+            made = space_making.kernel(
+                workspace,
+                operator,
+                sizes,
+                precision or "bfloat16",
+                hardware or "",
+                form=form,
+                block=block,
+                spills=spills,
+            )
+        else:
+            made = space_making.layouts(
+                workspace,
+                model or "",
+                hardware or "",
+                count=count or 1,
+                server=server,
+                phase=phase,
+                fixed=fixed,
+                margin=margin,
+                groups=groups,
+            )
+    _show(made, out, as_json=as_json)
+
+
+def _refuse_idle(context: typer.Context, kind: str) -> None:
+    """Refuse options that nothing reads for such a space.
+
+    Raises:
+        InputError: One was given.
+    """
+    own = {"model", "operator", "runtime", "file", "out", "as_json"}
+    flags = {item.name: item.opts[0] for item in context.command.params}
+    for name, flag in flags.items():
+        source = context.get_parameter_source(str(name))
+        if source is None or source.name != "COMMANDLINE" or name in own | _READ[kind]:
+            continue
+        of = [where for where, read in _READ.items() if name in read]
+        raise InputError(f"{flag} says nothing of {kind}", hint=f"it is for {' and '.join(of)}")
+
+
+def _show(made: Made, out: Path | None, *, as_json: bool) -> None:
+    """Print what was made, or write it."""
+    from cli import output
+
+    for text in made.notes:
+        output.note(text)
+    if as_json:
+        output.as_json({"file": made.file, "left_out": made.left, "notes": made.notes})
+        return
+    for item in made.left[:SHOWN]:
+        output.note(f"left out: {item['what']}: {item['why']} ({item['source']})")
+    if len(made.left) > SHOWN:
+        output.note(f"left out: {len(made.left) - SHOWN} more; --json has all")
+    import yaml
+
+    text = yaml.safe_dump(made.file, sort_keys=False, allow_unicode=True, width=110)
+    if out is None:
+        print(text, end="")
+    elif out.exists():
+        raise InputError(f"{out} is there already")
+    else:
+        out.write_text(text, encoding="utf-8")
+        print(f"wrote {out}; next: tunegraph search run {out}")
+
+
+def _margin(text: str) -> float:
+    """A share above the memory; infinite for off."""
+    if text.strip().lower() == "off":
+        return math.inf
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise InputError(f"--memory-margin {text}: no share", hint="such as 0.1, or off")
+    return found

@@ -1,0 +1,78 @@
+"""Names of columns and settings as people write them: what is a quantity, and of what unit.
+
+``throughput/tokens_per_sec_per_gpu``, ``Latency (ms)``, ``time_ms`` and ``tpot_s_mean`` say what they
+measure; a name that does not is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kg.nouns.entities import WorkloadKind
+from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.units import unit
+
+_IN_BRACKETS = re.compile(r"^(.*?)\s*[(\[]([^()\[\]]+)[)\]]\s*$")
+_RATE = re.compile(
+    r"(tokens?|tok|toks|samples?|seqs?|sequences|images?|imgs?|requests?|reqs?|steps?|it|iters?|frames?|queries)"
+    r"(?:_per_|/|_?p)(?:seconds?|secs?|s)(?![a-z])(?:(?:_per_|/)(gpu|npu|device|card|chip|accelerator))?"
+)
+_PER_DEVICE = re.compile(r"\b(device|gpu|npu|card|chip|accelerator)/")
+_PATH = re.compile(r"[/.]")
+_AGGREGATES = {"mean", "avg", "average", "median", "p50"}
+_NO_UNIT = re.compile(r"[^\w%/]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """What a column measures.
+
+    Attributes:
+        metric: Canonical name.
+        unit: As the column has it; empty if it names none.
+    """
+
+    metric: str
+    unit: str
+
+
+def quantity(name: str) -> Quantity | None:
+    """The quantity that a column's name tells; None if it tells of none that is known."""
+    bracketed = _IN_BRACKETS.match(name)
+    stem, given = (bracketed[1], bracketed[2].strip()) if bracketed else (name, "")
+    if given and not _is_unit(given):
+        stem, given = f"{stem} {given}", ""
+    lowered = re.sub(r"[\s\-]+", "_", stem.strip().lower().replace(" / ", "/"))
+    if (rate := _RATE.search(lowered)) is not None:
+        device = rate[2] or (_PER_DEVICE.search(lowered) or ("",))[0].rstrip("/")
+        return Quantity(metric="throughput", unit=f"{rate[1]}/s" + (f"/{device}" if device else ""))
+    words = [word for word in re.split(r"[_./]+", lowered) if word]
+    originals = [word for word in re.split(r"[_./\s\-]+", stem.strip()) if word]
+    plain = [word for word in words if word not in _AGGREGATES]
+    found = _metric("_".join(words)) or _metric("_".join(plain)) or _metric(_PATH.split(lowered)[-1])
+    if found or len(plain) < 2:
+        return Quantity(metric=found, unit=given) if found else None
+    found = _metric("_".join(plain[:-1]))
+    symbol = next((word for word in reversed(originals) if word.lower() == plain[-1]), "")
+    if not found and len(plain) > 2:  # a time for a part of the work: kernel_time_ms, time_s_mean
+        found = _metric("_".join(plain[-2:-1]))
+    if found and _is_unit(symbol):
+        return Quantity(metric=found, unit=given or symbol)
+    return None
+
+
+def _metric(name: str) -> str:
+    """Canonical name of a known metric; empty if it is none."""
+    found = canonical_metric(name, WorkloadKind.OPERATOR)
+    return found if found in METRICS else ""
+
+
+def _is_unit(text: str) -> bool:
+    if not text or _NO_UNIT.search(text):
+        return False
+    try:
+        unit(text)
+    except ValueError:
+        return False
+    return True

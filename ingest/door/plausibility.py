@@ -1,0 +1,210 @@
+"""Times and rates that no hardware reaches: most often a table whose unit is not what it says.
+
+The least work that a workload can be is set against the peaks of its hardware. A table in seconds that is
+labelled ms is a thousand times too fast; a cache or a peak that is known too low is not. What is doubted is
+kept as it is and marked in the source's note, all of its table alike, and told in the file's guesses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
+
+from kg.nouns.entities import Case, Kind, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ingest.door.records import Records
+    from kg.nouns.entities import Problem
+
+T = TypeVar("T")
+
+Facts: TypeAlias = Callable[[str], Mapping[str, float | str]]
+"""What is known of hardware, by its id (``kg.triples.hardware_tree.HardwareTree.facts``)."""
+
+LOOKED_AT = 4096
+"""Rows of a file that are held back, so that its first rows are marked too."""
+
+BANDWIDTH_MARGIN = 10.0
+"""Times above the memory's peak before a time is doubted. Data may stay in a cache, which is faster than the
+memory by less; a wrong unit is off by a thousand, of which a bound of least work may hide a hundred."""
+COMPUTE_MARGIN = 2.0
+"""Times above the fastest peak before a time is doubted: higher clocks, structured sparsity."""
+
+_CACHED = 16_384
+_WIDTHS = {"float64": 8, "float32": 4, "tf32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "int16": 2}
+_TRAINING_FLOPS = 6
+"""Operations per parameter and token in training: 2 forward, 4 backward (Kaplan et al., 2020)."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Bound:
+    """What limits a problem.
+
+    Attributes:
+        problem: Kept, so that its identity is not given to another.
+        limit: Shortest time in seconds, or highest rate, that is believed.
+        is_time: The limit is a time.
+        why: The peak it follows from, in words.
+        doubted: A value beyond it was met.
+        worst: How far beyond, as a factor of the hardware's peak.
+    """
+
+    problem: Problem
+    limit: float
+    is_time: bool
+    why: str
+    margin: float
+    doubted: bool = False
+    worst: float = 1.0
+
+
+def marked(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:
+    """The rows of a file, cases beyond what their hardware can do marked.
+
+    Args:
+        rows: What a reader yields.
+        facts: What is known of hardware.
+        records: Takes the warnings.
+    """
+    judge = _Judge(facts)
+    rows = iter(rows)
+    first = list(islice(rows, LOOKED_AT))
+    for row in first:
+        judge.see(row)
+    for row in first:
+        yield judge.mark(row)
+    first.clear()
+    for row in rows:
+        judge.see(row)
+        yield judge.mark(row)
+    for warning in judge.warnings.values():
+        records.guess(warning)
+
+
+class _Judge:
+    """Knows the bounds of the problems met."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.warnings: dict[str, str] = {}
+        self._facts = facts
+        self._bounds: dict[int, _Bound | None] = {}
+        self._kept: list[Problem] = []
+        self._sources: dict[tuple[int, str], tuple[Source, Source]] = {}
+
+    def see(self, row: object) -> None:
+        """Doubt the problem of a case whose value is beyond its bound."""
+        if not isinstance(row, Case) or row.measurement.value is None or row.kind is Kind.MODELLED:
+            return
+        bound = self._bound(row.problem)
+        if bound is None:
+            return
+        value = row.measurement.value
+        beyond = bound.limit / value if bound.is_time else value / bound.limit
+        if beyond > 1 and beyond * bound.margin > bound.worst:
+            bound.doubted, bound.worst = True, beyond * bound.margin
+            work = row.problem.workload
+            told = row.measurement.reported_unit or row.measurement.unit or "1"
+            self.warnings[row.problem.id] = (
+                f"{work.operator} on {row.problem.hardware.name}: {row.measurement.metric} in {told!r} is "
+                f"{bound.worst:.0f} times beyond {bound.why}; the unit is in doubt, the rows are kept, marked"
+            )
+
+    def mark(self, row: T) -> T:
+        """The case with a note in its source if its problem is doubted."""
+        if not isinstance(row, Case):
+            return row
+        bound = self._bounds.get(id(row.problem))
+        if bound is None or not bound.doubted or row.measurement.value is None:
+            return row
+        note = f"unit in doubt: beyond {bound.why}"
+        key = id(row.source), note
+        if key not in self._sources:
+            if len(self._sources) >= _CACHED:
+                self._sources.clear()
+            words = f"{row.source.note}; {note}" if row.source.note else note
+            self._sources[key] = row.source, replace(row.source, note=words)
+        return replace(row, source=self._sources[key][1])
+
+    def _bound(self, problem: Problem) -> _Bound | None:
+        key = id(problem)
+        if key not in self._bounds:
+            if len(self._bounds) >= _CACHED:
+                self._bounds.clear()
+                self._kept.clear()
+            self._kept.append(problem)
+            self._bounds[key] = _bound(problem, self._facts(problem.hardware.name))
+        return self._bounds[key]
+
+
+def _bound(problem: Problem, facts: Mapping[str, float | str]) -> _Bound | None:
+    metric = problem.objective.metric
+    count = problem.hardware.count or 1
+    peak = _fastest(facts)
+    if metric == "throughput":
+        return _training_bound(problem, peak, count)
+    if metric not in {"kernel_time", "latency"}:
+        return None
+    moved, operations = _least_work(problem)
+    bandwidth = facts.get("memory_bandwidth_bytes_per_s")
+    bounds = []
+    if moved and isinstance(bandwidth, int | float) and bandwidth > 0:
+        bounds.append(
+            (moved / (bandwidth * count), BANDWIDTH_MARGIN, f"the {bandwidth / 1e9:.0f} GB/s of memory")
+        )
+    if operations and peak:
+        bounds.append((operations / (peak * count), COMPUTE_MARGIN, f"the peak of {peak / 1e12:.0f} TFLOP/s"))
+    if not bounds:
+        return None
+    shortest, margin, why = max(bounds, key=lambda bound: bound[0] / bound[1])
+    return _Bound(problem=problem, limit=shortest / margin, is_time=True, why=why, margin=margin)
+
+
+def _training_bound(problem: Problem, peak: float, count: int) -> _Bound | None:
+    parameters = problem.workload.shape.get("params")
+    rate = problem.objective.unit or ""
+    if not peak or not isinstance(parameters, int | float) or parameters <= 0:
+        return None
+    if problem.workload.kind != "training" or not rate.startswith("tokens/s"):
+        return None
+    devices = 1 if rate.endswith("/device") else count
+    highest = peak * devices / (_TRAINING_FLOPS * parameters)
+    why = f"the peak of {peak / 1e12:.0f} TFLOP/s"
+    return _Bound(
+        problem=problem, limit=highest * COMPUTE_MARGIN, is_time=False, why=why, margin=COMPUTE_MARGIN
+    )
+
+
+def _fastest(facts: Mapping[str, float | str]) -> float:
+    """The highest peak of any number format, in operations per second; 0 if none is known."""
+    peaks = [
+        float(value)
+        for name, value in facts.items()
+        if name.startswith("peak_") and name.endswith(("_flops", "_ops")) and isinstance(value, int | float)
+    ]
+    return max(peaks, default=0.0)
+
+
+def _least_work(problem: Problem) -> tuple[float, float]:
+    """Bytes that have to be moved and operations that have to be done, at the least; 0 where not known."""
+    work = problem.workload
+    width = _WIDTHS.get(work.precision or "", 1)
+    size = work.shape.get("problem_size")
+    sizes = [item for item in (size if isinstance(size, tuple) else (size,)) if _is_size(item)]
+    match work.operator:
+        case "pnpoly" if sizes:  # two coordinates of 4 bytes in, a flag of 4 bytes out
+            return 12.0 * sizes[0], 0.0
+        case "convolution" | "convolution_milo" if len(sizes) == 2:  # each pixel read and written once
+            return 2.0 * width * math.prod(sizes), 0.0
+    m, n, k = (work.shape.get(name) for name in ("M", "N", "K"))
+    if work.operator in {"gemm", "matmul", "mm"} and _is_size(m) and _is_size(n) and _is_size(k):
+        return width * (m * k + k * n + m * n), 2.0 * m * n * k
+    return 0.0, 0.0
+
+
+def _is_size(item: object) -> TypeGuard[float]:
+    return isinstance(item, int | float) and not isinstance(item, bool) and item > 0

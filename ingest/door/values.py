@@ -1,0 +1,88 @@
+"""Raw values of parameters and shapes, as files have them, to the values that are kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from kg.nouns.values import Settings
+
+JsonObject: TypeAlias = Mapping[str, object]
+
+MAXIMUM_DEPTH = 8
+"""Nesting beyond which a record is taken for an attack, not for a shape."""
+
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
+_WORDS: dict[str, bool | None] = {
+    "True": True,
+    "true": True,
+    "False": False,
+    "false": False,
+    "None": None,
+    "null": None,
+}
+
+
+def typed(raw: object) -> object:
+    """Text that writes a number or a Python constant becomes that; everything else stays.
+
+    Raises:
+        ValueError: An integer that no parameter has (63 bits hold all that do).
+    """
+    if isinstance(raw, str):
+        if raw in _WORDS:
+            return _WORDS[raw]
+        if (match := _NUMBER.fullmatch(raw)) is not None:
+            return float(raw) if match[2] or match[3] else int(raw)
+        return raw
+    if isinstance(raw, Mapping):
+        return {name: typed(item) for name, item in raw.items()}
+    if isinstance(raw, list | tuple):
+        return [typed(item) if not isinstance(item, str) else item for item in raw]
+    if isinstance(raw, int) and not -(2**63) <= raw < 2**63:
+        raise ValueError("an integer of more than 63 bits")
+    return raw
+
+
+def settings(raw: JsonObject, *, keep_null: bool) -> Settings:
+    """A JSON object as settings, its values typed.
+
+    Args:
+        raw: What the file says.
+        keep_null: Whether null is a value (a parameter left unset) or means that there is none.
+
+    Raises:
+        ValueError: A value that is none: not finite, too large, no JSON.
+    """
+    values = Settings({str(name): typed(item) for name, item in raw.items()})
+    if keep_null or None not in values.values():
+        return values
+    return Settings({name: item for name, item in values.items() if item is not None})
+
+
+def check_plain(raw: object) -> None:
+    """Refuse what would break later: endless nesting, types that JSON lacks, text that UTF-8 cannot write.
+
+    Raises:
+        ValueError: It is one of these.
+    """
+    _check_depth(raw, MAXIMUM_DEPTH)
+    try:
+        text = json.dumps(raw, ensure_ascii=False)
+    except TypeError as fault:
+        raise ValueError(str(fault)) from fault
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as fault:
+            raise ValueError("text with half a surrogate pair") from fault
+
+
+def _check_depth(raw: object, left: int) -> None:
+    if isinstance(raw, Mapping | list | tuple):
+        if left == 0:
+            raise ValueError(f"nested more than {MAXIMUM_DEPTH} deep")
+        for item in raw.values() if isinstance(raw, Mapping) else raw:
+            _check_depth(item, left - 1)

@@ -1,0 +1,1 @@
+"""Files of others, read without harm: bounded, unpacked, with the line of every value."""

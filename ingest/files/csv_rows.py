@@ -1,0 +1,74 @@
+"""Tables as CSV: a header, then a row a line. Each line stands for itself, so a bad one spoils no other."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+from ingest.files.content import MAXIMUM_LINE, ContentError
+from kg.errors import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.files.content import Content
+
+
+def csv_rows(content: Content) -> Iterator[tuple[str, dict[str, str] | Fault]]:
+    """Place and cells by column name of each row; a :class:`Fault` stands for a row that is none.
+
+    The first line that is not blank is the header. Cells are stripped of white space around them.
+    """
+    number = 0
+    header: list[str] | None = None
+    try:
+        for number, line in content.lines():
+            place = f"line {number}"
+            try:
+                cells = _cells(line)
+            except ContentError as fault:
+                yield place, Fault(place=place, reason=str(fault))
+                if header is None:
+                    return
+                continue
+            if not any(cells):
+                continue
+            if header is None:
+                header = cells
+                if len(set(header)) < len(header):
+                    twice = next(name for name in header if header.count(name) > 1)
+                    yield place, Fault(place=place, reason=f"column {twice[:40]!r} is there twice")
+                    return
+            elif len(cells) != len(header):
+                reason = f"{len(cells)} cells, where the header has {len(header)}"
+                yield place, Fault(place=place, reason=reason)
+            else:
+                yield place, dict(zip(header, cells, strict=True))
+    except ContentError as fault:
+        yield "", Fault(place=f"after line {number}", reason=str(fault))
+
+
+def header_of(text: str) -> list[str]:
+    """The column names in the head of a file; empty if its first line is none of CSV."""
+    for line in text.splitlines():
+        if line.strip():
+            try:
+                return [cell.strip() for cell in next(csv.reader([line], strict=True), [])]
+            except csv.Error:
+                return []
+    return []
+
+
+def _cells(line: bytes | None) -> list[str]:
+    if line is None:
+        raise ContentError(f"longer than {MAXIMUM_LINE >> 20} MiB")
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise ContentError(f"no UTF-8 at byte {fault.start + 1}") from fault
+    if not text.strip():
+        return []
+    try:
+        return [cell.strip() for cell in next(csv.reader([text.rstrip("\r")], strict=True), [])]
+    except csv.Error as fault:
+        raise ContentError(f"no CSV: {fault}") from fault

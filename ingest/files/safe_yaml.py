@@ -1,0 +1,88 @@
+"""YAML of other people as plain values, with aliases counted out before anything is built.
+
+A document of a few lines can stand for a thousand million values (each alias repeating the one before); its
+size is therefore reckoned from the parser's events, and one beyond measure is refused.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from ingest.files.content import ContentError
+
+MAXIMUM_BYTES = 4 << 20
+MAXIMUM_VALUES = 200_000
+"""Values of a document after its aliases are written out."""
+MAXIMUM_DEPTH = 30
+
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load_yaml(raw: bytes) -> object:
+    """The document in some bytes.
+
+    Raises:
+        ContentError: It is none, is too large when written out, or wants objects of a programming language.
+    """
+    if len(raw) > MAXIMUM_BYTES:
+        raise ContentError(f"longer than {MAXIMUM_BYTES >> 20} MiB")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise ContentError(f"no UTF-8 at byte {fault.start + 1}") from fault
+    try:
+        _check(text)
+        content: object = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe loader
+    except yaml.MarkedYAMLError as fault:
+        mark = fault.problem_mark or fault.context_mark
+        place = f"line {mark.line + 1}: " if mark is not None else ""
+        raise ContentError(f"{place}no YAML: {fault.problem or fault.context}"[:300]) from fault
+    except RecursionError as fault:
+        raise ContentError("nested without end") from fault
+    except (yaml.YAMLError, ValueError, OverflowError) as fault:
+        if isinstance(fault, ContentError):
+            raise
+        raise ContentError(f"no YAML: {' '.join(str(fault).split())}"[:300]) from fault
+    return content
+
+
+def _check(text: str) -> None:
+    """Reckon the size of a document.
+
+    Raises:
+        ContentError: It is too large or too deep, or holds itself.
+    """
+    sizes: dict[str, int] = {}
+    open_: list[tuple[str | None, int]] = []  # anchor of each open collection, and its size so far
+    total = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, size = open_.pop()
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(open_) == MAXIMUM_DEPTH:
+                raise ContentError(f"line {_line(event)}: nested more than {MAXIMUM_DEPTH} deep")
+            open_.append((event.anchor, 1))
+            continue
+        elif isinstance(event, yaml.AliasEvent):
+            anchor, size = None, sizes.get(event.anchor or "", MAXIMUM_VALUES + 1)
+            if any(name == event.anchor for name, _ in open_):
+                raise ContentError(f"line {_line(event)}: a value that holds itself")
+        elif isinstance(event, yaml.ScalarEvent):
+            anchor, size = event.anchor, 1
+        else:
+            continue
+        if anchor is not None:
+            sizes[anchor] = size
+        if open_:
+            name, before = open_[-1]
+            open_[-1] = name, before + size
+            total = open_[-1][1]
+        if max(total, size) > MAXIMUM_VALUES:
+            raise ContentError(
+                f"line {_line(event)}: more than {MAXIMUM_VALUES} values with its aliases written out"
+            )
+
+
+def _line(event: yaml.Event) -> int:
+    mark = event.start_mark
+    return 1 if mark is None else int(mark.line) + 1

@@ -1,0 +1,221 @@
+"""A first mapping for a CSV table, from its headers and cells; what they do not tell stays a question."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import yaml
+
+from ingest.door.columns import quantity
+from ingest.files.content import Content, ContentError
+from ingest.files.csv_rows import csv_rows
+from ingest.formats.cases.mapping import FORMAT, VERSION
+from kg.errors import CaseFormatError, Fault, InputError
+from kg.terms.metrics import METRICS
+from kg.terms.units import Dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+LOOKED_AT = 500
+"""Rows that a draft is made from."""
+
+_COUNT = re.compile(
+    r"(n|no|num|number|count|of|nr|#)?_*((gpu|npu|device|card|chip|accelerator)s|_of_hardware)(_count)?"
+)
+_HARDWARE = re.compile(
+    r"(hardware|gpu|npu|device|accelerator|chip|card|machine|system)(_?(name|type|model))?"
+)
+_MODEL = re.compile(r"(model|network|net|llm)(_?name)?")
+_OPERATOR = re.compile(r"(op|operator|kernel|kernel_name|task|activity|benchmark)")
+_FORMAT = re.compile(r"(dtype|data_type|number_format)")
+_STATUS = re.compile(r"(status|state|result|outcome)")
+_IDENTITY = re.compile(
+    r"(id|.*_id|uuid|name|run|run_name|url|.*_uri|date|time_?stamp|created|.*_at|.*_time|notes?|comment|user|index|)"
+)
+_ABOUT_RUN = {"notes", "user", "comment", "tags"}
+_SHAPE = {
+    **dict.fromkeys(("seq_len", "seqlen", "sequence_length", "max_seq_len", "seq_length"), "seq_len"),
+    **dict.fromkeys(
+        ("gbs", "global_batch", "global_train_batch_size", "global_batch_size", "globalbatchsize"),
+        "global_batch",
+    ),
+    **dict.fromkeys(("input_len", "input_length", "isl"), "input_len"),
+    **dict.fromkeys(("output_len", "output_length", "osl"), "output_len"),
+    **{name: name.upper() for name in ("m", "n", "k")},
+    **{name: name for name in ("problem_size", "hidden_size", "num_layers", "vocab_size", "concurrency")},
+}
+_STATUSES = {
+    "ok": {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"},
+    "failed": {"failed", "fail", "error", "crashed", "killed", "incorrect"},
+    "oom": {"oom", "out of memory", "out_of_memory"},
+    "timeout": {"timeout", "timed out", "timed_out"},
+    "forbidden": {"forbidden", "invalid", "restricted", "skipped"},
+}
+_USUAL_UNITS = {
+    Dimension.TIME: "s, ms or us",
+    Dimension.ENERGY: "J or mJ",
+    Dimension.POWER: "W or mW",
+    Dimension.BYTES: "B, MiB or GiB",
+    Dimension.RATE: "tokens/s, samples/s or FLOP/s",
+    Dimension.RATIO: "1 or %",
+}
+_MANY = 0.5
+"""A column of fractions of which more than this share differ is more likely measured than set."""
+
+
+def suggest_mapping(path: Path) -> str:
+    """A mapping file for a table, as YAML, with ``?`` before each question.
+
+    Raises:
+        InputError: The file cannot be read.
+        CaseFormatError: It is no CSV table.
+    """
+    rows, faults = _sample(path)
+    if not rows:
+        raise CaseFormatError(
+            str(path), faults[:1] or [Fault(place="line 1", reason="no rows under a header")]
+        )
+    draft = _Draft(rows)
+    for column in rows[0]:
+        draft.place(column)
+    return draft.text(path.name)
+
+
+def _sample(path: Path) -> tuple[list[dict[str, str]], list[Fault]]:
+    rows: list[dict[str, str]] = []
+    faults: list[Fault] = []
+    try:
+        with Content(path) as content:
+            for _, row in csv_rows(content):
+                if isinstance(row, Fault):
+                    faults.append(row)
+                else:
+                    rows.append(row)
+                if len(rows) + len(faults) >= LOOKED_AT:
+                    break
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except ContentError as error:
+        faults.append(Fault(place="", reason=str(error)))
+    return rows, faults
+
+
+class _Draft:
+    """A mapping that grows column by column."""
+
+    def __init__(self, rows: list[dict[str, str]]) -> None:
+        self._rows = rows
+        self._task: dict[str, object] = {}
+        self._hardware: dict[str, object] = {}
+        self._shape: dict[str, object] = {}
+        self._config: dict[str, object] = {}
+        self._status: dict[str, object] = {}
+        self._metrics: list[dict[str, str]] = []
+        self._left_out: list[str] = []
+
+    def place(self, column: str) -> None:
+        """Put a column where its name and cells say it belongs."""
+        key = re.sub(r"[\s\-./]+", "_", column.strip().lower())
+        plain = re.sub(r"^(params|metrics|tags|config|summary)_", "", key)
+        cells = [row[column] for row in self._rows if row[column]]
+        from_column = {"column": column}
+        numbers = _numbers(cells)
+        if numbers is not None and self._is_metric(column, cells, numbers):
+            return
+        if _COUNT.fullmatch(plain.replace("#", "n_").replace("__", "_")) and numbers is not None:
+            self._hardware.setdefault("count", from_column)
+        elif _HARDWARE.fullmatch(plain) and numbers is None:
+            self._hardware.setdefault("name", from_column)
+        elif _MODEL.fullmatch(plain):
+            self._task.setdefault("model", from_column)
+        elif _FORMAT.fullmatch(plain):
+            self._task.setdefault("dtype", from_column)
+        elif _OPERATOR.fullmatch(plain) and numbers is None:
+            self._task.setdefault("op", from_column)
+        elif _STATUS.fullmatch(plain) and numbers is None and not self._status:
+            self._status = {"column": column, **_statuses(set(cells))}
+        elif plain in _SHAPE:
+            self._shape.setdefault(_SHAPE[plain], from_column)
+        elif (
+            plain in _ABOUT_RUN or not cells or (_IDENTITY.fullmatch(plain) and len(set(cells)) == len(cells))
+        ):
+            self._left_out.append(column)
+        else:
+            self._config[column.strip() or "unnamed"] = from_column
+
+    def _is_metric(self, column: str, cells: list[str], numbers: list[float]) -> bool:
+        told = quantity(column)
+        if told is not None:
+            symbol = told.unit
+            if not symbol:
+                usual = _USUAL_UNITS.get(METRICS[told.metric].dimension, "")
+                largest = max(numbers, default=0.0)
+                symbol = f"? {usual} (values up to {largest:g})"
+            self._metrics.append({"column": column, "metric": told.metric, "unit": symbol})
+            return True
+        fractions = sum(not number.is_integer() for number in numbers)
+        if len(cells) > 2 and fractions > _MANY * len(cells) and len(set(cells)) > _MANY * len(cells):
+            self._metrics.append(
+                {
+                    "column": column,
+                    "metric": "? what does it measure, or is it a setting (then move it to config)",
+                    "unit": "? its unit",
+                }
+            )
+            return True
+        return False
+
+    def text(self, name: str) -> str:
+        """The draft as YAML."""
+        self._task.setdefault("kind", "? kernel, operator, training, serving or hpc")
+        self._task.setdefault("op", "? what runs (gemm, pretrain, llm_serve)")
+        self._hardware.setdefault("name", "? on which hardware")
+        if not self._metrics:
+            self._metrics.append(
+                {"column": "? which column is the result", "metric": "? latency, throughput", "unit": "? ms"}
+            )
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "task": self._task,
+            "hardware": self._hardware,
+            "shape": self._shape,
+            "config": self._config,
+            "metrics": self._metrics,
+            "status": self._status,
+            "source": {"title": f"table {name}"},
+        }
+        lines = [
+            f"# Draft for {name!r}, from its headers and {len(self._rows)} rows. Answer what begins with ?."
+        ]
+        if self._left_out:
+            lines.append(f"# Left out: {', '.join(repr(column) for column in self._left_out)}")
+        body = yaml.safe_dump(
+            {key: item for key, item in document.items() if item},
+            sort_keys=False,
+            allow_unicode=True,
+            width=100,
+        )
+        return "\n".join([*lines, body])
+
+
+def _numbers(cells: Iterable[str]) -> list[float] | None:
+    """Cells as numbers; None if one is none, or there are none."""
+    try:
+        return [float(cell) for cell in cells] or None
+    except ValueError:
+        return None
+
+
+def _statuses(words: set[str]) -> dict[str, object]:
+    found: dict[str, list[str]] = {}
+    for word in sorted(words):
+        meaning = next((key for key, known in _STATUSES.items() if word.lower() in known), "")
+        if meaning:
+            found.setdefault(meaning, []).append(word)
+        else:
+            found.setdefault("ok", []).append(f"? does {word!r} mean that it went well")
+    return dict(found)

@@ -1,0 +1,1 @@
+"""Formats of tuned kernels and kernel tuners."""

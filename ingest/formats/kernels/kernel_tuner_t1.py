@@ -1,0 +1,116 @@
+"""T1, the input format of the auto-tuning community: a kernel's parameters and what rules them out.
+
+It yields no case. What it says of problem size and number format completes the result files read with it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ingest.door.search_space import SearchSpaceFile
+from ingest.files.content import ContentError
+from ingest.files.documents import load_json
+from kg.errors import Fault
+from kg.nouns.values import as_value
+from kg.terms.precisions import canonical_precision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.door.records import Records
+    from ingest.files.content import Content
+    from ingest.files.sniffing import Head
+    from kg.nouns.values import Value
+
+MAXIMUM_LIST = 1 << 20
+"""Characters of a list of values; longer ones are no list that anybody wrote."""
+
+_TYPES = {"float", "double", "half", "float32", "float64", "float16"}
+
+
+def sniff(head: Head) -> bool:
+    """Whether a configuration space with tuning parameters is declared."""
+    return '"ConfigurationSpace"' in head.text and '"TuningParameters"' in head.text
+
+
+def read(content: Content, records: Records) -> Iterator[SearchSpaceFile | Fault]:
+    """The search space, and what is wrong with it."""
+    try:
+        document = load_json(content)
+    except ContentError as fault:
+        yield Fault(place="", reason=str(fault))
+        return
+    space = _object(document, "ConfigurationSpace")
+    kernel = _object(document, "KernelSpecification")
+    parameters: dict[str, tuple[Value, ...]] = {}
+    for number, item in enumerate(_list(space, "TuningParameters")):
+        name = item.get("Name") if isinstance(item, dict) else None
+        values = _values(item.get("Values")) if isinstance(item, dict) else None
+        if not isinstance(name, str) or not values:
+            yield Fault(
+                place=f"TuningParameters[{number}]", reason="without a name or without a list of values"
+            )
+        else:
+            parameters[name] = values
+    constraints = []
+    for number, item in enumerate(_list(space, "Conditions")):
+        expression = item.get("Expression") if isinstance(item, dict) else None
+        if isinstance(expression, str):
+            constraints.append(expression)
+        else:
+            yield Fault(place=f"Conditions[{number}]", reason="without an expression")
+    names = (_object(document, "General").get("BenchmarkName"), kernel.get("KernelName"))
+    benchmark = next((name for name in names if isinstance(name, str) and name), "")
+    if not benchmark or not parameters:
+        yield Fault(place="", reason="without a benchmark name or without tuning parameters")
+        return
+    found = SearchSpaceFile(
+        name=benchmark,
+        parameters=parameters,
+        constraints=tuple(constraints),
+        problem_size=_problem_size(kernel.get("ProblemSize")),
+        precision=_precision(_list(kernel, "Arguments")),
+    )
+    records.spaces[found.name] = found
+    yield found
+
+
+def _values(raw: object) -> tuple[Value, ...] | None:
+    if isinstance(raw, str) and len(raw) <= MAXIMUM_LIST:
+        try:
+            raw = ast.literal_eval(raw.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    if not isinstance(raw, list | tuple):
+        return None
+    try:
+        return tuple(as_value(item) for item in raw)
+    except ValueError:
+        return None
+
+
+def _problem_size(raw: object) -> Value:
+    try:
+        return as_value(raw)
+    except ValueError:
+        return None
+
+
+def _precision(arguments: list[object]) -> str | None:
+    types = {
+        str(item.get("Type")).rstrip("234")
+        for item in arguments
+        if isinstance(item, dict) and item.get("MemoryType") == "Vector"
+    }
+    return canonical_precision(types.pop()) if len(types) == 1 and types <= _TYPES else None
+
+
+def _object(raw: object, name: str) -> dict[str, object]:
+    item = raw.get(name) if isinstance(raw, dict) else None
+    return item if isinstance(item, dict) else {}
+
+
+def _list(raw: dict[str, object], name: str) -> list[object]:
+    item = raw.get(name)
+    return item if isinstance(item, list) else []

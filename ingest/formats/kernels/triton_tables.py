@@ -1,0 +1,197 @@
+"""The way back to Triton: vLLM's and SGLang's tuning tables, and lists of ``triton.Config``.
+
+A table holds one configuration for each size; the other facts of the problem are in its file name, so the
+cases of several problems fill several tables. vLLM writes the Triton version into the table, SGLang into the
+folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.nouns.entities import Better, Status
+from kg.nouns.values import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kg.nouns.entities import Case, Configuration, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TritonTable:
+    """One file.
+
+    Attributes:
+        name: File name; for SGLang with its folder.
+        text: Content.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """How the tables of one operator are named: sizes in the name, the size that is the key, the format."""
+
+    named: tuple[str, ...]
+    key: str
+    precision: str = "dtype"
+
+
+_LAYOUTS = {
+    "fused_moe": _Layout(named=("E", "N"), key="M"),
+    "w8a8_block_fp8_gemm": _Layout(named=("N", "K"), key="M"),
+    "mamba_selective_state_update": _Layout(
+        named=("headdim", "dstate"), key="batch", precision="cache_dtype"
+    ),
+}
+_FIRST = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
+"""Parameters in the order in which the tuners write them; others follow by name."""
+_LAUNCH = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Parameters that ``triton.Config`` takes by keyword; the others are the kernel's own."""
+_UNSAFE = re.compile(r"[^\w.,=()\[\]+ -]")
+"""What a file name must not have: names come from data."""
+
+
+def tables(cases: Iterable[Case], *, sglang: bool = False) -> list[TritonTable]:
+    """The tables that cases fill, each with the best configuration known for a size, in order of file names.
+
+    A measured configuration stands before a winner without a time; what failed is left out.
+
+    Args:
+        cases: Of the operators that have such tables.
+        sglang: As SGLang names them: spaces in lists, a folder for the Triton version.
+
+    Raises:
+        InputError: A case of another operator, or of a problem that a file name cannot tell.
+    """
+    found: dict[str, dict[int, Case]] = {}
+    versions: dict[str, set[str]] = {}
+    for case in cases:
+        if case.measurement.status not in (Status.OK, Status.NOT_MEASURED):
+            continue
+        version = str(case.software.get("triton") or "")
+        name = file_name(case.problem, sglang=sglang)
+        if sglang and version:
+            name = f"triton_{_UNSAFE.sub('_', version.replace('.', '_'))}/{name}"
+        size = size_of(case.problem)
+        best = found.setdefault(name, {})
+        if size not in best or _rank(case) < _rank(best[size]):
+            best[size] = case
+        versions.setdefault(name, set()).add(version)
+    made = []
+    for name, best in sorted(found.items()):
+        known = versions[name]
+        version = "" if sglang or len(known) > 1 else next(iter(known))
+        text = table_text({size: case.configuration for size, case in best.items()}, triton_version=version)
+        made.append(TritonTable(name=name, text=text))
+    return made
+
+
+def write(cases: Iterable[Case]) -> Iterator[str]:
+    """Lines of the one table that cases fill.
+
+    Raises:
+        InputError: They fill none or several, or as for ``tables``.
+    """
+    made = tables(cases)
+    if len(made) != 1:
+        names = ", ".join(table.name for table in made[:3])
+        raise InputError(
+            f"these cases fill {len(made)} tables, each a file of its own" + (f": {names}" if names else ""),
+            hint="choose the cases of one problem and device",
+        )
+    yield from made[0].text.splitlines(keepends=True)
+
+
+def table_text(configurations: Mapping[int, Configuration], *, triton_version: str = "") -> str:
+    """A table from size to configuration, smallest size first."""
+    table: dict[str, object] = {"triton_version": triton_version} if triton_version else {}
+    for size, configuration in sorted(configurations.items()):
+        table[str(size)] = _ordered(configuration)
+    return json.dumps(table, indent=4) + "\n"
+
+
+def triton_configs(configurations: Sequence[Configuration]) -> str:
+    """A Python list of ``triton.Config``, best first, for ``@triton.autotune(configs=...)``.
+
+    Raises:
+        InputError: A launch parameter, such as ``num_warps``, that is no number.
+    """
+    lines = []
+    for configuration in configurations:
+        values = _ordered(configuration)
+        launch = [f"{name}={_whole(name, values.pop(name))}" for name in _LAUNCH if name in values]
+        arguments = ", ".join([repr(values), *launch])
+        lines.append(f"    triton.Config({arguments}),\n")
+    return f"[\n{''.join(lines)}]\n"
+
+
+def file_name(problem: Problem, *, sglang: bool = False) -> str:
+    """The name that a problem's table has, such as ``E=8,N=3584,device_name=NVIDIA_H20,dtype=fp8_w8a8.json``.
+
+    Raises:
+        InputError: An operator without such tables, or facts that a name has no place for.
+    """
+    work = problem.workload
+    layout = _layout(problem)
+    missing = [name for name in (*layout.named, layout.key) if not isinstance(work.shape.get(name), int)]
+    surplus = sorted(set(work.shape) - {*layout.named, layout.key})
+    if missing or surplus or problem.hardware.count not in (None, 1):
+        what = f"lacks {missing[0]}" if missing else f"also has {surplus[0]}" if surplus else "has devices"
+        raise InputError(f"a table of {work.operator} cannot hold a problem that {what}")
+    device = (problem.hardware.reported or problem.hardware.name).replace(" ", "_")
+    facts = [f"{name}={work.shape[name]}" for name in layout.named] + [f"device_name={device}"]
+    if work.precision:
+        facts.append(f"{layout.precision}={work.precision}")
+    traits = dict(work.traits)
+    suffix = "_down" if traits.pop("gemm", None) == "down" else ""
+    for name, value in traits.items():
+        text = show(value)
+        facts.append(f"{name}={text.replace(',', ', ') if sglang else text}")
+    return _UNSAFE.sub("_", f"{','.join(facts)}{suffix}.json")
+
+
+def _layout(problem: Problem) -> _Layout:
+    operator = problem.workload.operator
+    if operator not in _LAYOUTS:
+        raise InputError(f"no tuning table for {operator!r}", hint=f"there are for {', '.join(_LAYOUTS)}")
+    return _LAYOUTS[operator]
+
+
+def size_of(problem: Problem) -> int:
+    """The size under which a problem's configuration stands in its table.
+
+    Raises:
+        InputError: An operator without such tables, or a size that is no whole number.
+    """
+    size = problem.workload.shape[_layout(problem).key]
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise InputError(f"a size of {show(size)} is no key of a table")
+    return size
+
+
+def _rank(case: Case) -> float:
+    """Less is better; without a value it comes last."""
+    value = case.measurement.value
+    if value is None:
+        return math.inf
+    return value if case.problem.objective.better is Better.LOWER else -value
+
+
+def _ordered(configuration: Configuration) -> dict[str, object]:
+    values = configuration.to_json()
+    return {name: values[name] for name in (*_FIRST, *sorted(set(values) - set(_FIRST))) if name in values}
+
+
+def _whole(name: str, value: object) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise InputError(f"{name}: {value!r} is no whole number")

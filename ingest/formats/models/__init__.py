@@ -1,0 +1,1 @@
+"""Formats of results of whole models: training and serving."""

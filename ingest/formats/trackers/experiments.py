@@ -1,0 +1,224 @@
+"""What experiment trackers share: where a run was made and what it ran, from settings and names.
+
+Trackers know parameters and values; hardware, model and operator are wherever the user put them. A
+statement comes before the ingest's option ``hardware``, that before a device named by a study, folder or
+file; what is not a statement is listed as a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.door.records import RecordError
+from ingest.files.content import ContentError
+from kg.errors import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ingest.door.records import Records
+    from kg.nouns.entities import Case
+
+_HARDWARE = (
+    *(
+        "hardware",
+        "gpu",
+        "npu",
+        "device",
+        "accelerator",
+        "device_name",
+        "gpu_name",
+        "gpu_type",
+        "hardware_name",
+    ),
+    *("accelerator_type", "chip", "gpu_model", "npu_name"),
+)
+_COUNT = (
+    *("n_gpus", "num_gpus", "n_npus", "num_npus", "n_devices", "num_devices", "device_count", "gpu_count"),
+    *("gpus", "world_size", "device_num"),
+)
+_OPERATOR = ("op", "operator", "kernel", "kernel_name", "benchmark")
+_MODEL = ("model", "model_name")
+_SHAPE = {
+    **dict.fromkeys(("seq_len", "max_seq_len", "sequence_length", "seq_length", "seqlen"), "seq_len"),
+    **dict.fromkeys(("global_train_batch_size", "global_batch_size", "global_batch", "gbs"), "global_batch"),
+    **dict.fromkeys(("n_params", "num_params"), "params"),
+    **{name: name for name in ("problem_size", "input_len", "output_len", "hidden_size", "num_layers")},
+    **{name: name for name in ("vocab_size", "M", "N", "K")},
+}
+_CONFIG = {
+    "micro_batch_size": "micro_batch",
+    "device_train_microbatch_size": "micro_batch",
+    "gradient_accumulation_steps": "grad_accum",
+    "fsdp_config.sharding_strategy": "sharding",
+    "fsdp_config.activation_checkpointing": "act_ckpt",
+}
+"""One name for a parameter that trackers' users call by several."""
+_TRAITS = ("dataset", "phase")
+_TRAINS = (
+    *(
+        "micro_batch",
+        "grad_accum",
+        "global_batch",
+        "learning_rate",
+        "lr",
+        "optimizer",
+        "sharding",
+        "act_ckpt",
+    ),
+    *("weight_decay", "warmup_steps", "zero_stage"),
+)
+_SEPARATORS = re.compile(r"[\W_]+")
+_LONGEST = 6
+"""Words of the longest device name that is looked for in a longer name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a run is about.
+
+    Attributes:
+        task: The ``task`` of its record.
+        hardware: The ``hardware`` of its record.
+        config: What is left of its settings.
+    """
+
+    task: dict[str, object]
+    hardware: dict[str, object]
+    config: dict[str, object]
+
+
+def subject(
+    facts: Mapping[str, object], records: Records, *, name: str, hints: Iterable[str], what: str
+) -> Subject:
+    """What a run is about.
+
+    Args:
+        facts: Its parameters, tags and attributes.
+        records: Knows hardware by name; takes guesses.
+        name: What the study, experiment or folder is called; names the operator if nothing else does.
+        hints: Names in which a device may be mentioned, likeliest first.
+        what: How to call the place in messages.
+
+    Raises:
+        ContentError: Nothing says on which hardware it ran.
+    """
+    task, stated, shape, config = _sorted(facts)
+    hardware, rest = _hardware(stated.get("name"), records, hints=[name, *hints], what=what)
+    trains = sorted(name for name in {*config, *shape} if name in _TRAINS)
+    if "kind" not in task:
+        if trains:
+            task["kind"] = "training"
+            records.guess(f"{what}: taken as training, as it sets {', '.join(trains)}")
+        else:
+            task["kind"] = "operator"
+            records.guess(f"{what}: does not say what kind of work it is; taken as an operator")
+    if "op" not in task:
+        task["op"] = "train" if task["kind"] == "training" else rest or name or "unnamed"
+        if task["kind"] != "training":
+            records.guess(f"{what}: operator {task['op']!r} is taken from the name")
+    count = stated.get("count")
+    return Subject(
+        task=task | ({"shape": shape} if shape else {}),
+        hardware={"name": hardware} | ({} if count is None else {"count": count}),
+        config=config,
+    )
+
+
+def _sorted(
+    facts: Mapping[str, object],
+) -> tuple[dict[str, object], dict[str, object], dict[str, object], dict[str, object]]:
+    """Facts by what they are about: task, hardware, shape, and all else the configuration."""
+    task: dict[str, object] = {}
+    stated: dict[str, object] = {}
+    shape: dict[str, object] = {}
+    config: dict[str, object] = {}
+    for key, value in facts.items():
+        if value is None or value == "":
+            continue
+        if key in _HARDWARE:
+            stated.setdefault("name", value)
+        elif key in _COUNT:
+            stated.setdefault("count", _count(value))
+        elif key in _MODEL:
+            task.setdefault("model", str(value))
+        elif key in _OPERATOR:
+            task.setdefault("op", str(value))
+            if key.startswith("kernel"):
+                task.setdefault("kind", "kernel")
+        elif key == "kind" or key in _TRAITS:
+            task[key] = value
+        elif key in _SHAPE:
+            shape.setdefault(_SHAPE[key], value)
+        else:
+            config.setdefault(_CONFIG.get(key, key), value)
+    return task, stated, shape, config
+
+
+def _hardware(stated: object, records: Records, *, hints: list[str], what: str) -> tuple[str, str]:
+    """Name of the hardware, and what is left of the first hint without it."""
+    given = records.context.hardware
+    found = [(hint, *device_in(hint, records)) for hint in hints]
+    rest = next((rest for _, device, rest in found if device), hints[0] if hints else "")
+    if isinstance(stated, str) and stated.strip():
+        if given and records.hardware(given)[0] != records.hardware(stated)[0]:
+            records.guess(
+                f"{what}: names hardware {stated!r}, the option says {given!r}; the file is believed"
+            )
+        return stated, rest
+    if given:
+        hint, device = next(((hint, device) for hint, device, _ in found if device), ("", ""))
+        if device and records.hardware(device)[0] != records.hardware(given)[0]:
+            records.guess(
+                f"{what}: the name {hint!r} mentions {device!r}; the option's {given!r} is believed"
+            )
+        return given, rest
+    for hint, device, _ in found:
+        if device:
+            records.guess(f"{what}: hardware {device!r} is taken from the name {hint!r}")
+            return device, rest
+    raise ContentError(f"{what}: names no hardware; tell it with the option hardware")
+
+
+def device_in(text: str, records: Records) -> tuple[str, str]:
+    """The longest part of a name that is known hardware, and the name without it; both may be empty."""
+    words = [word for word in _SEPARATORS.split(text) if word]
+    for length in range(min(_LONGEST, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            part = words[start : start + length]
+            candidate = " ".join(part)
+            if any(letter.isdigit() for letter in candidate) and records.hardware(candidate)[1]:
+                return candidate, "_".join(words[:start] + words[start + length :])
+    return "", text
+
+
+def _count(value: object) -> object:
+    """A number of devices, also from text such as ``"8"`` or ``"8.0"``."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def as_case(records: Records, place: str, record: Mapping[str, object]) -> Case | Fault:
+    """The case of a record, or what is wrong with it."""
+    try:
+        return records.case(record)
+    except RecordError as fault:
+        return Fault(place=place, reason=str(fault))
+
+
+def number(text: str, name: str) -> float:
+    """A number in a cell.
+
+    Raises:
+        ContentError: It is none.
+    """
+    try:
+        return float(text)
+    except ValueError as fault:
+        raise ContentError(f"{name}: {text[:40]!r} is no number") from fault

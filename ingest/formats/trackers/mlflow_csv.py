@@ -1,0 +1,56 @@
+"""What ``mlflow.search_runs().to_csv`` writes: a run a row, columns ``params.``, ``metrics.``, ``tags.``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.door.values import typed
+from ingest.files.csv_rows import header_of
+from ingest.formats.trackers.run_tables import Run, run_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ingest.door.records import Records
+    from ingest.files.content import Content
+    from ingest.files.sniffing import Head
+    from kg.errors import Fault
+    from kg.nouns.entities import Case
+
+_STATUS = {"FINISHED": "ok", "FAILED": "failed", "KILLED": "failed"}
+
+
+def sniff(head: Head) -> bool:
+    """Whether its columns are those of MLflow's runs."""
+    header = header_of(head.text)
+    return {"run_id", "experiment_id", "status"} <= set(header) and any(
+        name.startswith("metrics.") for name in header
+    )
+
+
+def read(content: Content, records: Records) -> Iterator[Case | Fault]:
+    """A case for each metric of each run."""
+    return run_cases(
+        content,
+        records,
+        title="MLflow runs",
+        may_measure=lambda column: column.startswith("metrics."),
+        run=_run,
+    )
+
+
+def _run(row: Mapping[str, str], _: frozenset[str]) -> Run:
+    facts = {
+        name.removeprefix("params."): typed(cell) for name, cell in row.items() if name.startswith("params.")
+    }
+    for name, cell in row.items():
+        plain = name.removeprefix("tags.")
+        if plain != name and not plain.startswith("mlflow.") and plain not in facts:
+            facts[plain] = typed(cell)
+    name = row.get("tags.mlflow.runName", "")
+    return Run(
+        name=name or row["run_id"],
+        status=_STATUS.get(row["status"], ""),
+        facts=facts,
+        hints=(name,) if name else (),
+    )

@@ -1,0 +1,59 @@
+"""A table exported from W&B: everything quoted, settings and results side by side without a prefix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.door.columns import quantity
+from ingest.door.values import typed
+from ingest.files.csv_rows import header_of
+from ingest.formats.trackers.run_tables import Run, run_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ingest.door.records import Records
+    from ingest.files.content import Content
+    from ingest.files.sniffing import Head
+    from kg.errors import Fault
+    from kg.nouns.entities import Case
+
+_OWN = {
+    *("Name", "State", "Notes", "User", "Tags", "Created", "Runtime", "Sweep", "ID", "Hostname", "Updated"),
+    *("End Time", "Description", "Commit", "GitHub", "Group", "Job Type", "Start Time"),
+}
+"""W&B's own columns; a run's ``Runtime`` is how long it was logged, not a result."""
+_STATUS = {"finished": "ok", "failed": "failed", "crashed": "failed", "killed": "failed"}
+
+
+def sniff(head: Head) -> bool:
+    """Whether its columns are those of W&B's runs."""
+    return {"Name", "State", "Runtime", "Created"} <= set(header_of(head.text))
+
+
+def read(content: Content, records: Records) -> Iterator[Case | Fault]:
+    """A case for each metric of each run."""
+    return run_cases(
+        content,
+        records,
+        title="W&B runs",
+        may_measure=lambda column: (
+            column not in _OWN and not column.startswith("_") and quantity(column) is not None
+        ),
+        run=_run,
+    )
+
+
+def _run(row: Mapping[str, str], metrics: frozenset[str]) -> Run:
+    facts = {
+        name: typed(cell)
+        for name, cell in row.items()
+        if name not in _OWN and name not in metrics and not name.startswith("_")
+    }
+    hints = tuple(tag.strip() for tag in row.get("Tags", "").split(",") if tag.strip())
+    return Run(
+        name=row["Name"],
+        status=_STATUS.get(row["State"].lower(), ""),
+        facts=facts,
+        hints=(*hints, row["Name"]),
+    )

@@ -1,0 +1,1 @@
+"""Knowledge files to the nouns of the graph."""

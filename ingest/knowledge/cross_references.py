@@ -1,0 +1,109 @@
+"""Whether what knowledge refers to exists, and whether its trees and causes are free of circles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from ingest.knowledge.files import ARCHITECTURES, Noun
+from kg.errors import Fault
+from kg.nouns.knowledge import (
+    Bottleneck,
+    Cause,
+    FaultPattern,
+    HardwareProfile,
+    Model,
+    ModelFamily,
+    Strategy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+CLASSES: dict[type[Noun], str] = {
+    HardwareProfile: "hardware",
+    Model: "models",
+    ModelFamily: "families",
+    Bottleneck: "bottlenecks",
+    Cause: "causes",
+    Strategy: "strategies",
+    FaultPattern: "faults",
+}
+"""Sections of a knowledge file, which are also the classes that ids are unique in."""
+
+GENERAL_FAMILIES = frozenset({*ARCHITECTURES, "transformer"})
+"""What a strategy may name as its families besides a family: an architecture, or any transformer."""
+
+
+def check_knowledge(
+    nouns: Sequence[Noun], known_ids: Mapping[str, AbstractSet[str]] | None = None
+) -> list[Fault]:
+    """What is wrong between nouns that are right one by one.
+
+    Args:
+        nouns: From one or several files.
+        known_ids: Ids that exist already, by section name; none if not given.
+
+    Returns:
+        Ids given twice, references to nothing, circles; empty if all is well.
+    """
+    ids = {section: set(known_ids.get(section, ())) if known_ids else set() for section in CLASSES.values()}
+    faults = []
+    counts = Counter((CLASSES[type(noun)], noun.id) for noun in nouns)
+    for (section, identifier), count in counts.items():
+        ids[section].add(identifier)
+        if count > 1:
+            faults.append(Fault(place=f"{section} {identifier}", reason=f"there {count} times"))
+    for noun in nouns:
+        for target, sections in _references(noun):
+            if not any(target in ids[section] for section in sections):
+                place = f"{CLASSES[type(noun)]} {noun.id}"
+                faults.append(Fault(place=place, reason=f"{target!r} is not in {' or '.join(sections)}"))
+    faults.extend(_circles(nouns))
+    return faults
+
+
+def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Ids that a noun refers to, and the sections in which they may be."""
+    match noun:
+        case HardwareProfile():
+            yield from (
+                (target, ("hardware",)) for target in (noun.broader, noun.assumed, noun.device) if target
+            )
+        case Model():
+            yield noun.family, ("families",)
+        case Bottleneck() | Cause():
+            if isinstance(noun, Bottleneck) and noun.broader:
+                yield noun.broader, ("bottlenecks",)
+            yield from ((edge.cause, ("bottlenecks", "causes")) for edge in noun.caused_by)
+        case Strategy():
+            yield from ((target, ("hardware",)) for target in noun.hardware)
+            yield from ((name, ("families",)) for name in noun.families if name not in GENERAL_FAMILIES)
+            yield from ((item.target, ("bottlenecks",)) for item in noun.mitigates if item.target)
+            related = (*noun.requires, *noun.conflicts_with)
+            yield from ((item.target, ("strategies",)) for item in related if item.target)
+            harm = noun.contraindicated_by
+            yield from ((item.target, ("bottlenecks", "strategies")) for item in harm if item.target)
+        case FaultPattern():
+            yield from ((target, ("strategies",)) for target in noun.strategies)
+
+
+def _circles(nouns: Iterable[Noun]) -> Iterator[Fault]:
+    trees: dict[str, nx.DiGraph[str]] = {"hardware": nx.DiGraph(), "bottlenecks": nx.DiGraph()}
+    causes: nx.DiGraph[str] = nx.DiGraph()
+    for noun in nouns:
+        if isinstance(noun, HardwareProfile | Bottleneck) and noun.broader:
+            trees[CLASSES[type(noun)]].add_edge(noun.id, noun.broader)
+        if isinstance(noun, Bottleneck | Cause):
+            causes.add_edges_from((noun.id, edge.cause) for edge in noun.caused_by)
+    for graph, what in (
+        (trees["hardware"], "broader"),
+        (trees["bottlenecks"], "broader"),
+        (causes, "caused_by"),
+    ):
+        if not nx.is_directed_acyclic_graph(graph):
+            circle = " > ".join(start for start, _ in nx.find_cycle(graph))
+            yield Fault(place=what, reason=f"a circle: {circle}")

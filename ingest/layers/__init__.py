@@ -1,0 +1,1 @@
+"""Statistics of the layers of a network."""

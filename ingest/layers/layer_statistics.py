@@ -1,0 +1,155 @@
+"""What was measured of each layer of a network: a CSV table, a JSON document, or a safetensors file.
+
+A table or document names layers and any of :data:`STATISTICS`, under the names people use for them. A
+safetensors file holds weights, which tell one thing alone: the error of rounding them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ingest.files.content import Content, ContentError
+from ingest.files.csv_rows import csv_rows
+from ingest.files.documents import load_json
+from kg.errors import CaseFormatError, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+STATISTICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "loss_increase": ("accuracy_loss", "accuracy_drop", "delta_loss", "perplexity_increase"),
+        "hessian_trace": ("trace", "mean_hessian_trace", "hessian"),
+        "fisher": ("fisher_information", "mean_squared_gradient", "grad_squared"),
+        "gradient_norm": ("grad_norm", "gradient", "grad", "norm"),
+        "weight_error": ("quantization_error", "quantisation_error", "perturbation"),
+        "output_error": ("error", "mse", "relative_error", "nmse"),
+        "sqnr_db": ("sqnr", "snr", "snr_db"),
+        "cosine": ("cosine_similarity", "cos", "cos_sim"),
+        "parameters": ("params", "numel", "size", "elements", "weight_count"),
+    }
+)
+"""Statistics and other names for them; what each is stands in :class:`Layer`."""
+
+_NAMES = ("layer", "name", "module", "parameter", "op_name", "operator", "tensor")
+_ALIASES = {alias: name for name, more in STATISTICS.items() for alias in (name, *more)}
+_SIGNED = frozenset({"loss_increase", "hessian_trace", "sqnr_db", "cosine"})
+"""What may be below zero: a loss may fall, an estimated trace of an indefinite Hessian too."""
+_MISSING = frozenset({"", "nan", "none", "null", "n/a", "-"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """What is known of one layer.
+
+    Attributes:
+        name: As the file has it.
+        values: By statistic; what is not there was not collected. ``loss_increase``: rise of the loss, or
+            fall of the accuracy as a share, with this layer alone in low precision. ``hessian_trace``: mean
+            of the diagonal of the loss's Hessian over its weights. ``fisher``: mean squared gradient of its
+            weights. ``gradient_norm``: Euclidean norm of its gradient. ``weight_error``: squared Euclidean
+            norm of what low precision changes in its weights. ``output_error``: mean squared error of its
+            output, relative to its power. ``sqnr_db``: signal over that noise in decibels. ``cosine``:
+            similarity of the outputs. ``parameters``: number of weights.
+    """
+
+    name: str
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+def read_layers(path: Path) -> list[Layer]:
+    """The layers of a file, in its order.
+
+    Raises:
+        CaseFormatError: It names no layer or no statistic, or says what cannot be; all its faults at once.
+        OSError: It cannot be read.
+    """
+    if path.suffix == ".safetensors":
+        from ingest.layers.safetensors import rounded_layers
+
+        return rounded_layers(path)
+    faults: list[Fault] = []
+    with Content(path) as content:
+        if path.name.removesuffix(".gz").endswith(".json"):
+            try:
+                rows: list[tuple[str, object]] = list(_document(load_json(content)))
+            except ContentError as fault:
+                raise CaseFormatError(str(path), [Fault(place="", reason=str(fault))]) from fault
+        else:
+            rows = list(csv_rows(content))
+    layers = list(_layers(rows, faults))
+    if not faults and not layers:
+        faults.append(Fault(place="", reason="no layer in it"))
+    if layers and not any(layer.values.keys() - {"parameters"} for layer in layers):
+        faults.append(Fault(place="", reason=f"no statistic in it; known: {', '.join(STATISTICS)}"))
+    if faults:
+        raise CaseFormatError(str(path), faults, hint="what a file may say: docs/sensitivity.md")
+    return layers
+
+
+def _document(content: object) -> Iterator[tuple[str, dict[str, object] | Fault]]:
+    """Rows of a JSON document: a list of layers, or layers by name, perhaps under ``layers``.
+
+    Raises:
+        ContentError: It is neither.
+    """
+    if isinstance(content, dict) and isinstance(content.get("layers"), dict | list):
+        content = content["layers"]
+    if isinstance(content, list):
+        for number, row in enumerate(content, 1):
+            place = f"layer {number}"
+            yield place, row if isinstance(row, dict) else Fault(place=place, reason="no names and values")
+    elif isinstance(content, dict):
+        for name, row in content.items():
+            told = row if isinstance(row, dict) else {"gradient_norm": row}
+            yield name[:60], {"layer": name, **told}
+    else:
+        raise ContentError("expected layers: a list, or statistics by name of layer")
+
+
+def _layers(rows: Iterable[tuple[str, object]], faults: list[Fault]) -> Iterator[Layer]:
+    seen: set[str] = set()
+    for place, row in rows:
+        if isinstance(row, Fault):
+            faults.append(row)
+            continue
+        assert isinstance(row, dict)  # noqa: S101  rows are mappings or faults
+        cells = {str(key).strip().lower().replace(" ", "_"): item for key, item in row.items()}
+        name = next((str(cells[key]).strip() for key in _NAMES if cells.get(key)), "")
+        if not name:
+            faults.append(Fault(place=place, reason=f"names no layer: a column {', '.join(_NAMES[:3])}"))
+            continue
+        if name in seen:
+            faults.append(Fault(place=place, reason=f"layer {name[:60]!r} is there twice"))
+            continue
+        seen.add(name)
+        values: dict[str, float] = {}
+        for key, item in cells.items():
+            statistic = _ALIASES.get(key)
+            if statistic is None or item is None or str(item).strip().lower() in _MISSING:
+                continue
+            try:
+                if statistic in values:
+                    raise ValueError(f"{statistic} is there under two names")  # noqa: TRY301  one way to a fault
+                values[statistic] = _number(statistic, key, item)
+            except ValueError as fault:
+                faults.append(Fault(place=place, reason=str(fault)))
+        yield Layer(name=name, values=values)
+
+
+def _number(statistic: str, key: str, item: object) -> float:
+    try:
+        value = math.nan if isinstance(item, bool) else float(item)  # type: ignore[arg-type]  # refused below
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{key}: {str(item)[:40]!r} is no finite number")
+    if value < 0 and statistic not in _SIGNED:
+        raise ValueError(f"{key}: {value:g} is below zero")
+    if statistic == "cosine" and abs(value) > 1:
+        raise ValueError(f"{key}: {value:g} is no cosine")
+    return value

@@ -1,0 +1,1 @@
+"""The facts of a profiled run: ranks, kernels, intervals, details."""

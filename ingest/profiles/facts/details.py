@@ -1,0 +1,315 @@
+"""Facts of one device beyond its kernels: iterations, sums, caches, memory by module, counters, data loading.
+
+Times are in the unit of the attribute's name. None means that the profiler did not collect it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.profiles.facts.run import FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iteration:
+    """One execution of a graph, as msprof's step_trace has it.
+
+    Attributes:
+        number: Iteration id; it counts executions of a graph, not steps of the script.
+        model: Id of the graph; empty if not told.
+        length_us: From the end of the iteration before (or its own first forward operator) to its end.
+        end_ns: When it ended, nanoseconds since an epoch.
+        compute_us: From its first forward to its last backward operator.
+        refresh_us: From there to its end.
+        data_us: From the end of the iteration before to its first forward operator: waiting for data.
+        reduces: Begin in nanoseconds and length in microseconds of each stretch of gradient reduction.
+        place: Where it says so.
+        device: Number of the device; empty if not told.
+    """
+
+    number: str
+    model: str
+    length_us: float
+    end_ns: int | None
+    compute_us: float | None
+    refresh_us: float | None
+    data_us: float | None
+    reduces: tuple[tuple[int, float], ...]
+    place: FactPlace
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveSum:
+    """All communication operators of one type.
+
+    Attributes:
+        kind: The type, such as ``"hcom_allReduce_"``.
+        count: How many ran.
+        total_us: How long they took together, waiting included.
+        min_us: The shortest.
+        mean_us: One on average.
+        max_us: The longest.
+        share: Of the time of all communication, 0 to 1.
+        place: Where it says so.
+        device: Number of the device; empty if not told.
+    """
+
+    kind: str
+    count: int
+    total_us: float
+    min_us: float | None
+    mean_us: float | None
+    max_us: float | None
+    share: float | None
+    place: FactPlace
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheUse:
+    """How the second-level cache served one operator, by name or type.
+
+    Attributes:
+        name: Name of the operator (l2_cache), or its type (counters of a table of kernels).
+        count: Over how many runs the rates are averaged.
+        hit_rate: Requests that hit, 0 to 1; None if not collected, as on every Atlas A2 sample of l2_cache.
+        victim_rate: Read misses that threw out a line, by requests; may exceed 1 on Atlas A2 and A3.
+        place: Where it says so.
+        device: Number of the device; empty if not told.
+    """
+
+    name: str
+    count: int
+    hit_rate: float | None
+    victim_rate: float | None
+    place: FactPlace
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleMemory:
+    """Device memory that one component of the software holds.
+
+    Attributes:
+        component: Name of the component; ``"app"`` and ``"device"`` are process and device as a whole.
+        peak_mb: Most that it held, megabytes (2**20).
+        last_mb: What it held in the end.
+        samples: How many times it was looked at.
+        place: Where it says so.
+        device: Number of the device; empty if not told.
+    """
+
+    component: str
+    peak_mb: float
+    last_mb: float
+    samples: int
+    place: FactPlace
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """A counter of the device or the host, averaged over the recording.
+
+    Attributes:
+        name: What is counted, such as ``"HBM 0 read"``.
+        unit: Its unit, such as ``"MB/s"`` or ``"%"``.
+        mean: On average.
+        peak: Most; None if not told.
+        place: Where it says so.
+        device: Number of the device; empty if not told.
+    """
+
+    name: str
+    unit: str
+    mean: float
+    peak: float | None
+    place: FactPlace
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusedOperator:
+    """An operator that the graph compiler fused.
+
+    Attributes:
+        name: Of the fused operator.
+        parts: Names of the operators it was made of.
+        memory_kb: Input, output, weight and workspace together, kilobytes (2**10).
+        place: Where it says so.
+        device: Number of the device; ``"host"`` for what the host compiled.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    memory_kb: float | None
+    place: FactPlace
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreUse:
+    """One core during one operator (``msprof op``).
+
+    Attributes:
+        operator: Name of the operator.
+        core: Block and part of it, such as ``"3 vector0"``.
+        time_us: How long the core was at work.
+        counters: Its counters by the names of tables of kernels.
+        place: Where it says so.
+    """
+
+    operator: str
+    core: str
+    time_us: float
+    counters: Mapping[str, float]
+    place: FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hotspot:
+    """What a simulated core spent its cycles on.
+
+    Attributes:
+        kind: ``"pipe"``, ``"instruction"`` or ``"line"`` of source code.
+        name: Its name; a line is ``FILE:LINE``.
+        calls: How often it was executed.
+        cycles: Cycles it took, all cores together.
+        time_us: Time it took effectively, all cores together.
+        cores: On how many cores it was seen.
+        place: Where it took longest.
+    """
+
+    kind: str
+    name: str
+    calls: int
+    cycles: float
+    time_us: float
+    cores: int
+    place: FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCall:
+    """A collective that a trace names with its group; waiting is told only beside the other ranks of it.
+
+    Attributes:
+        name: Of the collective, such as ``"allreduce"``.
+        group: Name of the process group.
+        ranks: Its members; empty if not told, or not all of them.
+        members: How many they are.
+        sequence: Number of the call in the group; None if not told.
+        start_ns: When its kernel began.
+        lasted_us: How long its kernel ran.
+        size_mb: Megabytes (10**6) that one rank gives or gets, the larger; None if not told.
+        place: Where it stands.
+    """
+
+    name: str
+    group: str
+    ranks: tuple[int, ...]
+    members: int
+    sequence: int | None
+    start_ns: int
+    lasted_us: float
+    size_mb: float | None
+    place: FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataStage:
+    """One operation of a data pipeline (MindSpore's dataset).
+
+    Attributes:
+        number: Its id in the pipeline.
+        name: Of the operation.
+        workers: Threads or processes that do it.
+        queue_size: Elements in its output queue on average; None where it has none.
+        queue_use: How full that queue was, 0 to 1.
+        queue_empty: Share of time in which it was empty, 0 to 1.
+        cpu: Share of one processor that each worker used, 0 to 1.
+        children: Ids of the operations that feed it.
+    """
+
+    number: int
+    name: str
+    workers: int | None
+    queue_size: float | None
+    queue_use: float | None
+    queue_empty: float | None
+    cpu: float | None
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataPipeline:
+    """How training data was made (MindSpore's dataset).
+
+    Attributes:
+        stages: Its operations, the one nearest to the device first.
+        batch_ms: Time for a batch on average.
+        pipeline_ms: Of that, getting it from the pipeline.
+        push_ms: Of that, pushing it to the device's queue.
+        warning: The operation that MindSpore itself calls the bottleneck; empty if none.
+        place: Where it says so.
+    """
+
+    stages: tuple[DataStage, ...]
+    batch_ms: float | None
+    pipeline_ms: float | None
+    push_ms: float | None
+    warning: str
+    place: FactPlace
+
+    @property
+    def starved(self) -> float | None:
+        """Share of time in which the queue that feeds the device was empty; None if not collected.
+
+        It is the output queue of the operation nearest below the one that hands over to the device.
+        """
+        held = {stage.number: stage for stage in self.stages}
+        stage = next((stage for stage in self.stages if stage.name.startswith("DeviceQueue")), None)
+        seen: set[int] = set()
+        while stage is not None and stage.children and stage.number not in seen:
+            seen.add(stage.number)
+            stage = held.get(stage.children[0])
+            if stage is not None and stage.queue_empty is not None:
+                return stage.queue_empty
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """All of them for one rank; empty is not collected."""
+
+    iterations: tuple[Iteration, ...] = ()
+    collective_sums: tuple[CollectiveSum, ...] = ()
+    caches: tuple[CacheUse, ...] = ()
+    modules: tuple[ModuleMemory, ...] = ()
+    counters: tuple[Counter, ...] = ()
+    fused: tuple[FusedOperator, ...] = ()
+    cores: tuple[CoreUse, ...] = ()
+    hotspots: tuple[Hotspot, ...] = ()
+    group_calls: tuple[GroupCall, ...] = ()
+    pipeline: DataPipeline | None = None
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, item.name) for item in fields(self))
+
+    def of_device(self, device: str) -> Details:
+        """Those of one device of several, and those that name none."""
+        here = {"", "host", device}
+        return replace(
+            self,
+            iterations=tuple(item for item in self.iterations if item.device in here),
+            collective_sums=tuple(item for item in self.collective_sums if item.device in here),
+            caches=tuple(item for item in self.caches if item.device in here),
+            modules=tuple(item for item in self.modules if item.device in here),
+            counters=tuple(item for item in self.counters if item.device in here),
+            fused=tuple(item for item in self.fused if item.device in here),
+        )

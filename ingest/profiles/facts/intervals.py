@@ -1,0 +1,74 @@
+"""Times that overlap: kernels of parallel streams must not be added up, their union is what counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.facts.kernels import UNKNOWN_NS
+from ingest.profiles.facts.run import FactPlace, StepTime
+
+if TYPE_CHECKING:
+    from ingest.profiles.facts.kernels import Integers, Kernels
+
+
+def merged(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
+    """Begin and end of each stretch that the intervals cover, in order."""
+    keep = (end_ns > start_ns) & (start_ns != UNKNOWN_NS)
+    start, end = start_ns[keep], end_ns[keep]
+    if not len(start):
+        return start, end
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    is_new = np.append(True, start[1:] > end[:-1])
+    return start[is_new], end[np.append(np.flatnonzero(is_new)[1:] - 1, len(end) - 1)]
+
+
+def length_us(start_ns: Integers, end_ns: Integers) -> float:
+    """How long the union of the intervals is, microseconds."""
+    start, end = merged(start_ns, end_ns)
+    return float((end - start).sum()) / 1e3
+
+
+def gaps(kernels: Kernels) -> tuple[Integers, Integers]:
+    """Begin and end of each stretch in which nothing ran, in order."""
+    start, end = merged(kernels.start_ns, kernels.end_ns)
+    return end[:-1], start[1:]
+
+
+def split(kernels: Kernels) -> list[StepTime]:
+    """The split of each step, counted from its kernels; empty if no start was collected."""
+    found = []
+    column = kernels.texts["step"]
+    present = [code for code in np.unique(column.codes) if column.labels[int(code)]]
+    for code in present or [None]:
+        part = kernels if code is None else kernels.where(column.codes == code)
+        step = _split(part, "" if code is None else column.labels[int(code)])
+        if step is not None:
+            found.append(step)
+    return found
+
+
+def _split(kernels: Kernels, step: str) -> StepTime | None:
+    is_copy = kernels.is_copy
+    kernels = kernels.where(~is_copy & (kernels.start_ns != UNKNOWN_NS))
+    if not len(kernels):
+        return None
+    start, end, communicates = kernels.start_ns, kernels.end_ns, kernels.is_communication
+    whole = float(end.max() - start.min()) / 1e3
+    if whole <= 0:
+        return None
+    computing = length_us(start[~communicates], end[~communicates])
+    communication = length_us(start[communicates], end[communicates])
+    busy = length_us(start, end)
+    return StepTime(
+        step=step,
+        step_us=whole,
+        computing_us=computing,
+        exposed_us=busy - computing,
+        overlapped_us=computing + communication - busy,
+        free_us=whole - busy,
+        place=FactPlace(kernels.file),
+        is_counted=True,
+    )

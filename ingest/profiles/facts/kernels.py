@@ -1,0 +1,275 @@
+"""Everything that ran on a device, as columns: a profile of a million kernels fits in memory.
+
+A number that was not collected is nan, never zero; a text that was not collected is empty.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+UNKNOWN_NS = np.iinfo(np.int64).min
+"""Stands for a start that was not collected."""
+
+TEXTS = (
+    *("name", "kind", "core", "stream", "step", "state", "device"),
+    *("input_shapes", "input_types", "input_formats", "output_shapes", "output_types", "output_formats"),
+)
+NUMBERS = ("duration_us", "wait_us", "blocks")
+
+COMMUNICATION_CORES = frozenset({"COMMUNICATION", "HCCL"})
+COPY_CORES = frozenset({"MEMCPY"})
+"""Copies by the copy engine between host and device, or within one."""
+_COLLECTIVES = ("hcom_", "hccl_", "nccl", "rccl", "c10d::", "lccl", "ncclkernel", "ncclDevKernel")
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of texts that repeat.
+
+    Attributes:
+        codes: Index into ``labels`` of each row, shape (n,).
+        labels: The distinct texts.
+    """
+
+    codes: Codes
+    labels: tuple[str, ...]
+
+    def __getitem__(self, row: int) -> str:
+        return self.labels[int(self.codes[row])]
+
+    def where(self, wanted: Iterable[bool]) -> Mask:
+        """Rows whose label is wanted; ``wanted`` has one answer for each label."""
+        return np.fromiter(wanted, dtype=np.bool_, count=len(self.labels))[self.codes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernels:
+    """Kernels of one rank in the order of the file.
+
+    Attributes:
+        file: Where they were read.
+        rows: Line of each in the file (its number in a database), shape (n,).
+        start_ns: Nanoseconds since an epoch; ``UNKNOWN_NS`` where not collected.
+        texts: Columns of text by name, of those in ``TEXTS``.
+        numbers: Columns of numbers by name, of those in ``NUMBERS``; nan where not collected.
+        pipes: What the counters of the cores say, by the profiler's own column names, such as
+            ``aic_mac_ratio`` and ``aicore_time(us)``.
+    """
+
+    file: str
+    rows: Integers
+    start_ns: Integers
+    texts: Mapping[str, TextColumn]
+    numbers: Mapping[str, Floats]
+    pipes: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def duration_us(self) -> Floats:
+        """How long each ran, microseconds."""
+        return self.numbers["duration_us"]
+
+    @property
+    def wait_us(self) -> Floats:
+        """How long each waited before it ran, microseconds."""
+        return self.numbers["wait_us"]
+
+    @property
+    def end_ns(self) -> Integers:
+        """When each ended."""
+        return self.start_ns + np.rint(np.nan_to_num(self.duration_us) * 1e3).astype(np.int64)
+
+    def text(self, column: str, row: int) -> str:
+        """One text."""
+        return self.texts[column][row]
+
+    def pipe(self, name: str) -> Floats:
+        """A counter of each kernel; all nan where it was not collected."""
+        found = self.pipes.get(name)
+        return np.full(len(self), np.nan) if found is None else found
+
+    @property
+    def label(self) -> TextColumn:
+        """What a kernel is grouped by: its type, or its name without numbers where no type was collected."""
+        kind, name = self.texts["kind"], self.texts["name"]
+        if all(kind.labels[int(code)] for code in np.unique(kind.codes)):
+            return kind
+        builder = _Column()
+        stems = [stem(label) for label in name.labels]
+        for row, (k, n) in enumerate(zip(kind.codes, name.codes, strict=True)):
+            builder.add(kind.labels[k] or stems[n], row)
+        return builder.done(len(self))
+
+    @property
+    def is_communication(self) -> Mask:
+        """Which are collectives or transfers between devices."""
+        core, name = self.texts["core"], self.texts["name"]
+        by_core = core.where(label in COMMUNICATION_CORES for label in core.labels)
+        by_name = name.where(is_collective(label) for label in name.labels)
+        return by_core | by_name
+
+    @property
+    def is_copy(self) -> Mask:
+        """Which are copies by the copy engine."""
+        core = self.texts["core"]
+        return core.where(label in COPY_CORES for label in core.labels)
+
+    @property
+    def is_compute(self) -> Mask:
+        """Which compute: neither communication nor a copy."""
+        return ~(self.is_communication | self.is_copy)
+
+    @property
+    def is_aicpu(self) -> Mask:
+        """Which ran on the control processor."""
+        core = self.texts["core"]
+        return core.where(label.upper().replace(" ", "_") in {"AI_CPU", "AICPU"} for label in core.labels)
+
+    def where(self, mask: Mask) -> Kernels:
+        """Those that ``mask`` marks."""
+        return Kernels(
+            file=self.file,
+            rows=self.rows[mask],
+            start_ns=self.start_ns[mask],
+            texts={
+                name: TextColumn(column.codes[mask], column.labels) for name, column in self.texts.items()
+            },
+            numbers={name: column[mask] for name, column in self.numbers.items()},
+            pipes={name: column[mask] for name, column in self.pipes.items()},
+        )
+
+    def replaced(self, *, start_ns: Integers | None = None, **numbers: Floats) -> Kernels:
+        """The same kernels with other starts or other numbers."""
+        return Kernels(
+            file=self.file,
+            rows=self.rows,
+            start_ns=self.start_ns if start_ns is None else start_ns,
+            texts=self.texts,
+            numbers={**self.numbers, **numbers},
+            pipes=self.pipes,
+        )
+
+
+def concatenated(parts: Sequence[Kernels]) -> Kernels:
+    """Kernels of several files, one after the other; the first file names them, rows count in their own."""
+    names = {name for part in parts for name in part.pipes}
+    return Kernels(
+        file=parts[0].file,
+        rows=np.concatenate([part.rows for part in parts]),
+        start_ns=np.concatenate([part.start_ns for part in parts]),
+        texts={name: _joined([part.texts[name] for part in parts]) for name in TEXTS},
+        numbers={name: np.concatenate([part.numbers[name] for part in parts]) for name in NUMBERS},
+        pipes={name: np.concatenate([part.pipe(name) for part in parts]) for name in names},
+    )
+
+
+def _joined(columns: Sequence[TextColumn]) -> TextColumn:
+    known: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        own = np.array([known.setdefault(label, len(known)) for label in column.labels], dtype=np.int32)
+        codes.append(own[column.codes])
+    return TextColumn(np.concatenate(codes), tuple(known))
+
+
+def is_collective(name: str) -> bool:
+    """Whether a kernel of this name moves data between devices."""
+    low = name.lower()
+    return low.startswith(_COLLECTIVES) or "nccldevkernel" in low
+
+
+def stem(name: str) -> str:
+    """A kernel's name without the numbers that tell its instances apart."""
+    pieces = [piece for piece in name.split("_") if piece and not piece.isdigit()]
+    return "_".join(pieces).rstrip("0123456789") or name
+
+
+class KernelBuilder:
+    """Takes kernels one by one."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._rows = array("q")
+        self._starts = array("q")
+        self._texts = {name: _Column() for name in TEXTS}
+        self._numbers = {name: array("d") for name in NUMBERS}
+        self._pipes: dict[str, array[float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(
+        self,
+        row: int,
+        start_ns: int | None,
+        *,
+        duration_us: float,
+        wait_us: float = float("nan"),
+        blocks: float = float("nan"),
+        pipes: Mapping[str, float] | None = None,
+        **texts: str,
+    ) -> None:
+        """Take one kernel; ``texts`` are of the names in ``TEXTS``, empty where left out."""
+        before = len(self._rows)
+        self._rows.append(row)
+        self._starts.append(UNKNOWN_NS if start_ns is None else start_ns)
+        self._numbers["duration_us"].append(duration_us)
+        self._numbers["wait_us"].append(wait_us)
+        self._numbers["blocks"].append(blocks)
+        for name, text in texts.items():
+            self._texts[name].add(text, before)
+        if pipes or self._pipes:
+            pipes = pipes or {}
+            for name in pipes:
+                if name not in self._pipes:
+                    self._pipes[name] = array("d", [float("nan")]) * before
+            for name, values in self._pipes.items():
+                values.append(pipes.get(name, float("nan")))
+
+    def done(self) -> Kernels:
+        """What was taken."""
+        return Kernels(
+            file=self._file,
+            rows=np.array(self._rows, dtype=np.int64),
+            start_ns=np.array(self._starts, dtype=np.int64),
+            texts={name: column.done(len(self)) for name, column in self._texts.items()},
+            numbers={name: np.array(values, dtype=np.float64) for name, values in self._numbers.items()},
+            pipes={name: np.array(values, dtype=np.float64) for name, values in self._pipes.items()},
+        )
+
+
+class _Column:
+    """A column that takes memory only from the first row on that has a text in it."""
+
+    def __init__(self) -> None:
+        self._codes = array("i")
+        self._known: dict[str, int] = {"": 0}
+
+    def add(self, text: str, row: int) -> None:
+        code = self._known.get(text)
+        if code is None:
+            code = self._known[text] = len(self._known)
+        if len(self._codes) < row:
+            self._codes.extend([0] * (row - len(self._codes)))
+        self._codes.append(code)
+
+    def done(self, count: int) -> TextColumn:
+        if not self._codes:
+            return TextColumn(np.broadcast_to(np.int32(0), count), tuple(self._known))
+        self._codes.extend([0] * (count - len(self._codes)))
+        return TextColumn(np.array(self._codes, dtype=np.int32), tuple(self._known))

@@ -1,0 +1,252 @@
+"""The facts of a run as its profiler wrote them down.
+
+Times are in the unit of the attribute's name. None and an empty tuple mean that the profiler did not
+collect it; ``Rank.missing`` says so in words, with what to switch on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.profiles.facts.details import Details
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.profiles.facts.kernels import Kernels
+
+
+@dataclass(frozen=True, slots=True)
+class FactPlace:
+    """Where a fact stands: a file and some of its rows.
+
+    Attributes:
+        file: Path from the profile's folder.
+        rows: Line numbers, or row numbers of a database; empty for the whole file.
+    """
+
+    file: str
+    rows: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return self.file
+        more = f" and {len(self.rows) - 3} more" if len(self.rows) > 3 else ""
+        return f"{self.file}:{','.join(map(str, self.rows[:3]))}{more}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Something the profile lacks.
+
+    Attributes:
+        what: What, such as ``"pipe ratios"``.
+        how: How to collect it.
+    """
+
+    what: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTime:
+    """The split of one step, microseconds; None is not collected.
+
+    Attributes:
+        step: Its id; empty where the profiler names none.
+        step_us: From its first to its last work on the device.
+        computing_us: Some kernel computes.
+        exposed_us: Devices communicate and nothing computes.
+        overlapped_us: Both.
+        free_us: Neither.
+        bubble_us: Waiting to receive, as far as the profiler tells it.
+        preparing_us: Before the first work on the device.
+        place: Where it says so; the profiler's own table, or the kernels it was counted from.
+        is_counted: Counted from kernels, not read from a table.
+    """
+
+    step: str
+    step_us: float
+    computing_us: float
+    exposed_us: float
+    overlapped_us: float
+    free_us: float
+    place: FactPlace
+    bubble_us: float | None = None
+    preparing_us: float | None = None
+    is_counted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What a collective moved over one kind of link.
+
+    Attributes:
+        transport: HCCS, RDMA, SDMA, PCIE, SIO or LOCAL.
+        size_mb: Megabytes (10**6).
+        time_ms: Time in transit.
+        bandwidth_gb_s: As the profiler states it.
+        packets: Size in megabytes, count and total time in ms of each packet size.
+    """
+
+    transport: str
+    size_mb: float
+    time_ms: float
+    bandwidth_gb_s: float
+    packets: tuple[tuple[float, int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collective:
+    """One communication operator on one rank: waiting told from transferring.
+
+    Attributes:
+        name: As in the profile.
+        group: Communicator.
+        step: Step it belongs to.
+        is_p2p: Sends and receives between two ranks.
+        elapse_ms: From begin to end.
+        transit_ms: Moving data.
+        wait_ms: Waiting for another rank, synchronisation included.
+        synchronisation_ms: Of that, before the first data moved.
+        idle_ms: Neither moving nor waiting: the operator itself was not being served.
+        start_us: When it began; None if not collected.
+        transfers: By kind of link.
+        place: Where it says so.
+    """
+
+    name: str
+    group: str
+    step: str
+    is_p2p: bool
+    elapse_ms: float
+    transit_ms: float
+    wait_ms: float
+    synchronisation_ms: float
+    idle_ms: float
+    start_us: float | None
+    transfers: tuple[Transfer, ...]
+    place: FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankTraffic:
+    """Traffic from one rank to another over a step."""
+
+    source: str
+    target: str
+    transport: str
+    size_mb: float
+    time_ms: float
+    bandwidth_gb_s: float
+    operator: str
+    place: FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What the host did under one name.
+
+    Attributes:
+        level: acl, runtime, hccl, node, model, op, queue, python, gc, loader, aicpu, os, or dataset:
+            workers that make training data beside the step, so no time of the step.
+        name: Of the call.
+        total_us: All calls together.
+        count: How many.
+        max_us: The longest; None if not collected.
+        place: Where it says so.
+    """
+
+    level: str
+    name: str
+    total_us: float
+    count: int
+    max_us: float | None
+    place: FactPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """Device memory over the run, megabytes (2**20), as the allocator saw it.
+
+    Attributes:
+        peak_reserved_mb: Most that was reserved.
+        peak_allocated_mb: Most that was in use.
+        timeline: Some points (µs since the first, reserved, allocated).
+        returned_mb: Reserved memory that went back to the driver, all times together.
+        allocations: How many allocations were seen; None if not collected.
+        place: Where it says so.
+    """
+
+    peak_reserved_mb: float
+    peak_allocated_mb: float
+    timeline: tuple[tuple[float, float, float], ...]
+    allocations: int | None
+    place: FactPlace
+    returned_mb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """One process on one device.
+
+    Attributes:
+        rank: Its number; None where the profile tells none.
+        folder: Where it was read.
+        layout: What kind of profile it is.
+        level: Profiler level as it names it; empty if not told.
+        device: Name of the device as far as told.
+        software: Versions by software.
+        environment: Environment variables that the profiler noted.
+        parallel: Parallel sizes that the profiler noted.
+        steps: Split of each step as the profiler's own table has it.
+        kernels: What ran on the device.
+        collectives: Communication operators.
+        links: Traffic by pair of ranks.
+        calls: Calls of the host.
+        memory: Use of device memory.
+        frequency_mhz: Samples of the clock of the cores: nanoseconds and megahertz.
+        hbm_gb_s: Sampled bandwidth of device memory: nanoseconds and GB/s, all channels, reads and writes
+            added.
+        details: Iterations, sums, caches, memory by module, counters, data loading.
+        loads: File by file, how many rows it gave.
+        missing: What was not collected.
+        notes: What was cut, skipped or does not add up.
+    """
+
+    rank: int | None
+    folder: str
+    layout: str
+    level: str = ""
+    device: str = ""
+    software: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    parallel: Mapping[str, object] = field(default_factory=dict)
+    steps: tuple[StepTime, ...] = ()
+    kernels: Kernels | None = None
+    collectives: tuple[Collective, ...] = ()
+    links: tuple[RankTraffic, ...] = ()
+    calls: tuple[Call, ...] = ()
+    memory: MemoryUse | None = None
+    frequency_mhz: tuple[tuple[int, float], ...] = ()
+    hbm_gb_s: tuple[tuple[int, float], ...] = ()
+    details: Details = field(default_factory=Details)
+    loads: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A run: one or more ranks.
+
+    Attributes:
+        path: What was read.
+        ranks: In order of their number.
+        notes: What concerns the whole.
+    """
+
+    path: str
+    ranks: tuple[Rank, ...]
+    notes: tuple[str, ...] = ()

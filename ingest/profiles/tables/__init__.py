@@ -1,0 +1,1 @@
+"""Tables that profilers write as CSV, JSON or text."""

@@ -1,0 +1,157 @@
+"""Data loading as MindSpore and msprof tell it: minddata_pipeline_*, dataset.csv, aicpu_mi.
+
+``minddata_pipeline_summary`` is written by columns: a key, then a value for each operation of the pipeline.
+Queues and processors are percent there, times milliseconds; -1 stands for what was not collected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from ingest.profiles.cells import count, duration_us, known, lines, nanoseconds, number, table
+from ingest.profiles.facts.details import DataPipeline, DataStage
+from ingest.profiles.facts.run import Call, FactPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+KEYS = frozenset({"pipeline_ops", "op_ids", "op_names"})
+"""One of these begins each summary."""
+_MEAN = ("Avg. time (us)", "Avg. time(us)")
+
+
+def is_pipeline_summary(header: frozenset[str]) -> bool:
+    """Whether a CSV file that begins with these cells describes a data pipeline, key by key."""
+    return bool(header & KEYS)
+
+
+def is_pipeline_raw(header: frozenset[str]) -> bool:
+    """Whether a CSV file lists the operations of a data pipeline."""
+    return {"op_id", "op_type", "num_workers", "output_queue_usage_rate"} <= header
+
+
+def is_dataset(header: frozenset[str]) -> bool:
+    """Whether a CSV file times the operations of a data set."""
+    return {"Operation", "Stage", "Occurrences"} <= header
+
+
+def is_queue_table(header: frozenset[str]) -> bool:
+    """Whether a CSV file lists reads of data from the device's queue."""
+    return {"Node Name", "Start Time(us)", "End Time(us)", "Queue Size"} <= header
+
+
+def read_summary_table(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipeline | None:
+    """A summary as CSV; None if it names no operation."""
+    content: dict[str, Sequence[object]] = {cells[0].strip(): cells[1:] for _, cells in lines(path, on_fault)}
+    return pipeline(content, file, on_fault)
+
+
+def pipeline(
+    content: Mapping[str, object], file: str, on_fault: Callable[[str], None]
+) -> DataPipeline | None:
+    """A data pipeline from the keys of its summary; None if it names no operation."""
+    told = {key: list(value) for key, value in content.items() if isinstance(value, list | tuple)}
+    names = [
+        re.sub(r"\(id=\d+\)$", "", str(name)) for name in told.get("op_names") or told.get("pipeline_ops", [])
+    ]
+    numbers = [count(cell) for cell in told.get("op_ids", range(len(names)))]
+    if not names or len(numbers) != len(names):
+        on_fault(f"{file}: names no operations of a data pipeline, or is cut")
+        return None
+
+    def column(key: str) -> list[float | None]:
+        cells = [_told(cell) for cell in told.get(key, [])]
+        return [*cells, *[None] * len(names)][: len(names)]
+
+    children = [*told.get("children_ids", []), *[""] * len(names)]
+    workers, sizes = column("num_workers"), column("queue_average_size")
+    uses, empties = column("queue_utilization_pct"), column("queue_empty_freq_pct")
+    cpu = column("avg_cpu_pct_per_worker")
+    stages = tuple(
+        DataStage(
+            number=numbers[at], name=name, workers=None if workers[at] is None else round(workers[at] or 0),
+            queue_size=sizes[at], queue_use=_share(uses[at]), queue_empty=_share(empties[at]),
+            cpu=_share(cpu[at]), children=tuple(int(n) for n in re.findall(r"\d+", str(children[at]))),
+        )
+        for at, name in enumerate(names)
+    )  # fmt: skip
+    warnings = [str(item) for item in told.get("bottleneck_warning", []) if item]
+    return DataPipeline(
+        stages=stages,
+        batch_ms=_first(told.get("per_batch_time")),
+        pipeline_ms=_first(told.get("per_pipeline_time")),
+        push_ms=_first(told.get("per_push_queue_time")),
+        warning=warnings[0] if warnings else "",
+        place=FactPlace(file),
+    )
+
+
+def _told(cell: object) -> float | None:
+    """A number that is no -1."""
+    value = known(cell)
+    return None if value is None or value < 0 else value
+
+
+def _share(percent: float | None) -> float | None:
+    return None if percent is None else percent / 100
+
+
+def _first(cells: Sequence[object] | None) -> float | None:
+    return _told(cells[0]) if cells else None
+
+
+def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipeline | None:
+    """The operations alone, for a folder that has no summary; None if there are none."""
+    stages = []
+    for _, row in table(path, on_fault):
+        identity = known(row.get("op_id"))
+        if identity is None:
+            continue
+        workers = _told(row.get("num_workers"))
+        stages.append(
+            DataStage(
+                number=round(identity), name=row.get("op_type", ""),
+                workers=None if workers is None else round(workers),
+                queue_size=_told(row.get("output_queue_average_size")),
+                queue_use=_told(row.get("output_queue_usage_rate")), queue_empty=None, cpu=None,
+                children=tuple(int(n) for n in re.findall(r"\d+", row.get("children_id", ""))),
+            )
+        )  # fmt: skip
+    if not stages:
+        return None
+    return DataPipeline(stages=tuple(stages), batch_ms=None, pipeline_ms=None, push_ms=None, warning="",
+                        place=FactPlace(file))  # fmt: skip
+
+
+def read_dataset(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
+    """Operations of a data set by stage: they run in workers of their own, beside the step."""
+    found = []
+    for line, row in table(path, on_fault):
+        mean = duration_us(next((row[name] for name in _MEAN if name in row), ""))
+        times = count(row.get("Occurrences"))
+        if math.isnan(mean) or times <= 0:
+            continue
+        name = " ".join(part for part in (row["Operation"], row["Stage"]) if part)
+        found.append(Call(level="dataset", name=name, total_us=mean * times, count=times, max_us=None,
+                          place=FactPlace(file, (line,))))  # fmt: skip
+    return found
+
+
+def read_queue(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
+    """Reads of data from the device's queue, by queue."""
+    held: dict[str, list[float]] = {}
+    rows: dict[str, list[int]] = {}
+    for line, row in table(path, on_fault):
+        start, end = nanoseconds(row["Start Time(us)"]), nanoseconds(row["End Time(us)"])
+        if start is None or end is None or end < start or math.isnan(number(row["Queue Size"])):
+            continue
+        held.setdefault(row["Node Name"], []).append((end - start) / 1e3)
+        rows.setdefault(row["Node Name"], []).append(line)
+    return [
+        Call(level="dataset", name=name, total_us=sum(times), count=len(times), max_us=max(times),
+             place=FactPlace(file, tuple(rows[name][:20])))
+        for name, times in held.items()
+    ]  # fmt: skip

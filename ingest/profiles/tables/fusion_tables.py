@@ -1,0 +1,34 @@
+"""msprof's fusion_op: what the graph compiler fused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.profiles.cells import known, table
+from ingest.profiles.facts.details import FusedOperator
+from ingest.profiles.facts.run import FactPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def is_fusion_table(header: frozenset[str]) -> bool:
+    """Whether a CSV file lists fused operators."""
+    return {"Fusion Op", "Original Ops"} <= header
+
+
+def read_fused(path: Path, file: str, on_fault: Callable[[str], None]) -> list[FusedOperator]:
+    """Fused operators with the names of their parts, which commas or semicolons part."""
+    return [
+        FusedOperator(
+            name=row["Fusion Op"],
+            parts=tuple(
+                part.strip() for part in row["Original Ops"].replace(";", ",").split(",") if part.strip()
+            ),
+            memory_kb=known(row.get("Memory Total(KB)")),
+            place=FactPlace(file, (line,)),
+            device=row.get("Device_id", ""),
+        )
+        for line, row in table(path, on_fault)
+    ]

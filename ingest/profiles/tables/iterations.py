@@ -1,0 +1,122 @@
+"""msprof's step_trace: iterations of a graph, and the kernels that ran in each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.cells import duration_us, known, nanoseconds, table
+from ingest.profiles.facts.details import Iteration
+from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.kernels import UNKNOWN_NS, TextColumn
+from ingest.profiles.facts.run import Call, FactPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ingest.profiles.facts.kernels import Kernels
+    from ingest.profiles.facts.run import StepTime
+
+WAITING = "Data Aug Bound"
+_REDUCE_START, _REDUCE = "Reduce Start(us)", "Reduce Duration(us)"
+
+
+def is_iteration_table(header: frozenset[str]) -> bool:
+    """Whether a CSV file lists iterations."""
+    return {"Iteration ID", "Iteration Time(us)"} <= header
+
+
+def read_iterations(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Iteration]:
+    """Iterations in the order of the file; rows without a length are left out and counted."""
+    found = []
+    without = 0
+    for line, row in table(path, on_fault, repeated=True):
+        length = duration_us(row.get("Iteration Time(us)"))
+        if math.isnan(length) or length == 0:
+            without += 1
+            continue
+        found.append(
+            Iteration(
+                number=row["Iteration ID"],
+                model=row.get("Model ID", ""),
+                length_us=length,
+                end_ns=nanoseconds(row.get("Iteration End(us)")),
+                compute_us=_positive(row.get("FP to BP Time(us)")),
+                refresh_us=_positive(row.get("Iteration Refresh(us)")),
+                data_us=_positive(row.get("Data Aug Bound(us)")),
+                reduces=tuple(_reduces(row)),
+                place=FactPlace(file, (line,)),
+                device=row.get("Device_id", ""),
+            )
+        )
+    if without:
+        on_fault(f"{path.name}: {without} rows have no length of an iteration, and are left out")
+    return found
+
+
+def _positive(cell: str | None) -> float | None:
+    value = known(cell)
+    return None if value is None or value < 0 else value
+
+
+def _reduces(row: Mapping[str, str]) -> list[tuple[int, float]]:
+    found = []
+    for name, cell in row.items():
+        if name.partition("#")[0] != _REDUCE_START:
+            continue
+        start, lasted = nanoseconds(cell), duration_us(row.get(name.replace(_REDUCE_START, _REDUCE)))
+        if start is not None and not math.isnan(lasted):
+            found.append((start, lasted))
+    return found
+
+
+def waiting(iterations: Sequence[Iteration]) -> list[Call]:
+    """What the iterations waited for data, as a call of a loader; empty if that was not collected."""
+    waits = [item for item in iterations if item.data_us]
+    if not waits:
+        return []
+    longest = sorted(waits, key=lambda item: -(item.data_us or 0.0))
+    rows = tuple(row for item in longest[:20] for row in item.place.rows)
+    return [
+        Call(level="loader", name=WAITING, total_us=sum(item.data_us or 0.0 for item in waits),
+             count=len(waits), max_us=longest[0].data_us, place=FactPlace(waits[0].place.file, rows))
+    ]  # fmt: skip
+
+
+def stepped(kernels: Kernels, iterations: Sequence[Iteration]) -> tuple[Kernels, tuple[StepTime, ...]]:
+    """Kernels marked with the iteration they began in, and the split of each iteration.
+
+    Nothing is marked where kernels have steps already, or where iterations overlap: several graphs at once.
+    What an iteration waited for data belongs to it, as free time.
+    """
+    column = kernels.texts["step"]
+    bounds = sorted((item.end_ns - round(item.length_us * 1e3), item.end_ns, item)
+                    for item in iterations if item.end_ns is not None)  # fmt: skip
+    starts = np.array([start for start, _, _ in bounds], dtype=np.int64)
+    ends = np.array([end for _, end, _ in bounds], dtype=np.int64)
+    marked = any(column.labels[int(code)] for code in np.unique(column.codes))
+    if not bounds or marked or (starts[1:] < ends[:-1]).any():
+        return kernels, ()
+    place = np.searchsorted(starts, kernels.start_ns, side="right") - 1
+    inside = (kernels.start_ns != UNKNOWN_NS) & (place >= 0)
+    inside &= kernels.start_ns < ends[np.maximum(place, 0)]
+    if not inside.any():
+        return kernels, ()
+    numbers = [item.number for _, _, item in bounds]
+    is_plain = len(set(numbers)) == len(numbers)
+    labels = numbers if is_plain else [f"{item.model}:{item.number}" for _, _, item in bounds]
+    codes = np.where(inside, place + 1, 0).astype(np.int32)
+    told = replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, ("", *labels))})
+    lengths = {label: item for label, (_, _, item) in zip(labels, bounds, strict=True)}
+    return told, tuple(_whole(step, lengths[step.step]) for step in split(told))
+
+
+def _whole(step: StepTime, iteration: Iteration) -> StepTime:
+    """The split of an iteration: as long as the profiler says, never shorter than its kernels."""
+    length = max(step.step_us, iteration.length_us)
+    busy = step.computing_us + step.exposed_us
+    return replace(step, step_us=length, free_us=length - busy, place=iteration.place)

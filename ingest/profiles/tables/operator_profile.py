@@ -1,0 +1,141 @@
+"""``msprof op``: the profile of one operator, a row a core in each table of counters (OPPROF_* folders).
+
+Beside OpBasicInfo stand PipeUtilization, ArithmeticUtilization, Memory, MemoryL0, MemoryUB, L2Cache and
+ResourceConflictRatio, each with the time and the cycles of the core; a timestamp may follow the name.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.cells import duration_us, number, table
+from ingest.profiles.facts.details import CoreUse
+from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.run import FactPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from ingest.profiles.facts.kernels import Kernels
+
+_RENAMED = {
+    "aic_cube_ratio": "aic_mac_ratio", "aic_cube_time(us)": "aic_mac_time(us)",
+    "aic_cube_fp16_ratio": "aic_mac_fp16_ratio", "aic_cube_int8_ratio": "aic_mac_int8_ratio",
+    "aic_time(us)": "aicore_time(us)",
+}  # fmt: skip
+"""What tables of kernels call the same."""
+_SUMMED = ("_cycles", "_hit", "_allocate", "_fops", "_number", "_instructions", "_datas(KB)")
+"""Ends of names that count over all cores."""
+
+
+def is_basic(header: frozenset[str]) -> bool:
+    """Whether a CSV file is OpBasicInfo."""
+    return {"Op Name", "Task Duration(us)", "Current Freq", "Rated Freq"} <= header
+
+
+def is_counters(header: frozenset[str]) -> bool:
+    """Whether a CSV file has counters of one operator, a row a core."""
+    return {"block_id", "sub_block_id"} <= header
+
+
+class OperatorCollector:
+    """Takes the operators of one OPPROF folder, one of its runs after the other."""
+
+    def __init__(self, file: str) -> None:
+        self._builder = KernelBuilder(file)
+        self.cores: list[CoreUse] = []
+        self.clock: tuple[tuple[int, float], ...] = ()
+
+    def take(
+        self, basic: Path, counters: Iterable[tuple[Path, str]], on_fault: Callable[[str], None]
+    ) -> None:
+        """One operator: its row of OpBasicInfo, and its tables of counters with what to call them."""
+        cores: dict[str, dict[str, float]] = {}
+        places: dict[str, FactPlace] = {}
+        for path, name in counters:
+            _by_core(path, name, cores, places, on_fault)
+        for line, row in table(basic, on_fault):
+            lasted = duration_us(row.get("Task Duration(us)"))
+            if math.isnan(lasted):
+                on_fault(f"{basic.name}: line {line} has no duration, and is left out")
+                continue
+            rated, current = number(row.get("Rated Freq")), number(row.get("Current Freq"))
+            if rated > 0 and current > 0:
+                self.clock = ((0, rated), (1, current))
+            operator = row.get("Op Name", "")
+            self._builder.add(
+                line, None, duration_us=lasted, blocks=number(row.get("Block Dim", row.get("Block Num"))),
+                pipes=over_cores(cores), name=operator, kind=operator, core=_core(row.get("Op Type", "")),
+                device=row.get("Device Id", ""),
+            )  # fmt: skip
+            for core, counted in sorted(cores.items(), key=lambda item: _place(item[0])):
+                spent = _spent(counted)
+                if not math.isnan(spent):
+                    self.cores.append(CoreUse(operator=operator, core=core, time_us=spent, counters=counted,
+                                              place=places[core]))  # fmt: skip
+
+    def done(self) -> Kernels:
+        """The operators as kernels, with their counters summed or averaged over cores."""
+        return self._builder.done()
+
+
+def _place(core: str) -> tuple[float, str]:
+    """Blocks by their number, then their parts by name."""
+    block, _, part = core.partition(" ")
+    return number(block), part
+
+
+def _core(kind: str) -> str:
+    """The core as tables of kernels name it."""
+    return {"mix": "MIX_AIC", "vector": "AI_VECTOR_CORE", "cube": "AI_CORE", "aicore": "AI_CORE"}.get(
+        kind.lower(), kind
+    )
+
+
+def _by_core(
+    path: Path,
+    file: str,
+    cores: dict[str, dict[str, float]],
+    places: dict[str, FactPlace],
+    on_fault: Callable[[str], None],
+) -> None:
+    for line, row in table(path, on_fault):
+        core = f"{row['block_id']} {row['sub_block_id']}"
+        places.setdefault(core, FactPlace(file, (line,)))
+        held = cores.setdefault(core, {})
+        for name, cell in row.items():
+            value = number(cell)
+            if name not in {"block_id", "sub_block_id"} and not math.isnan(value):
+                held.setdefault(_RENAMED.get(name, name), value)
+
+
+def over_cores(cores: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Counters of an operator from those of its cores; what a core does not have does not count.
+
+    Counts are summed and times averaged. Ratios and rates are averaged by the time of each core: a share of
+    all cycles, as in tables of kernels, to which a core that had nothing to do adds nothing.
+    """
+    held: dict[str, list[tuple[float, float]]] = {}
+    for counted in cores.values():
+        spent = _spent(counted)
+        for name, value in counted.items():
+            held.setdefault(name, []).append((value, spent))
+    found = {}
+    for name, rows in held.items():
+        values, weights = (np.nan_to_num(np.array(column)) for column in zip(*rows, strict=True))
+        if name.removesuffix("(estimate)").endswith(_SUMMED):
+            found[name] = float(values.sum())
+        elif name.endswith("(us)") or weights.sum() <= 0:
+            found[name] = float(values.mean())
+        else:
+            found[name] = float(np.average(values, weights=weights))
+    return found
+
+
+def _spent(counted: dict[str, float]) -> float:
+    """How long a core was at work, microseconds; nan if no table tells."""
+    return counted.get("aicore_time(us)", counted.get("aiv_time(us)", math.nan))

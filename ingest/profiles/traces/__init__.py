@@ -1,0 +1,1 @@
+"""Chrome traces of the Ascend profiler and of PyTorch."""

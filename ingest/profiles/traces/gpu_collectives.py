@@ -1,0 +1,101 @@
+"""Collectives of GPUs beside those of the other ranks of their group: waiting told from transferring.
+
+A kernel of NCCL lasts from the arrival of its own rank until the data is there. Of a collective that needs
+all ranks, the one that arrives last waits for nobody: its kernel lasts as long as the transfer, and what the
+kernels of the others last longer is waiting. That compares lengths, so the clocks of ranks need not agree.
+A trace without its peers, a group of which one is missing, and operations in which some rank need not wait
+for the others (send, receive, broadcast, reduce, gather, scatter) tell no such thing: nothing is claimed.
+
+Source:
+    PyTorch, ``ParamCommsUtils``: names of the arguments; NVIDIA, NCCL user guide, collective operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ingest.profiles.facts.run import Collective, Transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ingest.profiles.facts.details import GroupCall
+    from ingest.profiles.facts.run import Rank
+
+_NEEDS_ALL = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier")
+NCCL = "NCCL"
+"""Stands for the kind of link, which a trace does not tell."""
+
+Key = tuple[str, tuple[int, ...]]
+
+
+def split_waiting(ranks: Sequence[Rank]) -> list[Rank]:
+    """The ranks, with the collectives of each group all of whose members were read."""
+    groups: dict[Key, dict[int, list[GroupCall]]] = {}
+    for place, rank in enumerate(ranks):
+        for call in rank.details.group_calls:
+            groups.setdefault((call.group, call.ranks), {}).setdefault(place, []).append(call)
+    found: dict[int, list[Collective]] = {}
+    for held in groups.values():
+        numbers = [ranks[place].rank for place in held]
+        members = {call.members for calls in held.values() for call in calls}
+        if members != {len(held)} or len(held) < 2 or len(set(numbers)) < len(numbers):
+            continue
+        for calls in _together(held):
+            shortest = min(call.lasted_us for call in calls.values())
+            for place, call in calls.items():
+                found.setdefault(place, []).append(_collective(call, shortest))
+    return [
+        replace(rank, collectives=tuple(sorted(found[place], key=lambda item: item.start_us or 0.0)))
+        if place in found and not rank.collectives
+        else rank
+        for place, rank in enumerate(ranks)
+    ]
+
+
+def _together(held: dict[int, list[GroupCall]]) -> Iterable[dict[int, GroupCall]]:
+    """Calls that are one collective: of the same number, or, without numbers, at the same place in order."""
+    numbered = all(call.sequence is not None for calls in held.values() for call in calls)
+    if numbered:
+        by_number = {
+            place: {(call.sequence, call.name, call.size_mb): call for call in calls}
+            for place, calls in held.items()
+        }
+        if any(len(by_number[place]) < len(calls) for place, calls in held.items()):
+            return
+        common = set.intersection(*(set(calls) for calls in by_number.values()))
+        rows = [{place: calls[key] for place, calls in by_number.items()} for key in common]
+    else:
+        ordered = {place: sorted(calls, key=lambda call: call.start_ns) for place, calls in held.items()}
+        told = {tuple((call.name, call.size_mb) for call in calls) for calls in ordered.values()}
+        if len(told) > 1:  # recorded from different calls on: which belong together is not told
+            return
+        rows = [dict(zip(ordered, calls, strict=True)) for calls in zip(*ordered.values(), strict=True)]
+    for row in rows:
+        name = next(iter(row.values())).name.lower().replace("_", "")
+        if name.startswith(_NEEDS_ALL):
+            yield row
+
+
+def _collective(call: GroupCall, transit_us: float) -> Collective:
+    wait_ms = (call.lasted_us - transit_us) / 1e3
+    transit_ms = transit_us / 1e3
+    moved: tuple[Transfer, ...] = ()
+    if call.size_mb and transit_ms > 0:
+        rate = call.size_mb / transit_ms  # megabytes a millisecond are gigabytes a second
+        moved = (Transfer(transport=NCCL, size_mb=call.size_mb, time_ms=transit_ms, bandwidth_gb_s=rate),)
+    return Collective(
+        name=call.name,
+        group=call.group,
+        step="",
+        is_p2p=False,
+        elapse_ms=call.lasted_us / 1e3,
+        transit_ms=transit_ms,
+        wait_ms=wait_ms,
+        synchronisation_ms=wait_ms,
+        idle_ms=0.0,
+        start_us=call.start_ns / 1e3,
+        transfers=moved,
+        place=call.place,
+    )

@@ -1,0 +1,131 @@
+"""Events of GPUs in traces of PyTorch (Kineto): kernels, copies, memory, and collectives with their groups.
+
+Categories were written with capitals once (``Kernel``, ``Memcpy``, ``Runtime``, ``Operator``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from typing import TYPE_CHECKING
+
+from ingest.profiles.cells import nanoseconds, number
+from ingest.profiles.facts.details import GroupCall
+from ingest.profiles.facts.kernels import is_collective
+from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.tables.memory_tables import use
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ingest.profiles.facts.kernels import KernelBuilder
+    from ingest.profiles.facts.run import MemoryUse
+    from ingest.profiles.tables.memory_tables import Point
+
+KERNEL, COPY, RUNTIME, OPERATOR, ANNOTATION = "kernel", "copy", "runtime", "operator", "annotation"
+CATEGORIES = {
+    "kernel": KERNEL, "Kernel": KERNEL,
+    "gpu_memcpy": COPY, "gpu_memset": COPY, "Memcpy": COPY, "Memset": COPY,
+    "cuda_runtime": RUNTIME, "cuda_driver": RUNTIME, "hip_runtime": RUNTIME, "hip_driver": RUNTIME,
+    "privateuse1_runtime": RUNTIME, "xpu_runtime": RUNTIME, "Runtime": RUNTIME,
+    "cpu_op": OPERATOR, "Operator": OPERATOR, "user_annotation": ANNOTATION,
+}  # fmt: skip
+COPY_CORE = "MEMCPY"
+"""Core of a copy between host and device, or within a device, by the copy engine."""
+_BYTES_PER_MB = float(1 << 20)
+_CPU = 0
+"""Type of the host among the devices of PyTorch."""
+_TYPES = {
+    "Byte": 1, "Char": 1, "Bool": 1, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1,
+    "Float8_e5m2fnuz": 1, "Short": 2, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4, "Long": 8, "Double": 8,
+    "ComplexFloat": 8, "ComplexDouble": 16,
+}  # fmt: skip
+"""Bytes of an element of each type, as PyTorch names it."""
+
+
+class GpuEvents:
+    """Takes events of GPUs one by one.
+
+    Args:
+        file: What to call the trace.
+        builder: Where kernels and copies go.
+    """
+
+    def __init__(self, file: str, builder: KernelBuilder) -> None:
+        self._file, self._builder = file, builder
+        self._memory_ns = array("q")
+        self._memory_mb = array("d")
+        self.allocations = 0
+        self.calls: list[GroupCall] = []
+
+    def take(
+        self, event: Mapping[str, object], row: int, kind: str, lasted_us: float, told: Mapping[str, object]
+    ) -> None:
+        """A kernel or a copy."""
+        name = str(event.get("name", ""))
+        start = nanoseconds(event.get("ts"))
+        core = COPY_CORE if kind == COPY else "COMMUNICATION" if is_collective(name) else "GPU"
+        grid = told.get("grid")
+        blocks = math.prod(map(number, grid)) if isinstance(grid, list) and grid else math.nan
+        occupancy = number(told.get("est. achieved occupancy %"))
+        self._builder.add(
+            row, start, duration_us=lasted_us, name=name, core=core,
+            stream=str(told.get("stream", event.get("tid", ""))), blocks=blocks,
+            device=str(told.get("device", "")),
+            pipes=None if math.isnan(occupancy) else {"occupancy": occupancy / 100},
+        )  # fmt: skip
+        if core == "COMMUNICATION" and start is not None and "Collective name" in told:
+            self.calls.append(self._call(row, start, lasted_us, told))
+
+    def _call(self, row: int, start_ns: int, lasted_us: float, told: Mapping[str, object]) -> GroupCall:
+        ranks = _ranks(told.get("Process Group Ranks"))
+        size = number(told.get("Group size"))
+        members = len(ranks) if math.isnan(size) or size < 1 else round(size)
+        elements = [number(told.get(name)) for name in ("In msg nelems", "Out msg nelems")]
+        each = _TYPES.get(str(told.get("dtype", "")))
+        known = [amount for amount in elements if amount > 0]
+        sequence = told.get("Seq")
+        return GroupCall(
+            name=str(told["Collective name"]),
+            group=str(told.get("Process Group Name", told.get("Process Group Description", ""))),
+            ranks=ranks if len(ranks) == members else (),
+            members=members,
+            sequence=sequence if isinstance(sequence, int) else None,
+            start_ns=start_ns,
+            lasted_us=lasted_us,
+            size_mb=max(known) * each / 1e6 if each and known else None,
+            place=FactPlace(self._file, (row,)),
+        )
+
+    def remember(self, event: Mapping[str, object]) -> None:
+        """A change of the memory that PyTorch's allocator holds."""
+        told = event.get("args")
+        at = nanoseconds(event.get("ts"))
+        if not isinstance(told, dict) or at is None or told.get("Device Type", _CPU) == _CPU:
+            return
+        self.allocations += number(told.get("Bytes")) > 0
+        held = number(told.get("Total Reserved")), number(told.get("Total Allocated"))
+        if not (math.isnan(held[0]) or math.isnan(held[1])):
+            self._memory_ns.append(at)
+            self._memory_mb.extend(held)
+
+    def memory(self) -> MemoryUse | None:
+        """Use of memory over time; None if it was not recorded."""
+
+        def points() -> Iterator[Point]:
+            for place, at in enumerate(self._memory_ns):
+                reserved, allocated = self._memory_mb[2 * place], self._memory_mb[2 * place + 1]
+                yield "PYTORCH", at, reserved / _BYTES_PER_MB, allocated / _BYTES_PER_MB
+
+        return use(points(), self._file, self.allocations)
+
+
+def _ranks(told: object) -> tuple[int, ...]:
+    """Members of a group, written as a list or as the text of one; a long one is cut in the middle."""
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return ()
+    return tuple(told) if isinstance(told, list) and all(isinstance(rank, int) for rank in told) else ()

@@ -1,0 +1,246 @@
+"""Chrome traces: the Ascend profiler's trace_view.json and msprof_*.json, and PyTorch's (Kineto) of GPUs.
+
+Read event by event, so a trace of gigabytes needs memory only for its kernels (some 100 bytes each).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.files.content import Content, ContentError
+from ingest.files.json_stream import JsonStream
+from ingest.profiles.cells import LONGEST_US, nanoseconds, number
+from ingest.profiles.facts.kernels import UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
+from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.tables.host_tables import is_loader, level_of
+from ingest.profiles.traces.counter_events import CounterEvents
+from ingest.profiles.traces.gpu_events import (
+    CATEGORIES,
+    COPY,
+    COPY_CORE,
+    KERNEL,
+    OPERATOR,
+    RUNTIME,
+    GpuEvents,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ingest.profiles.facts.details import GroupCall
+    from ingest.profiles.facts.kernels import Kernels
+    from ingest.profiles.facts.run import MemoryUse
+
+_OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
+_NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
+
+
+LATEST_NS = 4_000_000_000_000_000_000
+"""No trace was recorded later: the year 2096."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a trace holds.
+
+    Attributes:
+        kernels: What ran on devices.
+        calls: Calls of the host, summed by name.
+        counters: What it sampled: the clock, bandwidths, memory.
+        rank: Rank that it names; None if it names none.
+        device: Name of the device; empty if not told.
+        events: How many events there were.
+        is_gpu: Its kernels have the categories of GPUs.
+        memory: Use of device memory; None if it was not recorded.
+        group_calls: Collectives that it names with their groups.
+        base_ns: What its timestamps count from, nanoseconds since an epoch.
+    """
+
+    kernels: Kernels | None = None
+    calls: list[Call] = field(default_factory=list)
+    counters: CounterEvents = field(default_factory=lambda: CounterEvents(""))
+    rank: int | None = None
+    device: str = ""
+    events: int = 0
+    is_gpu: bool = False
+    memory: MemoryUse | None = None
+    group_calls: tuple[GroupCall, ...] = ()
+    base_ns: int = 0
+
+
+class _Reader:
+    """Sorts events into kernels, calls and samples as they come."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.builder = KernelBuilder(file)
+        self.calls: dict[tuple[str, str], list[float]] = {}
+        self.counters = CounterEvents(file)
+        self.steps: list[tuple[int, int, str]] = []
+        self.events = 0
+        self.gpu = GpuEvents(file, self.builder)
+        self.is_gpu = False
+
+    def take(self, event: object) -> None:
+        self.events += 1
+        if not isinstance(event, dict):
+            return
+        phase = event.get("ph")
+        if phase == "X":
+            self._complete(event)
+        elif phase == "C":
+            self.counters.take(event)
+        elif phase == "i" and event.get("name") == "[memory]":
+            self.gpu.remember(event)
+
+    def _complete(self, event: dict[str, object]) -> None:
+        lasted = event.get("dur")
+        if not isinstance(lasted, int | float):
+            lasted = number(lasted)
+        if not 0 <= lasted <= LONGEST_US:  # nan, too
+            return
+        lasted = float(lasted)
+        name = str(event.get("name", ""))
+        category = event.get("cat")
+        if not isinstance(category, str):
+            category = None if category is None else str(category)
+        args = event.get("args")
+        told = args if isinstance(args, dict) else {}
+        kind = CATEGORIES.get(category or "")
+        if category is None:
+            self._of_ascend(event, name, lasted, told)
+        elif kind in (KERNEL, COPY):
+            self.is_gpu = True
+            self.gpu.take(event, self.events, kind, lasted, told)
+        elif kind == RUNTIME:
+            self._call("runtime", name, lasted)
+        elif kind is not None:  # an operator or an annotation
+            self._of_framework(event, name, lasted, kind)
+        elif category == "GC" or name in {"GC", "gc.collect"}:
+            self._call("gc", name, lasted)
+        elif category in {"enqueue", "dequeue"}:
+            self._call("queue", name.partition("@")[0], lasted)
+
+    def _of_framework(self, event: dict[str, object], name: str, lasted: float, kind: str) -> None:
+        if name.startswith("ProfilerStep#"):
+            at = nanoseconds(event.get("ts"))
+            if at is not None:
+                self.steps.append((at, at + round(lasted * 1e3), name.partition("#")[2]))
+        elif is_loader(name):
+            self._call("loader", name, lasted)
+        elif kind == OPERATOR:
+            self._call("op", name, lasted)
+
+    def _of_ascend(self, event: dict[str, object], name: str, lasted: float, told: dict[str, object]) -> None:
+        if name in _OVERLAP:
+            return
+        if "level" in told:
+            self._call(
+                level_of(str(told["level"])), str(told.get("id") or name.partition("@")[2] or name), lasted
+            )
+            return
+        task = told.get("Task Type", "")
+        if name == "GC":
+            self._call("gc", name, lasted)
+            return
+        is_operator = is_collective(name) and "task type" not in told and "src rank" not in told
+        if not is_operator and (not task or "Task Id" not in told):
+            return
+        kind = str(task)
+        if name.startswith(_NO_WORK) or kind.startswith(_NO_WORK) or kind == "PLACE_HOLDER_SQE":
+            return
+        core = "COMMUNICATION" if is_operator else kind.removeprefix("KERNEL_")
+        if name.startswith("MEMCPY") or kind in {"PCIE_DMA_SQE", "SDMA_SQE", "SDMA"}:
+            core = COPY_CORE
+        self.builder.add(
+            self.events, nanoseconds(event.get("ts")), duration_us=lasted, name=name, core=core,
+            stream=str(told.get("Physic Stream Id", told.get("Stream Id", event.get("tid", "")))),
+        )  # fmt: skip
+
+    def _call(self, level: str, name: str, lasted: float) -> None:
+        held = self.calls.get((level, name))
+        if held is None:
+            self.calls[level, name] = [lasted, 1, lasted, self.events]
+        else:
+            held[0] += lasted
+            held[1] += 1
+            held[2] = max(held[2], lasted)
+
+
+def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
+    """What a trace holds; of one that breaks off, everything before the break."""
+    reader = _Reader(file)
+    found = Trace()
+    try:
+        with Content(path) as content:
+            for event in _events(JsonStream(content), found):
+                reader.take(event)
+    except ContentError as fault:
+        on_fault(f"{path.name}: {fault}; read up to there ({reader.events} events)")
+    found.events, found.is_gpu = reader.events, reader.is_gpu
+    found.counters = reader.counters
+    found.kernels = _stepped(reader) if len(reader.builder) else None
+    found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
+    if found.base_ns and found.kernels is not None:
+        _rebase(found)
+    found.calls = [
+        Call(level=level, name=name, total_us=held[0], count=int(held[1]), max_us=held[2],
+             place=FactPlace(file, (int(held[3]),)))
+        for (level, name), held in reader.calls.items()
+    ]  # fmt: skip
+    return found
+
+
+def _rebase(found: Trace) -> None:
+    """Times since the epoch instead of since the trace's own base, so that ranks stand on one clock."""
+    kernels, base = found.kernels, found.base_ns
+    if kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:  # counted from the epoch already
+        return
+    starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
+    found.kernels = kernels.replaced(start_ns=starts)
+    found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
+
+
+def _stepped(reader: _Reader) -> Kernels:
+    """Kernels with the step in which each began; before the first and after the last step there is none."""
+    kernels = reader.builder.done()
+    if not reader.steps:
+        return kernels
+    steps = sorted(set(reader.steps))
+    starts = np.array([start for start, _, _ in steps], dtype=np.int64)
+    codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int32)
+    labels = ("", *(name for _, _, name in steps))
+    return replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, labels)})
+
+
+def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
+    """Events of a list, or of an object with ``traceEvents``."""
+    if stream.peek() == "[":
+        for _ in stream.items():
+            yield stream.value()
+        return
+    for name in stream.members():
+        if name == "traceEvents":
+            for _ in stream.items():
+                yield stream.value()
+            continue
+        value = stream.value()
+        if name == "distributedInfo" and isinstance(value, dict) and isinstance(value.get("rank"), int):
+            found.rank = value["rank"]
+        elif name in {"deviceProperties", "computeProperties"} and isinstance(value, list):
+            found.device = next(
+                (str(item["name"]) for item in value if isinstance(item, dict) and "name" in item), ""
+            )
+        elif name == "baseTimeNanoseconds" and isinstance(value, int) and 0 <= value <= LATEST_NS:
+            found.base_ns = value
+
+
+def is_trace(head: str) -> bool:
+    """Whether a JSON file that begins like this is a trace of events."""
+    return (
+        '"traceEvents"' in head or ('"ph"' in head and '"ts"' in head) or ('"ph"' in head and '"pid"' in head)
+    )

@@ -1,0 +1,1 @@
+"""Questions as people put them, made into problems."""

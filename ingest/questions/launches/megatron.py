@@ -1,0 +1,135 @@
+"""Training scripts of the Megatron kind: Megatron-LM, MindSpeed, MindSpeed-LLM, under torchrun or alone."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.launch_facts import LaunchFacts
+from kg.triples.model_sizes import DECISIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.questions.launches.options import Given
+
+SIZES: Mapping[str, str] = MappingProxyType(
+    {
+        "num_layers": "layers",
+        "hidden_size": "hidden_size",
+        "num_attention_heads": "attention_heads",
+        "ffn_hidden_size": "intermediate_size",
+        "num_query_groups": "kv_heads",
+        "kv_channels": "head_dim",
+        "num_experts": "experts",
+        "moe_router_topk": "experts_per_token",
+        "moe_ffn_hidden_size": "moe_intermediate_size",
+        "moe_intermediate_size": "moe_intermediate_size",
+        "n_shared_experts": "shared_experts",
+        "padded_vocab_size": "vocabulary_size",
+        "vocab_size": "vocabulary_size",
+        "kv_lora_rank": "kv_lora_rank",
+    }
+)
+"""Options that say what runs, and the facts of a model they state."""
+
+PRECISIONS = ("bf16", "fp16")
+
+_NOT_TUNED_NAMES = """
+attention_dropout bias_linear clip_grad data_path dataloader_type dist_ckpt_format
+distributed_backend eval_interval eval_iters exit_interval finetune hidden_dropout init_method_std
+initial_loss_scale tokenizer_name_or_path load load_optim load_rng log_interval log_throughput
+lora_alpha loss_scale lr lr_decay_iters lr_decay_style lr_warmup_fraction lr_warmup_iters
+lr_warmup_samples make_vocab_size_divisible_by master_addr master_port max_position_embeddings
+merge_file min_lr moe_aux_loss_coeff norm_epsilon normalization num_workers position_embedding_type
+rotary_base rotary_percent save save_interval seed split stage swiglu tensorboard_dir
+tokenizer_model tokenizer_not_use_fast tokenizer_type train_iters train_samples
+untie_embeddings_and_output_weights use_cp_send_recv_overlap use_mcore_models
+use_rotary_position_embeddings vocab_file weight_decay adam_beta1 adam_beta2 adam_eps node_rank
+rdzv_endpoint rdzv_backend rdzv_id group_query_attention no_load_optim no_load_rng prompt_type
+variable_seq_lengths_file disable_bias_linear add_qkv_bias qk_layernorm model_type_hf spec
+handler_name input job_name log_dir tee
+"""
+NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
+"""Options of data, optimisation and bookkeeping: no choice of speed."""
+
+_STRUCTURE = re.compile(
+    r"rope_scaling|qk_|q_lora|v_head_dim|mla_fa|multi_head_latent|n_group|topk_group|routed_scaling|seq_aux|"
+    r"norm_topk|first_k_dense|moe_layer_freq|moe_router_(?!topk)|mtp_(num|loss)|rotary_|position_|attention_softmax|"
+    r"distributed_timeout|save_|load_|reset_position|is_instruction|gradient_accumulation_fusion|masked_softmax|"
+    r"shared_storage|pad_to_seq|training\.|data\.|model\."
+)
+"""Beginnings of options that describe the model or the run, and are no choice of speed either."""
+
+_NO_NAME = re.compile(
+    r"pretrain|posttrain|finetune|tune|train|training|full|lora|sft|ptd|fsdp2?|mcore|mc2|a[23]|pack|run|gpt|"
+    r"\d+k|tp\d+|pp\d+|cp\d+|ep\d+|\d+p|launch|script|start|standard|input"
+)
+"""Words in the names of scripts that name no model."""
+
+
+def is_megatron(given: Given) -> bool:
+    """Whether the options are those of a training script of this kind."""
+    return bool({"tensor_model_parallel_size", "num_layers", "micro_batch_size"} & set(given.values))
+
+
+def told(given: Given, launcher: Given, environment: Mapping[str, object], place: str) -> LaunchFacts:
+    """What a launch says.
+
+    Args:
+        given: Options of the script.
+        launcher: Options of torchrun or what else starts a process per device.
+        environment: What was exported to it.
+        place: Name of the script, which often names the model.
+    """
+    sizes = {fact: given.values[name] for name, fact in SIZES.items() if given.whole(name)}
+    idle = given.text("noop_layers")
+    if idle and isinstance(layers := sizes.get("layers"), int):
+        sizes["layers"] = layers - len(idle.split(","))  # they fill a stage and compute nothing
+    if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
+        sizes.pop("kv_heads", None)
+    question: dict[str, object] = {"phase": "training"}
+    notes = [*launcher.unread(NOT_TUNED), *given.unread(NOT_TUNED)]
+    missing = [name for name in DECISIVE if name not in sizes]
+    if sizes and missing:
+        notes.append(f"could not be read: which model it is, {', '.join(missing)} not told")
+    elif sizes:
+        sizes["architecture"] = "moe-decoder" if sizes.get("experts") else "decoder"
+        question["sizes"] = sizes
+        if hint := model_hint(place, given):
+            question["model"] = hint
+    if named := given.text("model.model_name_or_path", "model_name_or_path"):
+        question["model"] = named.rstrip("/").rpartition("/")[2]
+    notes += [
+        f"not read: the settings in {word}" for word in given.others if word.endswith((".yaml", ".yml"))
+    ]
+    for name in PRECISIONS:
+        if given.values.get(name) is True:
+            question["precision"] = name
+    if (length := given.whole("seq_length")) is not None:
+        question["shape"] = {"seq_len": length}
+    each, nodes = launcher.whole("nproc_per_node", "num_gpus"), launcher.whole("nnodes", "num_nodes")
+    if each is not None:
+        question["count"] = each * (nodes or 1)
+    skipped = NOT_TUNED | set(SIZES) | {"seq_length"}
+    settings = {
+        name: value
+        for name, value in given.values.items()
+        if name not in skipped and not _STRUCTURE.match(name)
+    }
+    question["current"] = {**environment, **settings}
+    return LaunchFacts(question=question, notes=tuple(notes))
+
+
+def model_hint(place: str, given: Given) -> str:
+    """A name that the model may have: of the folder its weights or tokenizer are in, else of the script.
+
+    Sizes decide; the name only chooses among the models that have them.
+    """
+    for option in ("tokenizer_name_or_path", "load"):
+        text = given.text(option)
+        if text and "/" in text.strip("./"):
+            return text.rstrip("/").rpartition("/")[2]
+    stem = place.rpartition("/")[2].partition(".")[0]
+    return "-".join(word for word in re.split(r"[_\-]", stem) if not _NO_NAME.fullmatch(word.lower()))

@@ -1,0 +1,140 @@
+"""Options of a command: names to values, and what of a value is not known."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.door.values import typed
+from ingest.questions.launches.shell import UNKNOWN, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from kg.nouns.values import Value
+
+_ARGUMENTS = re.compile(r"\0\$\{?\w*(ARGS?|OPTS?|OPTIONS|PARAMS|ARGUMENTS)(\[[@*]\])?\}?\0", re.IGNORECASE)
+"""A variable that is not set in the script, and by its name holds options."""
+
+_OPTION = re.compile(r"--?[A-Za-z]")
+_NEGATIVE = re.compile(r"-?\d")
+
+
+@dataclass(slots=True)
+class Given:
+    """Options as given, by their names without dashes in front and with ``_`` for ``-``.
+
+    Attributes:
+        values: What each is set to; a flag is true. Several values are one text.
+        unknown: Options whose value could not be filled in, and what stands for it.
+        others: Words that belong to no option.
+        unseen: Variables that hold options and are not set in the script.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+
+    def whole(self, *names: str) -> int | None:
+        """The first of ``names`` that is a positive whole number."""
+        for name in names:
+            value = self.values.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return None
+
+    def unread(self, unimportant: Collection[str]) -> list[str]:
+        """What could not be read, a line each; options that do not matter are left out."""
+        told = [
+            f"could not be read: --{name.replace('_', '-')} is {what}"
+            for name, what in self.unknown.items()
+            if name not in unimportant
+        ]
+        return told + [f"could not be read: {name} is not set in the script" for name in self.unseen]
+
+    def text(self, *names: str) -> str | None:
+        """The first of ``names`` that is set, as text."""
+        for name in names:
+            if name in self.values and not isinstance(self.values[name], bool):
+                return str(self.values[name])
+        return None
+
+
+def given(words: Sequence[str], short: dict[str, str] | None = None) -> Given:
+    """The options among the words of a command.
+
+    Args:
+        words: Without the command itself.
+        short: Full names of short options, such as ``{"tp": "tensor_parallel_size"}``.
+    """
+    found = Given()
+    name = ""
+    parts: dict[str, list[str]] = {}
+    for word in words:
+        if _OPTION.match(word) and not _NEGATIVE.match(word):
+            name, equals, value = word.lstrip("-").partition("=")
+            name = name.replace("-", "_")
+            name = (short or {}).get(name, name)
+            parts[name] = [value] if equals else []
+        elif _ARGUMENTS.fullmatch(word):
+            found.unseen.append(shown(word))
+        elif name:
+            parts[name].append(word)
+        else:
+            found.others.append(word)
+    for option, words_of in parts.items():
+        texts = words_of
+        if len(texts) > 1 and _NEGATIVE.match(texts[0]) and not _NEGATIVE.match(texts[1]):
+            found.others += texts[1:]  # a number, and then what the command is about
+            texts = texts[:1]
+        _put(found, option, texts)
+    return found
+
+
+def _put(found: Given, option: str, texts: list[str]) -> None:
+    whole = " ".join(texts)
+    if UNKNOWN in whole:
+        found.unknown[option] = shown(whole)
+    elif not texts:
+        negated = option.startswith("no_")
+        found.values[option.removeprefix("no_")] = not negated
+    elif whole.lstrip().startswith("{"):
+        _put_object(found, option, whole)
+    else:
+        found.values[option] = _value(whole)
+
+
+def _put_object(found: Given, option: str, text: str) -> None:
+    """A JSON object as a value: its innermost names are the settings that documents speak of."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        found.unknown[option] = "no JSON"
+        return
+    prefix = "speculative_" if option == "speculative_config" else ""
+    for name, value in _leaves(content):
+        plain = name.replace("-", "_")
+        key = plain if not prefix or "speculative" in plain else prefix + plain
+        found.values[key] = _value(value) if isinstance(value, str) else value
+
+
+def _leaves(content: dict[str, object], depth: int = 0) -> Iterable[tuple[str, Value]]:
+    for name, value in content.items():
+        if isinstance(value, dict) and depth < 4:
+            for inner, leaf in _leaves(value, depth + 1):
+                yield (str(name) if inner in {"enabled", "enable"} else inner), leaf
+        elif isinstance(value, str | int | float | bool):
+            yield str(name), value
+        elif value is not None:
+            yield str(name), json.dumps(value)
+
+
+def _value(text: str) -> Value:
+    try:
+        value = typed(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str | int | float | bool) else text

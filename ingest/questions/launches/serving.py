@@ -1,0 +1,110 @@
+"""Servers of language models: ``vllm serve`` (and its older entry points) and ``sglang.launch_server``."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.launch_facts import LaunchFacts
+from ingest.questions.launches.shell import UNKNOWN, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.questions.launches.options import Given
+
+VLLM_SHORT = MappingProxyType(
+    {
+        "tp": "tensor_parallel_size",
+        "pp": "pipeline_parallel_size",
+        "dp": "data_parallel_size",
+        "dcp": "decode_context_parallel_size",
+        "ep": "enable_expert_parallel",
+        "q": "quantization",
+        "O": "compilation_level",
+        "n": "nnodes",
+    }
+)
+SGLANG_SHORT = MappingProxyType(
+    {
+        "tp": "tp_size",
+        "tensor_parallel_size": "tp_size",
+        "dp": "dp_size",
+        "data_parallel_size": "dp_size",
+        "pp": "pp_size",
+        "pipeline_parallel_size": "pp_size",
+        "ep": "ep_size",
+        "expert_parallel_size": "ep_size",
+        "model": "model_path",
+    }
+)
+
+_NOT_TUNED_NAMES = """
+allowed_local_media_path allowed_origins api_key chat_template config data_parallel_address
+data_parallel_rank data_parallel_rpc_port data_parallel_start_rank device dist_init_addr
+disaggregation_bootstrap_port download_dir dtype enable_auto_tool_choice enable_metrics gpus
+headless host kv_transfer_config load_format log_level master_addr master_port model model_path
+nnodes no_log_requests node_rank log_requests disable_log_requests disable_log_stats port
+reasoning_parser revision seed served_model_name tokenizer tokenizer_path tool_call_parser
+trust_remote_code uvicorn_log_level
+"""
+NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
+"""Options that say where, for whom and how a server is reached: no choice of speed."""
+
+_QUANTISED = re.compile(
+    r"[-_.](w8a8|w4a8|w4a4|w4a16|w8a16|awq|gptq(?:-int[48])?|fp8|int8|int4|bf16|fp16)(?:c8|sc)?(?![a-z0-9]).*$",
+    re.IGNORECASE,
+)
+_FORMATS = MappingProxyType({"w8a8": "int8", "int8": "int8", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16"})
+_NO_FORMAT = frozenset({"auto", "half", "float"})
+
+
+def vllm(given: Given, environment: Mapping[str, object]) -> LaunchFacts:
+    """What ``vllm serve`` or ``python -m vllm.entrypoints...`` says; devices as its defaults have them."""
+    positional = next((word for word in given.others if not word.startswith("-")), None)
+    split = [given.whole(f"{name}_parallel_size") or 1 for name in ("tensor", "pipeline", "data")]
+    return _told(given, environment, given.text("model") or positional, split[0] * split[1] * split[2])
+
+
+def sglang(given: Given, environment: Mapping[str, object]) -> LaunchFacts:
+    """What ``sglang.launch_server`` says; with attention split by data the replicas share devices."""
+    replicas = given.whole("dp_size") or 1
+    if given.values.get("enable_dp_attention"):
+        replicas = 1
+    count = (given.whole("tp_size") or 1) * (given.whole("pp_size") or 1) * replicas
+    return _told(given, environment, given.text("model_path"), count)
+
+
+def _told(given: Given, environment: Mapping[str, object], model: str | None, count: int) -> LaunchFacts:
+    question: dict[str, object] = {"phase": "serving"}
+    notes = given.unread(NOT_TUNED - {"model", "model_path"})
+    unknown = {
+        name for name in given.unknown if "parallel" in name or name in {"tp_size", "dp_size", "pp_size"}
+    }
+    if not unknown:
+        question["count"] = count
+    if model and UNKNOWN in model:
+        notes.append(f"could not be read: the model is {shown(model)}")
+    elif model:
+        name, precision = name_and_format(model)
+        question["model"] = name
+        if precision:
+            question["precision"] = precision
+    dtype = given.text("dtype")
+    if dtype and dtype not in _NO_FORMAT and "precision" not in question:
+        question["precision"] = dtype
+    settings = {name: value for name, value in given.values.items() if name not in NOT_TUNED}
+    question["current"] = {**environment, **settings}
+    if "config" in given.values:
+        notes.append(f"not read: the settings in {given.values['config']}")
+    return LaunchFacts(question=question, notes=tuple(notes))
+
+
+def name_and_format(text: str) -> tuple[str, str]:
+    """A model's name without path and number format, and the format: ``org/X-W8A8`` gives X and int8."""
+    last = text.rstrip("/").rpartition("/")[2]
+    found = _QUANTISED.search(last)
+    if found is None or found.start() == 0:
+        return last, ""
+    return last[: found.start()], _FORMATS.get(found[1].lower(), "")

@@ -1,0 +1,344 @@
+"""Commands of a shell script with their variables filled in. Nothing is executed.
+
+Understood: quotes, line continuations, comments, ``NAME=value``, ``export``, arrays, ``$NAME``,
+``${NAME:-default}``, ``${NAME[@]}`` and whole-number arithmetic. Conditions and loops are not followed:
+every branch is read, and what is set later wins. What a command would print is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+UNKNOWN = "\0"
+"""Stands in a word on both sides of what could not be filled in."""
+
+_PARTS = re.compile(r"(?:\0[^\0]*\0|\S)+")
+_REDIRECTION = re.compile(r"\d*[<>]+&?\s*[^\s;|&]*")
+
+_MOST_STATEMENTS = 20_000
+_MOST_LETTERS = 100_000
+"""Of one word: variables that double each other end here."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=")
+_ENDS = ("&&", "||", ";;", ";", "|&", "|", "&", "\n")
+_BRANCHES = frozenset({"if", "elif", "while", "until", "for", "case", "select"})
+_AROUND = frozenset({"then", "else", "do", "{", "}", "fi", "done", "esac", "!", "time"})
+_DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellCommand:
+    """One command.
+
+    Attributes:
+        words: Its name and arguments, variables filled in; :data:`UNKNOWN` surrounds what was not.
+        line: Where it begins, from 1.
+        environment: Variables that were exported to it.
+    """
+
+    words: tuple[str, ...]
+    line: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A script as far as it can be read.
+
+    Attributes:
+        commands: Its commands in their order.
+        notes: What was not followed.
+    """
+
+    commands: tuple[ShellCommand, ...]
+    notes: tuple[str, ...]
+
+
+def read_script(text: str) -> Script:
+    """The commands of a script; any text gives some."""
+    return _Reader(text.replace("\r\n", "\n")).script()
+
+
+def shown(word: str) -> str:
+    """A word for people."""
+    return word.replace(UNKNOWN, "")
+
+
+class _Reader:
+    """Reads one script from its beginning to its end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.variables: dict[str, str] = {}
+        self.arrays: dict[str, list[str]] = {}
+        self.exported: set[str] = set()
+        self.notes: list[str] = []
+        self.branches = 0
+
+    def script(self) -> Script:
+        commands: list[ShellCommand] = []
+        for _ in range(_MOST_STATEMENTS):
+            if self.at >= len(self.text):
+                break
+            line = self.text.count("\n", 0, self.at) + 1
+            words = self._statement()
+            command = self._command(words, line)
+            if command is not None:
+                commands.append(command)
+        else:
+            self.notes.append(f"only the first {_MOST_STATEMENTS} commands were read")
+        if self.branches:
+            self.notes.append("conditions and loops were not followed: what is set last in the text counts")
+        return Script(commands=tuple(commands), notes=tuple(dict.fromkeys(self.notes)))
+
+    def _command(self, words: list[str], line: int) -> ShellCommand | None:
+        while words and words[0] in _AROUND:
+            words = words[1:]
+        if words and words[0] in _BRANCHES:
+            self.branches += 1
+            return None
+        own: dict[str, str] = {}
+        while words and (found := _ASSIGNED.match(words[0])):
+            own[found[1]] = (self.variables.get(found[1], "") if found[2] else "") + words[0][found.end() :]
+            words = words[1:]
+        if not words:
+            self.variables.update(own)
+            return None
+        if words[0] in _DECLARES:
+            for word in words[1:]:
+                found = _ASSIGNED.match(word)
+                name = found[1] if found else word
+                if found:
+                    self.variables[name] = word[found.end() :]
+                if words[0] == "export":
+                    self.exported.add(name)
+            return None
+        if words[0] == "unset":
+            for word in words[1:]:
+                self.variables.pop(word, None)
+            return None
+        shared = {name: self.variables[name] for name in self.exported if name in self.variables}
+        return ShellCommand(words=tuple(words), line=line, environment={**shared, **own})
+
+    def _statement(self) -> list[str]:
+        """The words up to the end of a command."""
+        words: list[str] = []
+        while self.at < len(self.text):
+            letter = self.text[self.at]
+            if self.text.startswith("\\\n", self.at):
+                self.at += 2
+            elif letter in " \t":
+                self.at += 1
+            elif letter == "#":
+                self._to_end_of_line()
+            elif (end := self._end()) is not None:
+                self.at += len(end)
+                break
+            elif _REDIRECTION.match(self.text, self.at):
+                self._redirection()
+            elif letter in "()":
+                self.at += 1
+            else:
+                words += self._word()
+        return words
+
+    def _end(self) -> str | None:
+        return next((end for end in _ENDS if self.text.startswith(end, self.at)), None)
+
+    def _to_end_of_line(self) -> None:
+        end = self.text.find("\n", self.at)
+        self.at = len(self.text) if end < 0 else end
+
+    def _redirection(self) -> None:
+        """Pass over ``> file``, ``2>&1`` and a here-document."""
+        here = re.compile(r"<<-?\s*['\"]?([A-Za-z_]\w*)['\"]?").match(self.text, self.at)
+        if here:
+            end = re.compile(rf"^\s*{here[1]}\s*$", re.MULTILINE).search(self.text, here.end())
+            self.at = end.end() if end else len(self.text)
+            return
+        found = _REDIRECTION.match(self.text, self.at)
+        self.at = found.end() if found else self.at + 1
+
+    def _word(self) -> list[str]:
+        """One word; several where an unquoted variable or an array brings them."""
+        whole: list[str] = []
+        piece, has_piece = "", False
+        array = re.compile(r"([A-Za-z_]\w*)(\+?)=\(").match(self.text, self.at)
+        if array:
+            self.at = array.end()
+            values = self._array()
+            before = self.arrays.get(array[1], []) if array[2] else []
+            self.arrays[array[1]] = [*before, *values]
+            return []
+        while self.at < len(self.text):
+            letter = self.text[self.at]
+            if letter in " \t\n()<>" or self._end() is not None:
+                break
+            if letter == "'":
+                end = self.text.find("'", self.at + 1)
+                end = len(self.text) if end < 0 else end
+                piece, has_piece = piece + self.text[self.at + 1 : end], True
+                self.at = end + 1
+            elif letter == '"':
+                self.at += 1
+                several = self._quoted()
+                whole += [piece + several[0], *several[1:-1]] if len(several) > 1 else []
+                piece = several[-1] if len(several) > 1 else piece + "".join(several)
+                has_piece = True
+            elif letter == "\\":
+                piece, has_piece = piece + self.text[self.at + 1 : self.at + 2].strip("\n"), True
+                self.at += 2
+            elif letter in "$`":
+                values = self._expansion()
+                parts = [part for value in values for part in _split(value)]
+                if parts:
+                    whole += [piece + parts[0], *parts[1:-1]] if len(parts) > 1 else []
+                    piece = parts[-1] if len(parts) > 1 else piece + parts[0]
+                    has_piece = True
+            else:
+                piece, has_piece = piece + letter, True
+                self.at += 1
+            if len(piece) > _MOST_LETTERS:
+                piece = f"{UNKNOWN}a word of more than {_MOST_LETTERS} letters{UNKNOWN}"
+        return [*whole, piece] if has_piece else whole
+
+    def _array(self) -> list[str]:
+        values: list[str] = []
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            if self.text[self.at] in " \t\n":
+                self.at += 1
+            elif self.text.startswith("\\\n", self.at):
+                self.at += 2
+            elif self.text[self.at] == "#":
+                self._to_end_of_line()
+            else:
+                before = self.at
+                values += self._word()
+                self.at += self.at == before
+        self.at += 1
+        return values
+
+    def _quoted(self) -> list[str]:
+        """What stands in double quotes: one value, or those of an array."""
+        found = [""]
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            letter = self.text[self.at]
+            if letter == "\\" and self.text[self.at + 1 : self.at + 2] in {"\\", '"', "$", "`", "\n"}:
+                found[-1] += self.text[self.at + 1].strip("\n")
+                self.at += 2
+            elif letter in "$`":
+                values = self._expansion()
+                found[-1] += values[0] if values else ""
+                found += values[1:]
+            else:
+                found[-1] += letter
+                self.at += 1
+        self.at += 1
+        return found
+
+    def _expansion(self) -> list[str]:
+        """What stands for ``$...`` at the present place."""
+        text, start = self.text, self.at
+        if text.startswith("$((", start):
+            return [self._arithmetic(self._inside("$((", "))"))]
+        if text.startswith("$(", start) or text[start] == "`":
+            inside = self._inside("$(", ")") if text[start] == "$" else self._inside("`", "`")
+            return [f"{UNKNOWN}what {inside.strip()[:40]!r} prints{UNKNOWN}"]
+        if text.startswith("${", start):
+            return self._braces(self._inside("${", "}"))
+        name = _NAME.match(text, start + 1)
+        if name is None:
+            special = text[start + 1 : start + 2]
+            self.at += 1 + bool(special and special in "@*#?$!0123456789-")
+            return (
+                [""] if special in "@*" else [f"{UNKNOWN}${special}{UNKNOWN}"] if special.strip() else ["$"]
+            )
+        self.at = name.end()
+        return [self._value(name[0])]
+
+    def _inside(self, opening: str, closing: str) -> str:
+        """What stands between brackets, which may nest."""
+        depth, at = 1, self.at + len(opening)
+        begin = at
+        while at < len(self.text) and depth:
+            if self.text.startswith(closing, at):
+                depth -= 1
+                at += len(closing)
+            elif opening != "`" and self.text.startswith(opening, at):
+                depth += 1
+                at += len(opening)
+            else:
+                at += 1
+        self.at = at
+        return self.text[begin : at - len(closing)] if not depth else self.text[begin:at]
+
+    def _braces(self, inside: str) -> list[str]:
+        name = _NAME.match(inside)
+        if name is None:
+            return [f"{UNKNOWN}${{{inside[:40]}}}{UNKNOWN}"]
+        rest = inside[name.end() :]
+        if rest in {"[@]", "[*]"}:
+            if name[0] in self.arrays:
+                return self.arrays[name[0]]
+            return [self._value(name[0])]
+        if rest.startswith((":-", "-", ":=", "=")):
+            default = rest.lstrip(":")[1:]
+            known = self.variables.get(name[0], "")
+            return [known] if known else [self._filled(default)]
+        if rest:
+            return [f"{UNKNOWN}${{{inside[:40]}}}{UNKNOWN}"]
+        return [self._value(name[0])]
+
+    def _filled(self, text: str) -> str:
+        """A default, with its own variables filled in."""
+        inner = _Reader(f'"{text}"')
+        inner.variables, inner.arrays = self.variables, self.arrays
+        return " ".join(inner._word())
+
+    def _value(self, name: str) -> str:
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.arrays:
+            return self.arrays[name][0] if self.arrays[name] else ""
+        return f"{UNKNOWN}${name}{UNKNOWN}"
+
+    def _arithmetic(self, inside: str) -> str:
+        def filled(found: re.Match[str]) -> str:
+            return self._value(found[1] or found[2])
+
+        expression = re.sub(r"\$\{?([A-Za-z_]\w*)\}?|\b([A-Za-z_]\w*)\b", filled, inside).replace("/", "//")
+        try:
+            return str(_whole(ast.parse(expression.strip()[:200], mode="eval").body))
+        except (SyntaxError, ValueError, ZeroDivisionError, KeyError, RecursionError):
+            return f"{UNKNOWN}$(({inside.strip()[:40]})){UNKNOWN}"
+
+
+def _whole(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.BinOp):
+        value = _OPERATORS[type(node.op)](_whole(node.left), _whole(node.right))
+        if abs(value) < 2**63:
+            return value
+    raise ValueError("no arithmetic of whole numbers")
+
+
+def _split(value: str) -> list[str]:
+    """The words of an unquoted variable; what could not be filled in stays one."""
+    return _PARTS.findall(value)

@@ -1,0 +1,438 @@
+"""Questions as people put them: options of the command line or a problem file, made into a problem.
+
+Every fault is reported at once; names are resolved against the graph, and what was assumed on the way is
+said in the notes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Protocol
+
+from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
+from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.values import Settings
+from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.precisions import canonical_precision, is_precision
+from kg.terms.units import Dimension, unit
+from kg.triples.model_sizes import DECISIVE
+from kg.triples.names import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kg.nouns.values import Value
+    from kg.triples.names import Resolved
+
+MAXIMUM_FILE_BYTES = 1_000_000
+"""A question is small; a larger file is something else."""
+
+KEYS = (
+    "model",
+    "sizes",
+    "op",
+    "phase",
+    "shape",
+    "precision",
+    "traits",
+    "hardware",
+    "count",
+    "objective",
+    "limits",
+    "bottlenecks",
+    "current",
+    "software",
+)
+"""What a question may say. ``notes`` beside them holds what a reader of other forms had to assume."""
+_PHASES = {
+    "training": (WorkloadKind.TRAINING, "train"),
+    "train": (WorkloadKind.TRAINING, "train"),
+    "serving": (WorkloadKind.SERVING, "serve"),
+    "inference": (WorkloadKind.SERVING, "serve"),
+    "prefill": (WorkloadKind.SERVING, "prefill"),
+    "decode": (WorkloadKind.SERVING, "decode"),
+    "operator": (WorkloadKind.OPERATOR, ""),
+    "kernel": (WorkloadKind.KERNEL, ""),
+    "hpc": (WorkloadKind.HPC, ""),
+    "训练": (WorkloadKind.TRAINING, "train"),
+    "推理": (WorkloadKind.SERVING, "serve"),
+    "预填充": (WorkloadKind.SERVING, "prefill"),
+    "解码": (WorkloadKind.SERVING, "decode"),
+    "算子": (WorkloadKind.OPERATOR, ""),
+}
+_LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
+_QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
+
+
+class Resolver(Protocol):
+    """What resolves names against the graph."""
+
+    def hardware(self, text: str) -> Resolved:
+        """A node of the hardware tree."""
+
+    def model(self, text: str) -> Resolved:
+        """A model."""
+
+    def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
+        """Ids of the models that have these sizes."""
+
+    def bottleneck(self, text: str) -> Resolved:
+        """A bottleneck."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownOperator:
+    """What the cases know of one operator.
+
+    Attributes:
+        name: Its name in the cases.
+        kind: Scale at which it is described.
+        metric: The metric that most of its problems are decided by.
+        better: Direction of that metric.
+    """
+
+    name: str
+    kind: WorkloadKind
+    metric: str
+    better: Better
+
+
+def read_problem_file(path: Path) -> dict[str, object]:
+    """The content of a problem file, YAML or JSON.
+
+    Raises:
+        InputError: It cannot be read.
+        CaseFormatError: It is not a mapping of the known keys.
+    """
+    from ingest.files.content import ContentError
+    from ingest.files.safe_yaml import load_yaml
+    from ingest.files.yaml_tree import Faults, parse
+
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(raw) > MAXIMUM_FILE_BYTES:
+        raise InputError(f"{path}: {len(raw)} bytes is too large for a problem file")
+    faults = Faults()
+    try:
+        top = parse(raw.decode("utf-8-sig"), faults)
+        content = None if faults.found else load_yaml(raw)
+    except UnicodeDecodeError:
+        raise CaseFormatError(
+            str(path), [Fault(place="", reason="not UTF-8 text")], hint="save it as UTF-8"
+        ) from None
+    except ContentError as error:
+        raise CaseFormatError(str(path), [Fault(place="", reason=str(error))]) from None
+    if top is not None:
+        for name in top.names():
+            if name not in KEYS:
+                top.fault(f"unknown key {name}", name)
+    if faults.found or not isinstance(content, dict):
+        raise CaseFormatError(str(path), faults.found, hint=f"keys: {', '.join(KEYS)}")
+    return content
+
+
+def problem_from(
+    raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
+) -> tuple[Problem, tuple[str, ...]]:
+    """The problem that ``raw`` asks about, and notes on what was assumed.
+
+    Args:
+        raw: Keys of :data:`KEYS`, as text, numbers and mappings.
+        names: Resolves names against the graph.
+        operators: What the cases know of an operator, by the name the user gave.
+
+    Raises:
+        UnknownEntityError: A name that the graph does not know, with the nearest known ones.
+        InputError: Anything else that is wrong; all of it at once.
+    """
+    reader = _Reader(raw, names, operators)
+    problem = reader.problem()
+    if reader.errors:
+        first, *others = reader.errors
+        if not others:
+            raise first
+        lines = [str(error) + (f" ({error.hint})" if error.hint else "") for error in reader.errors]
+        raise InputError("; ".join(lines))
+    assert problem is not None  # noqa: S101  no error means a problem
+    return problem, tuple(reader.notes)
+
+
+class _Reader:
+    """Reads one question, collecting what is wrong with it."""
+
+    def __init__(
+        self, raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
+    ) -> None:
+        self.raw = raw
+        self.names = names
+        self.operators = operators
+        self.errors: list[InputError] = []
+        told = raw.get("notes")
+        self.notes: list[str] = [str(note) for note in told] if isinstance(told, list) else []
+
+    def problem(self) -> Problem | None:
+        workload, default = self._workload()
+        hardware = self._hardware()
+        parts = {
+            "objective": self._attempt("objective", lambda: self._objective(workload, default)),
+            "limits": self._attempt("limits", lambda: self._limits(default)),
+            "bottlenecks": self._attempt("bottlenecks", self._bottlenecks),
+            "current": self._attempt("current", lambda: self._settings("current")),
+            "software": self._attempt("software", self._versions),
+        }
+        if self.errors or workload is None or hardware is None:
+            return None
+        objective, limits = parts["objective"], parts["limits"]
+        bottlenecks, current, software = parts["bottlenecks"], parts["current"], parts["software"]
+        if not (
+            isinstance(objective, Objective)
+            and isinstance(limits, tuple)
+            and isinstance(bottlenecks, Settings)
+            and isinstance(current, Settings)
+            and isinstance(software, Settings)
+        ):
+            return None
+        return Problem(
+            workload=workload,
+            hardware=hardware,
+            objective=objective,
+            limits=limits,
+            bottlenecks=bottlenecks,
+            current=current if "current" in self.raw else None,
+            software=software,
+        )
+
+    def _attempt(self, key: str, read: Callable[[], object]) -> object:
+        try:
+            return read()
+        except InputError as error:
+            self.errors.append(error)
+        except ValueError as error:
+            self.errors.append(InputError(f"{key}: {error}"))
+        return None
+
+    def _text(self, key: str) -> str | None:
+        value = self.raw.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool | list | dict) or not str(value).strip():
+            raise InputError(f"{key}: expected a name, not {value!r}")
+        return str(value).strip()
+
+    def _settings(self, key: str, told: object = None) -> Settings:
+        value = self.raw.get(key) if told is None else told
+        if value is None:
+            return Settings()
+        if not isinstance(value, dict):
+            raise InputError(f"{key}: expected names and values, not {value!r}")
+        settings: dict[str, Value] = {}
+        for name, item in value.items():
+            try:
+                settings.update(Settings({str(name): item}))
+            except ValueError as error:
+                raise InputError(f"{key}: {name}: {error}") from None
+        return Settings(settings)
+
+    def _versions(self) -> Settings:
+        told = self.raw.get("software")
+        for name, version in told.items() if isinstance(told, dict) else ():
+            if isinstance(version, float):  # 2.10 has become 2.1 by now
+                raise InputError(f"software: {name}: write the version in quotes, {version} is a number")
+        return self._settings("software")
+
+    def _workload(self) -> tuple[Workload | None, KnownOperator | None]:
+        found: list[KnownOperator | None] = [None]
+
+        def read() -> Workload:
+            phase, operator, model = self._text("phase"), self._text("op"), self._text("model")
+            if phase is not None and phase.lower() not in _PHASES:
+                raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(_PHASES)}")
+            sizes = self._settings("sizes")
+            if model is None and operator is None and not sizes:
+                raise InputError("what runs? give --model, --op or a problem file")
+            if operator is not None:
+                known = found[0] = self.operators(operator)
+                kind, name = known.kind, known.name
+                if phase is not None and not _PHASES[phase.lower()][1]:
+                    kind = _PHASES[phase.lower()][0]
+            elif phase is None:
+                kind, name = _PHASES["training"]
+                self.notes.append("no phase given: taken as training")
+            else:
+                kind, name = _PHASES[phase.lower()]
+                if not name:
+                    raise InputError(f"phase {phase} needs --op")
+            model, own = self._model(model, sizes)
+            kind_of = {"architecture": sizes["architecture"]} if own and "architecture" in sizes else {}
+            precision = self._text("precision")
+            if precision is not None and not is_precision(precision):
+                self.notes.append(f"no number format named {precision!r} is known: it is compared as a name")
+            return Workload(
+                kind=kind,
+                operator=name,
+                model=model,
+                shape=Settings({**own, **self._sizes()}),
+                precision=None if precision is None else canonical_precision(precision),
+                traits=Settings({**kind_of, **self._settings("traits")}),
+            )
+
+        workload = self._attempt("workload", read)
+        return (workload if isinstance(workload, Workload) else None), found[0]
+
+    def _model(self, model: str | None, sizes: Settings) -> tuple[str | None, Settings]:
+        """Id of the model that is named or has the sizes; and the sizes where no known model has them."""
+        fitting: tuple[str, ...] = self.names.models_of_size(sizes) if sizes else ()
+        nothing = Settings()
+        if model is not None:
+            try:
+                resolved = self.names.model(model)
+            except UnknownEntityError:
+                if not sizes:
+                    raise
+            else:
+                self._note(resolved)
+                if all(name in sizes for name in DECISIVE) and resolved.id not in fitting:
+                    self.notes.append(f"the sizes told are not those of {resolved.id}, which is taken")
+                return resolved.id, nothing
+        if not sizes:
+            return model, nothing
+        for first in fitting[:1]:
+            others = f", and those of {len(fitting) - 1} more; say --model" if len(fitting) > 1 else ""
+            self.notes.append(f"taken as {first}: the sizes told are its own{others}")
+            return first, nothing
+        self.notes.append("no known model has the sizes told: what is for one model or family is left out")
+        return slug(model or "") or "own-model", Settings(dict(sizes.numbers()))
+
+    def _sizes(self) -> Settings:
+        shape = self._settings("shape")
+        for name, value in shape.items():
+            if value is None or value == "":
+                raise InputError(f"shape: {name} has no size")
+        for name, size in shape.numbers():
+            if size < 0:
+                raise InputError(f"shape: {name} is {size:g}; a size is not negative")
+        return shape
+
+    def _hardware(self) -> Hardware | None:
+        def read() -> Hardware:
+            name = self._text("hardware")
+            if name is None:
+                raise InputError("on what? give --hardware")
+            resolved = self.names.hardware(name)
+            self._note(resolved)
+            count = self.raw.get("count")
+            if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+                raise InputError(f"count: {count!r} is not a number of devices")
+            return Hardware(name=resolved.id, reported=name, count=count)
+
+        hardware = self._attempt("hardware", read)
+        return hardware if isinstance(hardware, Hardware) else None
+
+    def _objective(self, workload: Workload | None, default: KnownOperator | None) -> Objective:
+        name = self._text("objective")
+        kind = workload.kind if workload else WorkloadKind.OPERATOR
+        if name is None:
+            if default is not None:
+                return Objective(metric=default.metric, better=default.better)
+            metric = "throughput" if kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} else "latency"
+            return Objective(metric=metric, better=METRICS[metric].better)
+        metric = canonical_metric(name, kind)
+        if metric in METRICS:
+            return Objective(metric=metric, better=METRICS[metric].better)
+        if default is not None and metric == default.metric:
+            return Objective(metric=metric, better=default.better)
+        raise _unknown_metric(name)
+
+    def _limits(self, default: KnownOperator | None) -> tuple[Limit, ...]:
+        raw = self.raw.get("limits")
+        if raw is None:
+            return ()
+        if isinstance(raw, dict):
+            texts = [f"{name}<={value}" for name, value in raw.items()]
+        elif isinstance(raw, list):
+            texts = [str(item) for item in raw]
+        else:
+            raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {raw!r}")
+        limits: dict[str, Limit] = {}
+        for text in texts:
+            limit = parse_limit(text)
+            if limit.metric not in METRICS and (default is None or limit.metric != default.metric):
+                raise _unknown_metric(limit.metric)
+            if limit.metric in limits and limits[limit.metric] != limit:
+                raise InputError(f"limits on {limit.metric} contradict each other: {', '.join(texts)}")
+            limits[limit.metric] = limit
+        return tuple(limits[name] for name in sorted(limits))
+
+    def _bottlenecks(self) -> Settings:
+        shares: dict[str, float | None] = {}
+        told = self.raw.get("bottlenecks")
+        if isinstance(told, list):  # names alone, without their shares
+            told = dict.fromkeys(map(str, told))
+        for name, share in self._settings("bottlenecks", told).items():
+            try:
+                resolved = self.names.bottleneck(name)
+            except UnknownEntityError as error:
+                error.hint = error.hint or "list them: tunegraph kb query 'SELECT * { ?id a tg:Bottleneck }'"
+                raise
+            self._note(resolved)
+            shares[resolved.id] = None if share is None else _share(name, share)
+        if sum(share for share in shares.values() if share) > 1:
+            self.notes.append(
+                "the bottlenecks' shares exceed 1 together: they overlap, and gains are not added"
+            )
+        return Settings(shares)
+
+    def _note(self, resolved: Resolved) -> None:
+        if resolved.note:
+            self.notes.append(resolved.note)
+
+
+_NEVER_NOTHING = frozenset({Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER})
+"""What every run takes some of."""
+
+
+def parse_limit(text: str) -> Limit:
+    """A limit from text such as ``"peak_memory<=32GB"`` or ``"accuracy_loss <= 0.5%"``.
+
+    Raises:
+        InputError: The text is no limit, or its unit does not fit its metric.
+    """
+    found = _LIMIT.match(text)
+    if found is None:
+        raise InputError(f"limit {text!r}: expected metric<=value, such as peak_memory<=32GB")
+    name, number, symbol = found.groups()
+    metric = canonical_metric(name, WorkloadKind.OPERATOR)
+    try:
+        measure = unit(symbol)
+        maximum = measure.to_si(float(number))
+    except ValueError as error:
+        raise InputError(f"limit {text!r}: {error}") from None
+    if metric in METRICS and METRICS[metric].dimension is not measure.dimension:
+        raise InputError(
+            f"limit {text!r}: {metric} is a {METRICS[metric].dimension}, {symbol or 'a bare number'} is a "
+            f"{measure.dimension}"
+        )
+    if maximum < 0 or (maximum == 0 and metric in METRICS and METRICS[metric].dimension in _NEVER_NOTHING):
+        raise InputError(f"limit {text!r}: nothing can keep it")
+    return Limit(metric=metric, maximum=maximum, unit=measure.symbol)
+
+
+def _unknown_metric(name: str) -> UnknownEntityError:
+    near = get_close_matches(name.lower(), METRICS, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(sorted(METRICS))}"
+    return UnknownEntityError(f"no metric named {name!r}", hint=hint)
+
+
+def _share(name: str, share: object) -> float:
+    found = _QUANTITY.match(str(share))
+    if found is None or found.group(2) not in {"", "%"}:
+        raise InputError(f"bottleneck {name}: {share!r} is not a share such as 0.28 or 28%")
+    value = float(found.group(1)) / (100 if found.group(2) else 1)
+    if not 0 <= value <= 1:
+        raise InputError(f"bottleneck {name}: a share is between 0 and 1, not {share}")
+    return value

@@ -1,0 +1,205 @@
+"""What a strategy did where: a context, and the effect seen in it.
+
+An effect holds exact integers (how many gains, their sum, the sum of their squares), so the order in
+which evidence arrives does not matter and replaying it gives the same numbers to the last digit. Beside
+them it keeps its newest dated gains, ordered by their own time, in which a drift can be seen; they too
+follow from the set of outcomes and not from the order in which they were told.
+
+g: log gain in nats, above zero is better.
+u: the gain in whole millionths of a nat, ``round(g * 10**6)``; half a millionth is the error of one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from kg.nouns.entities import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from kg.nouns.entities import Kind
+
+UNATS_PER_NAT = 1_000_000
+
+RECENT = 32
+"""Dated gains that an effect keeps: enough to see a shift of one standard deviation, small enough (2 kB) to
+be rewritten with each outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DatedGain:
+    """A gain that an outcome found.
+
+    Attributes:
+        time: When the test ended, with its time zone.
+        id: Of the outcome.
+        unats: The gain in millionths of a nat.
+    """
+
+    time: datetime
+    id: str
+    unats: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Where a strategy was tried.
+
+    Attributes:
+        bottleneck: Id of the bottleneck it was meant for; empty for any.
+        hardware: Id of the node of the hardware tree; empty for any.
+        family: Id of the model family; empty for any.
+    """
+
+    bottleneck: str = ""
+    hardware: str = ""
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """The log gains of a strategy on one metric in one context.
+
+    Attributes:
+        context: Where.
+        strategy: Id of the strategy.
+        metric: What was measured, such as ``"step_time"``.
+        kind: How the gains are known; kinds are never mixed.
+        n: How many gains.
+        sum_unats: Sum of the gains, in millionths of a nat.
+        sum_squares_unats2: Sum of their squares, each in millionths of a nat before squaring.
+        last_evidence: When the newest of them came in, UTC; None if unknown.
+        trust: How far the sources of these gains are trusted; gains of other sources are an effect apart.
+        recent: The newest dated gains, oldest first, at most :data:`RECENT`; they are counted in ``n`` too.
+    """
+
+    context: Context
+    strategy: str
+    metric: str
+    kind: Kind
+    n: int = 0
+    sum_unats: int = 0
+    sum_squares_unats2: int = 0
+    last_evidence: datetime | None = None
+    trust: Trust = Trust.MEDIUM
+    recent: tuple[DatedGain, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse sums that no gains have."""
+        if self.n < 0 or self.sum_unats**2 > self.n * self.sum_squares_unats2:
+            raise ValueError(
+                f"no {self.n} gains have the sums {self.sum_unats} and {self.sum_squares_unats2}"
+            )
+
+    @property
+    def mean(self) -> float | None:
+        """Mean gain in nats; None before the first."""
+        return self.sum_unats / (self.n * UNATS_PER_NAT) if self.n else None
+
+    @property
+    def variance(self) -> float | None:
+        """Sample variance of the gains in nats squared; None before the second."""
+        if self.n < 2:
+            return None
+        # The difference of two large numbers is taken in integers, where it is exact.
+        squares_about_mean = self.n * self.sum_squares_unats2 - self.sum_unats**2
+        return squares_about_mean / (self.n * (self.n - 1) * UNATS_PER_NAT**2)
+
+    def add(self, gains: Iterable[float], *, now: datetime | None = None) -> Self:
+        """The effect with more evidence.
+
+        Args:
+            gains: Log gains in nats.
+            now: When the evidence came in, with its time zone.
+
+        Raises:
+            ValueError: A gain is not finite.
+        """
+        whole = [to_unats(gain) for gain in gains]
+        return replace(
+            self,
+            n=self.n + len(whole),
+            sum_unats=self.sum_unats + sum(whole),
+            sum_squares_unats2=self.sum_squares_unats2 + sum(unats**2 for unats in whole),
+            last_evidence=_latest(self.last_evidence, now) if whole else self.last_evidence,
+        )
+
+    def see(self, found: Iterable[DatedGain]) -> Self:
+        """The effect with the gains that outcomes found, each told once."""
+        found = tuple(found)
+        added = self.add([])
+        for item in found:
+            added = replace(
+                added,
+                n=added.n + 1,
+                sum_unats=added.sum_unats + item.unats,
+                sum_squares_unats2=added.sum_squares_unats2 + item.unats**2,
+                last_evidence=_latest(added.last_evidence, item.time),
+            )
+        return replace(added, recent=_newest(self.recent, found))
+
+    def without(self, gains: Iterable[int], ids: Iterable[str] = ()) -> Self:
+        """The effect without some of its gains, as when their source is trusted otherwise from now on.
+
+        Args:
+            gains: The gains to take out, in millionths of a nat.
+            ids: Of the outcomes that found them.
+
+        Raises:
+            ValueError: It does not have those gains.
+        """
+        whole, gone = list(gains), set(ids)
+        return replace(
+            self,
+            n=self.n - len(whole),
+            sum_unats=self.sum_unats - sum(whole),
+            sum_squares_unats2=self.sum_squares_unats2 - sum(unats**2 for unats in whole),
+            recent=tuple(item for item in self.recent if item.id not in gone),
+        )
+
+    def merge(self, other: Self) -> Self:
+        """The effect with the evidence of both, as two workspaces have it that share none.
+
+        Raises:
+            ValueError: They are not about the same strategy, context, metric and kind.
+        """
+        if self.about != other.about:
+            raise ValueError(f"{self.about} and {other.about} are not the same effect")
+        return replace(
+            self,
+            n=self.n + other.n,
+            sum_unats=self.sum_unats + other.sum_unats,
+            sum_squares_unats2=self.sum_squares_unats2 + other.sum_squares_unats2,
+            last_evidence=_latest(self.last_evidence, other.last_evidence),
+            recent=_newest(self.recent, other.recent),
+        )
+
+    @property
+    def about(self) -> tuple[Context, str, str, Kind, Trust]:
+        """What identifies an effect: context, strategy, metric, kind and trust."""
+        return self.context, self.strategy, self.metric, self.kind, self.trust
+
+
+def to_unats(gain: float) -> int:
+    """A gain in nats as whole millionths of a nat.
+
+    Raises:
+        ValueError: It is not finite.
+    """
+    if not math.isfinite(gain):
+        raise ValueError(f"a log gain of {gain}")
+    return round(gain * UNATS_PER_NAT)
+
+
+def _latest(one: datetime | None, other: datetime | None) -> datetime | None:
+    times = [time for time in (one, other) if time is not None]
+    return max(times) if times else None
+
+
+def _newest(*groups: Iterable[DatedGain]) -> tuple[DatedGain, ...]:
+    known = {item.id: item for group in groups for item in group}
+    return tuple(sorted(known.values())[-RECENT:])

@@ -1,0 +1,369 @@
+"""The nouns of tuning: what runs, where, how it was configured, and what came out.
+
+Everything here is frozen and true from birth: a constructor refuses what cannot be. Names are
+canonical already (``ingest.door.records`` is the door); the originals are kept beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kg.nouns.values import Settings, digest
+
+
+class Kind(StrEnum):
+    """How a number is known. It travels with the number from file to screen."""
+
+    MEASURED = "measured"
+    PUBLISHED = "published"
+    WINNER = "winner"
+    """Somebody's tuned choice, published without its time."""
+    TARGET = "target"
+    """Chosen for a stated goal; whether the goal was met is not said."""
+    MODELLED = "modelled"
+    CLAIMED = "claimed"
+
+
+class Status(StrEnum):
+    """What became of a run. Unknown is never zero, and a failure is data."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    FORBIDDEN = "forbidden"
+    """Ruled out beforehand."""
+    NOT_MEASURED = "not_measured"
+    UNKNOWN = "unknown"
+
+    @property
+    def broke(self) -> bool:
+        """Whether it was started and did not come to its end."""
+        return self in {Status.FAILED, Status.TIMED_OUT, Status.OUT_OF_MEMORY}
+
+    @property
+    def cannot_run(self) -> bool:
+        """Whether it is known not to run: it broke, or was ruled out."""
+        return self.broke or self is Status.FORBIDDEN
+
+
+class WorkloadKind(StrEnum):
+    """The scale at which a workload is described."""
+
+    KERNEL = "kernel"
+    OPERATOR = "operator"
+    TRAINING = "training"
+    SERVING = "serving"
+    HPC = "hpc"
+
+
+class Better(StrEnum):
+    """The direction in which a metric improves."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class Trust(StrEnum):
+    """How far a source is trusted; who takes it in says so, never the source itself."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+    @property
+    def weight(self) -> float:
+        """What its evidence counts beside that of a source of medium trust.
+
+        A choice, not a measurement: distrust costs more than praise gains.
+        """
+        return {Trust.LOW: 0.25, Trust.MEDIUM: 1.0, Trust.HIGH: 2.0}[self]
+
+
+Configuration = Settings
+"""Parameter to value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What runs.
+
+    Attributes:
+        kind: Kernel, operator, training, serving or HPC.
+        operator: Operator, kernel or activity, such as ``"moe_layer"`` or ``"pretrain"``.
+        model: Canonical model id, or the name as the source has it; None for a bare kernel.
+        shape: Sizes, by the names their operator uses (``M``, ``hidden``, ``seq_len``).
+        precision: Number format, such as ``"bfloat16"`` or ``"attn=bfloat16,kv_cache=fp8"``.
+        traits: What else sets it apart (routing distribution, block shape).
+    """
+
+    kind: WorkloadKind
+    operator: str
+    model: str | None = None
+    shape: Settings = field(default_factory=Settings)
+    precision: str | None = None
+    traits: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        """Refuse a workload without a name."""
+        if not self.operator:
+            raise ValueError("a workload needs an operator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """Where it runs: a node of the hardware tree and how many of it.
+
+    Attributes:
+        name: Id of the node in the hardware tree, or a slug of ``reported`` where the tree has none.
+        reported: The name as the source has it.
+        count: Number of devices; None if the source does not say.
+        traits: What else sets it apart (interconnect, host).
+    """
+
+    name: str
+    reported: str = ""
+    count: int | None = None
+    traits: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        """Refuse hardware without a name or with no device."""
+        if not self.name:
+            raise ValueError("hardware needs a name")
+        if self.count is not None and self.count < 1:
+            raise ValueError(f"{self.count} devices")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """The metric that decides, and its direction.
+
+    Attributes:
+        metric: Canonical name, such as ``"latency"``.
+        better: Direction of improvement.
+        unit: SI symbol; None where the question does not fix one.
+    """
+
+    metric: str
+    better: Better
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A bound that an answer must keep.
+
+    Attributes:
+        metric: Canonical name, such as ``"peak_memory"`` or ``"accuracy_loss"``.
+        maximum: Largest value allowed, in ``unit``.
+        unit: SI symbol, or ``"1"`` for a share.
+    """
+
+    metric: str
+    maximum: float
+    unit: str
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that nothing can be compared with."""
+        if not math.isfinite(self.maximum):
+            raise ValueError(f"{self.metric}: {self.maximum} is not a limit")
+        object.__setattr__(self, "maximum", float(self.maximum))  # 32 and 32.0 are one limit, with one id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A workload on hardware with objectives and limits: what a query and a search are about.
+
+    Attributes:
+        workload: What runs.
+        hardware: Where.
+        objective: What decides.
+        limits: Bounds on other metrics.
+        bottlenecks: Observed bottleneck ids and their share of the time, 0 to 1 (None: share unknown).
+        current: The configuration in use; None if not told.
+        software: Framework and compiler versions, by name.
+    """
+
+    workload: Workload
+    hardware: Hardware
+    objective: Objective
+    limits: tuple[Limit, ...] = ()
+    bottlenecks: Settings = field(default_factory=Settings)
+    current: Configuration | None = None
+    software: Settings = field(default_factory=Settings)
+    _ids: tuple[str, str] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse shares outside 0 to 1."""
+        for name, share in self.bottlenecks.items():
+            if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
+                raise ValueError(f"bottleneck {name}: a share is between 0 and 1, not {share}")
+
+    @property
+    def task_id(self) -> str:
+        """Identifier of the task: the same on every device."""
+        return self._identified()[0]
+
+    @property
+    def id(self) -> str:
+        """Identifier of the problem: task, hardware, and whatever else the problem fixes."""
+        return self._identified()[1]
+
+    def _identified(self) -> tuple[str, str]:
+        """Both identifiers, reckoned once: rows by the thousand ask for them."""
+        if self._ids is None:
+            task_id = self._task_id()
+            object.__setattr__(self, "_ids", (task_id, self._problem_id(task_id)))
+        return self._ids or ("", "")
+
+    def _task_id(self) -> str:
+        work = self.workload
+        return digest(
+            [
+                work.kind,
+                work.operator,
+                work.model,
+                work.shape.to_json(),
+                work.precision,
+                work.traits.to_json(),
+            ],
+            self.objective.metric,
+        )
+
+    def _problem_id(self, task_id: str) -> str:
+        hardware = self.hardware
+        extras = [
+            [[limit.metric, limit.maximum, limit.unit] for limit in self.limits],
+            self.bottlenecks.to_json(),
+            None if self.current is None else self.current.to_json(),
+            self.software.to_json(),
+            self.objective.unit,  # tokens/s and samples/s never share a table
+        ]
+        return digest(task_id, [hardware.name, hardware.count, hardware.traits.to_json()], extras)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One measured quantity, or the failure to measure it.
+
+    Attributes:
+        metric: Canonical name, such as ``"step_time"``.
+        unit: SI symbol, such as ``"s"``; None where there is no value.
+        value: Mean over the repeats, in ``unit``; None unless ``status`` is ok.
+        stdev: Sample standard deviation over the repeats, same unit; None if unknown.
+        repeats: How often it was measured; None if unknown.
+        status: What became of the run.
+        reason: Why it failed, in the source's words; empty if it did not.
+        reported_unit: The unit of the source, where another than ``unit``.
+    """
+
+    metric: str
+    unit: str | None = None
+    value: float | None = None
+    stdev: float | None = None
+    repeats: int | None = None
+    status: Status = Status.OK
+    reason: str = ""
+    reported_unit: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no instrument gives: a value without success, success without a value."""
+        if (self.status is Status.OK) != (self.value is not None and math.isfinite(self.value)):
+            raise ValueError(f"not a measurement: {self}")
+        if self.stdev is not None and not (math.isfinite(self.stdev) and self.stdev >= 0):
+            raise ValueError(f"{self.metric}: a spread of {self.stdev}")
+        if self.repeats is not None and self.repeats < 1:
+            raise ValueError(f"{self.metric}: {self.repeats} repeats")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a number comes from, so that a stranger can open it.
+
+    Attributes:
+        title: What to call it; a repository, document or table.
+        url: Where it is; empty if it cannot be opened.
+        path: File inside it.
+        commit: Version of it.
+        licence: Terms of use as stated there.
+        note: Anything a reader should know.
+        trust: How far it is trusted here; no part of its identity.
+    """
+
+    title: str
+    url: str = ""
+    path: str = ""
+    commit: str = ""
+    licence: str = ""
+    note: str = ""
+    trust: Trust = Trust.MEDIUM
+    _id: str = field(default="", init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a source without a name."""
+        if not self.title:
+            raise ValueError("a source needs a title")
+
+    @property
+    def id(self) -> str:
+        """Identifier: the same source gives the same one."""
+        if not self._id:
+            parts = [self.title, self.url, self.path, self.commit, self.licence, self.note]
+            object.__setattr__(self, "_id", digest(parts))
+        return self._id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What a case is compared with.
+
+    Attributes:
+        value: The metric before, in the case's unit.
+        configuration: What was set before; empty if the source does not say.
+    """
+
+    value: float
+    configuration: Configuration = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        """Refuse a baseline that no ratio can be taken to."""
+        if not (math.isfinite(self.value) and self.value > 0):
+            raise ValueError(f"a baseline of {self.value}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One configuration of one problem and what came out.
+
+    Attributes:
+        problem: What and where.
+        configuration: What was set.
+        measurement: What came out.
+        kind: How it is known.
+        source: Where it is from.
+        baseline: What it is compared with; None if nothing.
+        strategy: Id of the strategy it is evidence for; empty if none.
+        bottleneck: Id of the bottleneck that the strategy was meant for; empty if none.
+        software: Framework and compiler versions, by name.
+    """
+
+    problem: Problem
+    configuration: Configuration
+    measurement: Measurement
+    kind: Kind
+    source: Source
+    baseline: Baseline | None = None
+    strategy: str = ""
+    bottleneck: str = ""
+    software: Settings = field(default_factory=Settings)
+
+    @property
+    def log_gain(self) -> float | None:
+        """Natural log of the improvement over the baseline; above zero is better. None if unknown."""
+        value = self.measurement.value
+        if self.baseline is None or value is None or value <= 0:
+            return None
+        gain = math.log(value / self.baseline.value)
+        return gain if self.problem.objective.better is Better.HIGHER else -gain

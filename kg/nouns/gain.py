@@ -1,0 +1,69 @@
+"""A gain: how much faster something runs, as a natural logarithm with an interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+NORMAL_90 = 1.6449
+"""Half the width of a 90 % interval of a normal distribution, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """An expected log gain with a 90 % interval, in nats: 0 changes nothing, 0.1 is about 10 % faster.
+
+    Attributes:
+        expected: Mean.
+        low: 5 % quantile.
+        high: 95 % quantile.
+
+    Example:
+        >>> gain = Gain(expected=0.2231, low=0.0, high=0.4055)
+        >>> round(gain.factor, 2)
+        1.25
+        >>> str(gain)
+        '1.25x (1.00 to 1.50)'
+    """
+
+    expected: float
+    low: float
+    high: float
+
+    @property
+    def factor(self) -> float:
+        """The expected gain as a factor of speed."""
+        return math.exp(self.expected)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of a normal distribution with that interval, in nats."""
+        return (self.high - self.low) / (2 * NORMAL_90)
+
+    @property
+    def probability_of_gain(self) -> float:
+        """Probability that it helps at all, from a normal distribution of that width."""
+        if self.deviation <= 0:
+            return 1.0 if self.expected > 0 else 0.0
+        middle = (self.high + self.low) / 2
+        return 0.5 * math.erfc(-middle / self.deviation / math.sqrt(2))
+
+    def capped(self, ceiling: float) -> Gain:
+        """The same gain where more than ``ceiling`` nats cannot be had."""
+        return Gain(
+            expected=min(self.expected, ceiling), low=min(self.low, ceiling), high=min(self.high, ceiling)
+        )
+
+    def to_json(self) -> dict[str, float]:
+        """As factors, and as natural logs."""
+        return {
+            "expected_factor": round(math.exp(self.expected), 4),
+            "low_factor": round(math.exp(self.low), 4),
+            "high_factor": round(math.exp(self.high), 4),
+            "expected_log": round(self.expected, 6),
+            "low_log": round(self.low, 6),
+            "high_log": round(self.high, 6),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.factor:.2f}x ({math.exp(self.low):.2f} to {math.exp(self.high):.2f})"

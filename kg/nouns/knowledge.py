@@ -1,0 +1,359 @@
+"""The nouns of tuning knowledge: hardware, models, bottlenecks, causes, strategies, faults.
+
+Ids are slugs, unique within their class; every statement carries the source it rests on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Source
+    from kg.nouns.values import Value
+
+
+class FactKind(StrEnum):
+    """How a fact is known, best first."""
+
+    MEASURED = "measured"
+    DOCUMENTED = "documented"
+    CONFIG = "config"
+    DERIVED = "derived"
+    SECONDARY = "secondary"
+    CLAIMED = "claimed"
+
+
+class Confidence(StrEnum):
+    """How far a statement is trusted."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Level(StrEnum):
+    """Where a node stands in the hardware tree."""
+
+    VENDOR = "vendor"
+    ARCHITECTURE = "architecture"
+    FAMILY = "family"
+    DEVICE = "device"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One sourced property.
+
+    Attributes:
+        name: Property with its SI unit in the name, such as ``"memory_bytes"``.
+        value: Number or text.
+        source: Where it is from.
+        kind: How it is known there.
+        confidence: How far to trust it.
+        note: Conditions.
+    """
+
+    name: str
+    value: Value
+    source: Source
+    kind: FactKind
+    confidence: Confidence
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a number that is not positive and finite: unknown is left out, never zero."""
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
+            if not (math.isfinite(self.value) and self.value > 0):
+                raise ValueError(f"{self.name}: {self.value} is not a positive number")
+        elif self.value is None or self.value == "":
+            raise ValueError(f"{self.name}: no value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concept:
+    """What every node of the knowledge has.
+
+    Attributes:
+        id: Slug, unique within its class.
+        labels: Preferred name by language (``en``, ``zh``).
+        aliases: Other names it goes by.
+        definition: One sentence; empty if the label says it.
+    """
+
+    id: str
+    labels: Mapping[str, str]
+    aliases: tuple[str, ...] = ()
+    definition: str = ""
+
+    @property
+    def label(self) -> str:
+        """The English name."""
+        return self.labels.get("en", self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardwareProfile(Concept):
+    """A node of the hardware tree.
+
+    Attributes:
+        level: Vendor, architecture, family, device or server.
+        broader: Id of the node above; None for a vendor.
+        facts: Properties by name.
+        ambiguous: A question that names only this node must choose one of its devices.
+        assumed: Device meant by a question that names only this node; empty if none is assumed.
+        device: For a server, the id of what it holds.
+        device_count: For a server, how many.
+    """
+
+    level: Level
+    broader: str | None = None
+    facts: tuple[Fact, ...] = ()
+    ambiguous: bool = False
+    assumed: str = ""
+    device: str = ""
+    device_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFamily(Concept):
+    """A family of models, such as LLaMA."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model(Concept):
+    """A model and its architecture facts.
+
+    Attributes:
+        family: Id of its family.
+        architecture: Encoder, decoder, moe-decoder, vision and so on.
+        facts: Properties by name.
+    """
+
+    family: str
+    architecture: str
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symptom:
+    """What shows a bottleneck, as a soft threshold.
+
+    Attributes:
+        metric: What is looked at.
+        comparator: ``"above"`` or ``"below"``.
+        threshold: Where it is as likely as not, in ``unit``.
+        softness: How far published thresholds disagree, in ``unit``.
+        unit: SI symbol, or ``"1"``.
+        source: Who says so.
+    """
+
+    metric: str
+    comparator: str
+    threshold: float
+    softness: float
+    unit: str
+    source: Source
+
+    def __post_init__(self) -> None:
+        """Refuse a comparison that is none."""
+        if self.comparator not in {"above", "below"}:
+            raise ValueError(f"{self.metric}: comparator {self.comparator!r} is neither above nor below")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseEdge:
+    """One thing causes another.
+
+    Attributes:
+        cause: Id of the bottleneck or cause behind it.
+        confidence: How far to trust the edge.
+        source: Who says so.
+    """
+
+    cause: str
+    confidence: Confidence
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottleneck(Concept):
+    """A named pattern of lost time, memory or energy.
+
+    Attributes:
+        broader: Id of the more general bottleneck; None for the roots.
+        symptoms: What shows it.
+        caused_by: What may be behind it.
+    """
+
+    broader: str | None = None
+    symptoms: tuple[Symptom, ...] = ()
+    caused_by: tuple[CauseEdge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause(Concept):
+    """What lies behind a bottleneck and is none itself: a setting, code, the environment."""
+
+    source: Source
+    caused_by: tuple[CauseEdge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """One parameter that a strategy sets.
+
+    Attributes:
+        parameter: Canonical name.
+        value: What it is set to.
+        flag: As written on the command line; empty if it is none.
+        environment: It is an environment variable.
+        software: Id of the software it belongs to; empty if any.
+    """
+
+    parameter: str
+    value: Value
+    flag: str = ""
+    environment: bool = False
+    software: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A sourced relation of a strategy to another node, or to a condition in words.
+
+    Attributes:
+        target: Id of the strategy or bottleneck; empty if ``condition`` says it.
+        condition: In words, where no node fits.
+        source: Who says so.
+    """
+
+    target: str = ""
+    condition: str = ""
+    source: Source
+
+    def __post_init__(self) -> None:
+        """Refuse a relation to nothing."""
+        if bool(self.target) == bool(self.condition):
+            raise ValueError("a relation has either a target or a condition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionBound:
+    """From or until which version of a software something holds."""
+
+    software: str
+    version: str
+    source: Source
+
+
+HYPOTHESIS, CONFIRMED, REFUTED = "hypothesis", "confirmed", "refuted"
+"""Kinds of strategies that were proposed here: not tested yet, found better by a test, found no better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy(Concept):
+    """A way to tune, and what it goes with.
+
+    Attributes:
+        kind: How it is known: published, documented or claimed; or what became of one that was proposed here.
+        phases: Training, prefill, decode, inference, kernel; empty means any.
+        families: Model families or architectures; empty means any.
+        hardware: Nodes of the hardware tree; empty means any.
+        sets: Parameters it sets.
+        mitigates: Bottlenecks it is for.
+        requires: What must be there too.
+        conflicts_with: What it cannot be combined with.
+        contraindicated_by: Where it does harm.
+        since: First versions that have it.
+        removed: First versions that lack it again.
+        accuracy: ``"unchanged"``, ``"may-change"`` or ``"unknown"``.
+        sources: What it rests on.
+        parents: Ids of the strategies that it was made from.
+    """
+
+    kind: str
+    phases: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
+    sets: tuple[Assignment, ...] = ()
+    mitigates: tuple[Relation, ...] = ()
+    requires: tuple[Relation, ...] = ()
+    conflicts_with: tuple[Relation, ...] = ()
+    contraindicated_by: tuple[Relation, ...] = ()
+    since: tuple[VersionBound, ...] = ()
+    removed: tuple[VersionBound, ...] = ()
+    accuracy: str = "unknown"
+    sources: tuple[Source, ...] = ()
+    parents: tuple[str, ...] = ()
+
+    @property
+    def configuration(self) -> Settings:
+        """What it sets, as a configuration."""
+        return Settings({item.parameter: item.value for item in self.sets})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultPattern(Concept):
+    """A known error: how it looks in a log, why, and what to do.
+
+    Attributes:
+        codes: Error codes.
+        patterns: Literal texts seen in a log.
+        cause: Why it happens, by language.
+        remedy: What to do, by language.
+        strategies: Ids of strategies that help.
+        source: Who says so.
+        confidence: How far to trust it.
+    """
+
+    codes: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    cause: Mapping[str, str] = field(default_factory=dict)
+    remedy: Mapping[str, str] = field(default_factory=dict)
+    strategies: tuple[str, ...] = ()
+    source: Source
+    confidence: Confidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridRegion(Concept):
+    """A part of an electricity grid whose carbon intensity is reported as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreenSchedule:
+    """How clean a region's electricity is in a window of the day.
+
+    Attributes:
+        region: Id of the grid region.
+        start_hour: First hour of the window, local time, 0 to 23.
+        end_hour: Hour at which it ends, 1 to 24, after ``start_hour``.
+        carbon_intensity_g_per_kwh: Mean emission in the window, gram CO2 equivalent per kWh.
+        source: Where it is from.
+    """
+
+    region: str
+    start_hour: int
+    end_hour: int
+    carbon_intensity_g_per_kwh: float
+    source: Source
+
+    def __post_init__(self) -> None:
+        """Refuse a window that is none and an intensity that no grid has."""
+        if not 0 <= self.start_hour < self.end_hour <= 24:
+            raise ValueError(f"{self.region}: no window from {self.start_hour} to {self.end_hour} o'clock")
+        if not (math.isfinite(self.carbon_intensity_g_per_kwh) and self.carbon_intensity_g_per_kwh >= 0):
+            raise ValueError(f"{self.region}: {self.carbon_intensity_g_per_kwh} g/kWh")
+
+    @property
+    def id(self) -> str:
+        """Identifier: region and window."""
+        return f"{self.region}-{self.start_hour:02d}-{self.end_hour:02d}"

@@ -1,0 +1,74 @@
+"""What an A/B test found: an activity that used a problem and compared two configurations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kg.nouns.entities import Source
+
+VERDICTS = ("better", "equivalent", "worse", "undecided")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an A/B test found.
+
+    Attributes:
+        id: Follows from its measurements, so the same test has the same one however often it is told.
+        problem: Id of the problem.
+        metric: What decided.
+        configuration: What the treatment set.
+        control: What it was compared with.
+        verdict: One of ``VERDICTS``.
+        scheme: In which order measurements were taken.
+        pairs: Pairs that counted.
+        alpha: Chance of a wrong verdict that was promised.
+        margin: Log ratio below which a difference was said not to matter.
+        time: When it ended, with its time zone.
+        source: The test as a source.
+        gain: Log gain in nats, above zero is better; None if nothing was measured.
+        low: Lower end of its interval; None where there is none.
+        high: Upper end; None where there is none.
+        p: P-value of no effect; None if nothing was measured.
+        failures: Runs of the treatment that failed.
+        strategy: Id of the strategy that was tried; empty if none.
+        bottleneck: Id of the bottleneck that it was for; empty if none.
+        recommendation: Id of the recommendation that was followed; empty if none.
+    """
+
+    id: str
+    problem: str
+    metric: str
+    configuration: Settings
+    verdict: str
+    scheme: str
+    pairs: int
+    alpha: float
+    margin: float
+    time: datetime
+    source: Source
+    control: Settings = field(default_factory=Settings)
+    gain: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    failures: int = 0
+    strategy: str = ""
+    bottleneck: str = ""
+    recommendation: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no test finds."""
+        if self.verdict not in VERDICTS or self.pairs < 0 or self.failures < 0:
+            raise ValueError(f"not an outcome: {self.verdict} after {self.pairs} pairs")
+        if any(value is not None and not math.isfinite(value) for value in (self.gain, self.low, self.high)):
+            raise ValueError(f"outcome {self.id}: a gain that is not finite")
+        if self.time.tzinfo is None:
+            raise ValueError(f"{self.time} has no time zone")

@@ -1,0 +1,39 @@
+"""Where the content of the graph comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Cases that were acknowledged together.
+
+    Attributes:
+        number: Its number; batches are numbered from 1.
+        time: When it was acknowledged, with its time zone.
+        files: Names of the files it was read from.
+        counts: How much it brought, such as ``problems`` and ``trials``.
+        completed: What was taken in whole with it and need not be read again; see ``completions``.
+        origin: Label of the workspace it was joined from; empty if it was read from files.
+    """
+
+    number: int
+    time: datetime
+    files: tuple[str, ...] = ()
+    counts: Settings = field(default_factory=Settings)
+    completed: tuple[str, ...] = ()
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a number below 1 and a time that means another moment elsewhere."""
+        if self.number < 1:
+            raise ValueError(f"a batch numbered {self.number}")
+        if self.time.tzinfo is None:
+            raise ValueError(f"{self.time} has no time zone")

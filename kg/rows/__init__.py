@@ -1,0 +1,1 @@
+"""Measured rows: the trial store and what is counted from it."""

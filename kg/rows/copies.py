@@ -1,0 +1,210 @@
+"""Rows and tables that say again what another source or device said before.
+
+Within a problem, the same configuration with exactly the same value from another source is a copy: tables
+show it once (``TrialStore.table``), effects count it once. Across devices, two devices that agree to the last
+digit in more rows than chance explains have, in so far, one measurement between them under two names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kg.rows.trials import TrialStore
+
+LEAST_EQUAL = 3
+"""Timed rows that must agree to the last digit, where nearly all that two devices share do."""
+LEAST_EQUAL_IN_PART = 10
+"""The same where a part of the rows is enough: tables that were copied in part, for one framework say."""
+LEAST_WINNERS = 8
+"""Choices without times that must agree; two tunings may well choose the same now and then."""
+LEAST_CHOICES = 4
+"""Different choices among those: tables that name one default everywhere are no copies."""
+SHARE = 0.9
+"""Of what two devices share, the part that is the same if all was copied."""
+SHARE_IN_PART = 0.25
+"""The same if a part was copied. Measured tables of two devices agree in about one row of a thousand."""
+
+# Rows that several devices have alike: their number is small, so pairs of devices are made outside of SQL.
+_ALIKE = """
+    SELECT p.operator, p.metric, t.rank, t.configuration, group_concat(DISTINCT p.hardware)
+    FROM problems AS p JOIN trials AS t INDEXED BY best_first ON t.problem = p.key AND t.rank IN (0, 1)
+    WHERE p.operator IN (SELECT value FROM json_each(?1)) AND p.batch <= ?2 AND t.batch <= ?2
+    GROUP BY p.task_id, p.count, t.rank, t.configuration, t.cost HAVING count(DISTINCT p.hardware) > 1
+"""
+_SIZES = """
+    SELECT p.operator, p.metric, p.task_id, p.count, p.hardware, min(p.key), sum(t.rank = 0), sum(t.rank = 1)
+    FROM problems AS p JOIN trials AS t INDEXED BY best_first ON t.problem = p.key AND t.rank IN (0, 1)
+    WHERE p.operator IN (SELECT value FROM json_each(?1)) AND p.batch <= ?2 AND t.batch <= ?2
+    GROUP BY p.operator, p.metric, p.task_id, p.count, p.hardware
+"""
+_REPEATED = """
+    WITH repeated AS (
+        SELECT problem, cost, configuration FROM trials INDEXED BY best_first
+        WHERE rank IN (0, 1) GROUP BY problem, rank, cost, configuration HAVING count(*) > 1
+    )
+    SELECT p.operator, one.text, other.text, count(*)
+    FROM repeated
+    JOIN trials AS a ON a.problem = repeated.problem AND a.configuration = repeated.configuration
+         AND a.cost IS repeated.cost AND a.rank IN (0, 1)
+    JOIN trials AS b ON b.problem = a.problem AND b.configuration = a.configuration AND b.metric = a.metric
+         AND b.cost IS a.cost AND b.rank = a.rank AND b.source > a.source
+    JOIN problems AS p ON p.key = a.problem
+    JOIN words AS one ON one.key = a.source
+    JOIN words AS other ON other.key = b.source
+    WHERE a.batch <= ?1 AND b.batch <= ?1
+    GROUP BY p.operator, a.source, b.source ORDER BY count(*) DESC, one.text, other.text
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedDevice:
+    """A device whose tables are those of another.
+
+    Attributes:
+        operator: Operator of the tables.
+        metric: What they decide by.
+        device: Id of the device.
+        origin: Id of the device that came first; which of the two was measured nobody says.
+        rows: Rows that both have alike.
+        shared: Rows that both could have alike.
+    """
+
+    operator: str
+    metric: str
+    device: str
+    origin: str
+    rows: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedRows:
+    """Rows that two sources both have, word for word.
+
+    Attributes:
+        operator: Operator of the rows.
+        sources: Ids of both sources.
+        rows: How many.
+    """
+
+    operator: str
+    sources: tuple[str, str]
+    rows: int
+
+
+def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
+    """Look for copied devices among the tables of some operators, and remember them; for the writer."""
+    wanted = json.dumps(sorted(set(operators)))
+    found = list(_find(trials, wanted))
+    with trials.file.transaction():
+        trials.file.write(
+            "DELETE FROM copied_devices WHERE operator IN (SELECT value FROM json_each(?))", wanted
+        )
+        trials.file.insert(
+            "INSERT INTO copied_devices VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (item.operator, item.metric, item.device, item.origin, item.rows, item.shared)
+                for item in found
+            ],
+        )
+
+
+def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
+    """All that is remembered of copied devices."""
+    rows = trials.file.read("SELECT * FROM copied_devices ORDER BY operator, metric, device")
+    return [
+        CopiedDevice(
+            operator=operator, metric=metric, device=device, origin=origin, rows=alike, shared=shared
+        )
+        for operator, metric, device, origin, alike, shared in rows
+    ]
+
+
+def repeated_rows(trials: TrialStore) -> list[RepeatedRows]:
+    """Timed rows and choices that two sources both have, the most first; walks over all rows."""
+    rows = trials.file.read(_REPEATED, trials.acknowledged)
+    return [
+        RepeatedRows(operator=operator, sources=(one, other), rows=number)
+        for operator, one, other, number in rows
+    ]
+
+
+@dataclass(slots=True)
+class _Pair:
+    """What two devices have alike, timed and without a time, and how much they could have alike."""
+
+    equal: list[int] = field(default_factory=lambda: [0, 0])
+    shared: list[int] = field(default_factory=lambda: [0, 0])
+    choices: set[int] = field(default_factory=set)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether chance does not explain it."""
+        timed, untimed = self.equal
+        if timed >= LEAST_EQUAL and timed >= SHARE * self.shared[0]:
+            return True
+        if timed >= LEAST_EQUAL_IN_PART and timed >= SHARE_IN_PART * self.shared[0]:
+            return True
+        return (
+            untimed >= LEAST_WINNERS
+            and untimed >= SHARE * self.shared[1]
+            and len(self.choices) >= LEAST_CHOICES
+        )
+
+
+def _find(trials: TrialStore, operators: str) -> Iterator[CopiedDevice]:
+    pairs: dict[tuple[str, str], dict[tuple[str, str], _Pair]] = defaultdict(lambda: defaultdict(_Pair))
+    for operator, metric, rank, configuration, devices in trials.file.read(
+        _ALIKE, operators, trials.acknowledged
+    ):
+        for couple in combinations(sorted(devices.split(",")), 2):
+            pair = pairs[operator, metric][couple]
+            pair.equal[rank] += 1
+            if rank:
+                pair.choices.add(configuration)
+    if not pairs:
+        return
+    first: dict[tuple[str, str, str], int] = {}
+    tasks: dict[tuple[object, ...], list[tuple[str, int, int]]] = defaultdict(list)
+    for operator, metric, task, count, device, key, timed, untimed in trials.file.read(
+        _SIZES, operators, trials.acknowledged
+    ):
+        tasks[operator, metric, task, count].append((device, timed, untimed))
+        about = operator, metric, device
+        first[about] = min(key, first.get(about, key))
+    for (operator, metric, *_), sizes in tasks.items():
+        known = pairs.get((str(operator), str(metric)), {})
+        for one, other in combinations(sorted(sizes), 2):
+            found = known.get((one[0], other[0]))
+            if found is not None:
+                found.shared[0] += min(one[1], other[1])
+                found.shared[1] += min(one[2], other[2])
+    for (operator, metric), couples in pairs.items():
+        copies = [
+            (*sorted((first[operator, metric, device], device) for device in couple), pair)
+            for couple, pair in couples.items()
+            if pair.is_copy
+        ]
+        yield from _with_origins(operator, metric, copies)
+
+
+def _with_origins(operator: str, metric: str, copies: list[Any]) -> Iterator[CopiedDevice]:
+    origins: dict[str, str] = {}
+    for (_, older), (_, newer), pair in sorted(copies, key=lambda item: item[:2]):
+        if newer not in origins:
+            origins[newer] = origins.get(older, older)
+            yield CopiedDevice(
+                operator=operator,
+                metric=metric,
+                device=newer,
+                origin=origins[newer],
+                rows=sum(pair.equal),
+                shared=sum(pair.shared),
+            )

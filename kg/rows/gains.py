@@ -1,0 +1,107 @@
+"""The gains of strategies that the rows of a trial store say, as the effects in the graph count them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kg.nouns.effects import to_unats
+from kg.nouns.entities import Better, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kg.rows.trials import TrialStore
+
+_FROM = """
+    SELECT DISTINCT p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
+           t.strategy, t.bottleneck, t.kind, t.baseline
+    FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
+"""
+_OF_SOURCE = """
+    AND t.source = (SELECT key FROM words WHERE text = ?2) AND NOT EXISTS (
+        SELECT 1 FROM trials AS o WHERE o.problem = t.problem AND o.configuration = t.configuration
+        AND o.metric = t.metric AND o.value = t.value AND o.strategy = t.strategy
+        AND o.bottleneck = t.bottleneck AND o.kind = t.kind AND o.baseline = t.baseline
+        AND (o.batch, o.source) < (t.batch, t.source)
+    )
+"""
+
+
+_WITH_SOURCE = """
+    SELECT s.text, p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
+           t.strategy, t.bottleneck, t.kind, t.baseline
+    FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    JOIN words AS s ON s.key = t.source
+    WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
+    ORDER BY t.batch, t.source
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGain:
+    """A gain that a row says.
+
+    Attributes:
+        problem: Id of the problem.
+        hardware: Its hardware.
+        model: Its model; empty if none.
+        metric: What was measured.
+        configuration: Digest of what was set.
+        strategy: Id of the strategy.
+        bottleneck: Id of the bottleneck; empty if none.
+        kind: How it is known.
+        unats: The gain in millionths of a nat.
+    """
+
+    problem: str
+    hardware: str
+    model: str
+    metric: str
+    configuration: str
+    strategy: str
+    bottleneck: str
+    kind: Kind
+    unats: int
+
+
+def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]:
+    """The gains that rows say, each once however many sources repeat it.
+
+    Args:
+        trials: The store.
+        source_id: Only those that this source was the first to say; all if None.
+    """
+    if source_id is None:
+        rows = trials.file.read(_FROM, trials.acknowledged)
+    else:
+        rows = trials.file.read(_FROM + _OF_SOURCE, trials.acknowledged, source_id)
+    yield from map(_gain, rows)
+
+
+def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
+    """The same with the id of the source that was the first to say it; one pass over the rows."""
+    known: set[tuple[object, ...]] = set()
+    for source, *row in trials.file.read(_WITH_SOURCE, trials.acknowledged):
+        said = tuple(row)
+        if said not in known:
+            known.add(said)
+            yield str(source), _gain(said)
+
+
+def _gain(row: Sequence[Any]) -> RowGain:
+    problem, hardware, model, metric, better, digest, _, value, strategy, bottleneck, kind, baseline = row
+    gain = math.log(value / baseline)
+    return RowGain(
+        problem=problem,
+        hardware=hardware,
+        model=model or "",
+        metric=metric,
+        configuration=digest,
+        strategy=strategy,
+        bottleneck=bottleneck,
+        kind=Kind(kind),
+        unats=to_unats(gain if better == Better.HIGHER else -gain),
+    )

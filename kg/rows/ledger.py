@@ -1,0 +1,141 @@
+"""Effects brought up to date: gains that come in, and gains whose source is trusted otherwise now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyoxigraph import NamedNode, Triple
+
+from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
+from kg.nouns.outcomes import Outcome
+from kg.rows.gains import gains
+from kg.triples.serialisation import from_graph, to_triples
+from kg.triples.tables.effects import EFFECT
+from kg.triples.tables.fields import Node
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared, name_of, source_iri
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from kg.nouns.entities import Case, Trust
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+
+
+class Ledger:
+    """The effects that one batch changes, as they stand with it.
+
+    Args:
+        graph: The graph, which is only read.
+        families: Model family of each model.
+        now: When the batch comes in; outcomes have a time of their own.
+    """
+
+    def __init__(self, graph: GraphStore, families: Mapping[str, str], now: datetime) -> None:
+        self._graph = graph
+        self._families = families
+        self._now = now
+        self._effects: dict[NamedNode, Effect] = {}
+        self._sources: list[tuple[NamedNode, NamedNode]] = []
+        self._dropped: list[Triple] = []
+
+    def count(self, case: Case, trust: Trust, outcome: Outcome | None = None) -> None:
+        """Count the gain of a case.
+
+        Args:
+            case: The case; one without a gain or a strategy changes nothing.
+            trust: How far its source is trusted.
+            outcome: The test that it is from, if it is from one.
+        """
+        if case.log_gain is None or not case.strategy:
+            return
+        empty = Effect(
+            context=self._context(
+                case.bottleneck, case.problem.hardware.name, case.problem.workload.model or ""
+            ),
+            strategy=case.strategy,
+            metric=case.problem.objective.metric,
+            kind=case.kind,
+            trust=trust,
+        )
+        iri, before = self._standing(empty)
+        if outcome is None:
+            self._effects[iri] = before.add([case.log_gain], now=self._now)
+        else:
+            dated = DatedGain(time=outcome.time, id=outcome.id, unats=to_unats(case.log_gain))
+            self._effects[iri] = before.see([dated])
+        self._sources.append((iri, source_iri(case.source.id)))
+
+    def move(self, trials: TrialStore, source_id: str, before: Trust, after: Trust) -> None:
+        """Take the gains of a source from the effects of one trust to those of another.
+
+        Args:
+            trials: The rows, without those of this batch.
+            source_id: Of the source.
+            before: How far it was trusted.
+            after: How far it is trusted now.
+        """
+        if not self._has_effects(source_id):  # its rows need not be looked through
+            return
+        outcomes = self._outcomes(source_id)
+        for gain in gains(trials, source_id):
+            old = Effect(
+                context=self._context(gain.bottleneck, gain.hardware, gain.model),
+                strategy=gain.strategy,
+                metric=gain.metric,
+                kind=gain.kind,
+                trust=before,
+            )
+            outcome = outcomes.get(gain.configuration)
+            iri, standing = self._standing(old)
+            last = standing.last_evidence
+            self._effects[iri] = standing.without([gain.unats], [outcome.id] if outcome else [])
+            self._dropped.append(Triple(iri, Shared.DERIVED_FROM, source_iri(source_id)))
+            iri, standing = self._standing(replace(old, trust=after))
+            self._effects[iri] = (
+                standing.add([gain.unats / UNATS_PER_NAT], now=last)
+                if outcome is None
+                else standing.see([DatedGain(time=outcome.time, id=outcome.id, unats=gain.unats)])
+            )
+            self._sources.append((iri, source_iri(source_id)))
+
+    def triples(self) -> tuple[list[Triple], list[Triple]]:
+        """What the graph says no more, and what it says instead; an effect without gains is gone."""
+        removed, added = list(self._dropped), []
+        for iri, effect in self._effects.items():
+            if effect.n:
+                said = self._graph.triples(iri)
+                removed += (triple for triple in said if triple.predicate != Shared.DERIVED_FROM)
+                added += to_triples(effect)
+            else:
+                removed += [*self._graph.triples(iri), *self._graph.triples(None, None, iri)]
+        added += [Triple(iri, Shared.DERIVED_FROM, source) for iri, source in self._sources]
+        return removed, added
+
+    def _context(self, bottleneck: str, hardware: str, model: str) -> Context:
+        return Context(bottleneck=bottleneck, hardware=hardware, family=self._families.get(model, ""))
+
+    def _standing(self, empty: Effect) -> tuple[NamedNode, Effect]:
+        iri = EFFECT.iri(empty)
+        if iri not in self._effects:
+            node = Node(self._graph, iri)
+            self._effects[iri] = EFFECT.read(node) if node.said else empty
+        return iri, self._effects[iri]
+
+    def _has_effects(self, source_id: str) -> bool:
+        derived = self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id))
+        start = f"{NAMESPACE}effect/"
+        return any(isinstance(t.subject, NamedNode) and t.subject.value.startswith(start) for t in derived)
+
+    def _outcomes(self, source_id: str) -> dict[str, Outcome]:
+        """The outcomes of a source by what they tried."""
+        found: dict[str, Outcome] = {}
+        for triple in self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id)):
+            if not isinstance(triple.subject, NamedNode):
+                continue
+            if TG.OUTCOME in Node(self._graph, triple.subject).said.get(RDF_TYPE, ()):
+                outcome = from_graph(self._graph, Outcome, name_of(triple.subject))
+                found[outcome.configuration.digest] = outcome
+        return found

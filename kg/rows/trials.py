@@ -1,0 +1,400 @@
+"""Every measured configuration of every problem: one SQLite file.
+
+A row carries the number of its batch. A batch counts once the graph has acknowledged it, so a reader
+sets ``acknowledged`` and rows of later batches do not exist for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from kg.nouns.entities import Better, Kind, Status, Trust
+from kg.nouns.values import Settings, canonical_json
+from kg.rows import trials_sql
+from kg.rows.trial_rows import Counts, ProblemRow, rank, table_of, trial_of
+from kg.rows.trials_file import open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from kg.nouns.entities import Configuration, Objective, Problem
+    from kg.rows.trial_rows import Trial, TrialTable
+    from kg.rows.trials_file import TrialsFile
+
+EVERYTHING = 2**62
+"""An ``acknowledged`` that hides no batch."""
+
+_CACHED = 200_000
+"""Interned things remembered while writing; forgotten all at once beyond that."""
+
+_NO_RANK = (None, None)
+
+
+class TrialStore:
+    """The trials of a workspace.
+
+    Args:
+        path: The SQLite file, made if it does not exist and this is the writer.
+        read_only: Read beside a writer, or from a folder nobody may write to.
+
+    Attributes:
+        acknowledged: Number of the newest batch that counts; rows of later ones are not read.
+
+    Raises:
+        WorkspaceError: Here and in every method: the file is missing, damaged, foreign, full or locked.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False, acknowledged: int = EVERYTHING) -> None:
+        self.acknowledged = acknowledged
+        self._file = open_file(path, read_only=read_only)
+        self._settings: dict[str, int] = {}
+        self._words: dict[str, int] = {}
+
+    @property
+    def file(self) -> TrialsFile:
+        """The file itself, for what is asked of all problems at once."""
+        return self._file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make everything added inside one step: all of it is written, or nothing if it raises."""
+        with self._file.transaction():
+            try:
+                yield
+            except BaseException:
+                self._settings.clear()
+                self._words.clear()
+                raise
+
+    def add(self, batch: int, problem: Problem, trials: Iterable[Trial]) -> int:
+        """Add rows to a problem; those already there stay as they are.
+
+        A row is the same if problem, configuration, metric, source and what came out are. Outside of
+        ``transaction`` this is one transaction of its own.
+
+        Args:
+            batch: Number of the batch, marked on every new row.
+            problem: What was measured.
+            trials: The rows, in any order.
+
+        Returns:
+            How many rows were new.
+        """
+        if not self._file.in_transaction:
+            with self.transaction():
+                return self.add(batch, problem, trials)
+        key = self._problem(batch, problem)
+        rows = [(key, batch, *self._row(trial, problem.objective)) for trial in trials]
+        return self._file.insert(trials_sql.INSERT, rows)
+
+    def problem_key(self, problem_id: str) -> int | None:
+        """The integer that stands for a problem here and in the vector index; None if unknown."""
+        sql = "SELECT key FROM problems WHERE id = ? AND batch <= ?"
+        for (key,) in self._file.read(sql, problem_id, self.acknowledged):
+            return int(key)
+        return None
+
+    def keys(self, *, task_id: str | None = None) -> NDArray[np.int64]:
+        """Keys of all problems, or of those of one task on whatever hardware, in order of arrival."""
+        condition, values = ("", ()) if task_id is None else (" AND task_id = ?", (task_id,))
+        sql = f"SELECT key FROM problems WHERE batch <= ?{condition} ORDER BY key"  # noqa: S608 - constants
+        rows = self._file.read(sql, self.acknowledged, *values)
+        return np.fromiter((row[0] for row in rows), np.int64)
+
+    def operators(self) -> list[str]:
+        """Operators that have problems, sorted."""
+        sql = "SELECT DISTINCT operator FROM problems WHERE batch <= ? ORDER BY operator"
+        return [operator for (operator,) in self._file.read(sql, self.acknowledged)]
+
+    def families(self, at_least: int) -> list[tuple[str, str, list[int]]]:
+        """Operator, metric and problem keys of what has ``at_least`` so many timed rows, sorted."""
+        rows = self._file.read(
+            "SELECT operator, metric, json_group_array(DISTINCT key) FROM problems"
+            " JOIN (SELECT problem, count(*) AS timed FROM trials"
+            " WHERE rank = 0 AND batch <= ?1 GROUP BY problem) ON problem = key"
+            " WHERE batch <= ?1 GROUP BY operator, metric HAVING sum(timed) >= ?2"
+            " ORDER BY operator, metric",
+            self.acknowledged,
+            at_least,
+        )
+        return [(operator, metric, sorted(json.loads(keys))) for operator, metric, keys in rows]
+
+    def objectives(self, operator: str) -> list[tuple[str, Better, str]]:
+        """Metric, direction and the id of one problem, of those of an operator; the most frequent first."""
+        rows = self._file.read(
+            "SELECT metric, better, min(id) FROM problems WHERE operator = ? AND batch <= ?"
+            " GROUP BY metric, better ORDER BY count(*) DESC, metric",
+            operator,
+            self.acknowledged,
+        )
+        return [(metric, Better(better), problem_id) for metric, better, problem_id in rows]
+
+    def empty_problems(self) -> int:
+        """How many problems have no row; a whole store has none."""
+        sql = (
+            "SELECT count(*) FROM problems WHERE batch <= ?1 AND NOT EXISTS"
+            " (SELECT 1 FROM trials WHERE problem = problems.key AND batch <= ?1)"
+        )
+        [[number]] = self._file.read(sql, self.acknowledged)
+        return int(number)
+
+    def summary(self, keys: Iterable[int]) -> list[ProblemRow]:
+        """What is known of some problems, in the order of ``keys``; unknown keys are left out."""
+        wanted = [int(key) for key in keys]
+        rows = self._file.read(trials_sql.PROBLEMS, json.dumps(wanted), self.acknowledged)
+        trusts = self._trusts(wanted)
+        found = {
+            key: ProblemRow(
+                key=key,
+                id=id_,
+                task_id=task_id,
+                hardware=hardware,
+                count=count,
+                operator=operator,
+                model=model,
+                metric=metric,
+                better=Better(better),
+                origin=origin or "",
+                trust=trusts.get(key, Trust.MEDIUM),
+            )
+            for key, id_, task_id, hardware, count, operator, model, metric, better, origin in rows
+        }
+        return [found[key] for key in wanted if key in found]
+
+    def table(
+        self, problem_key: int, limit: int | None = None, *, acknowledged: int | None = None
+    ) -> TrialTable:
+        """The rows of a problem in its own metric, best first.
+
+        Args:
+            problem_key: Of the problem; an unknown one has no rows.
+            limit: How many rows at most; None for all.
+            acknowledged: Newest batch that counts, where it is another than the store's.
+        """
+        rows = self._file.read(
+            trials_sql.TABLE,
+            problem_key,
+            self.acknowledged if acknowledged is None else acknowledged,
+            -1 if limit is None else limit,
+        )
+        return table_of(rows)
+
+    def failed(self, problem_key: int) -> frozenset[str]:
+        """Digests of the configurations that failed on a problem and were never timed there."""
+        rows = self._file.read(trials_sql.FAILED, problem_key, self.acknowledged)
+        return frozenset(row[0] for row in rows)
+
+    def timed(self, problem_key: int, most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The timed rows of a problem in its own metric, without their copies, best first.
+
+        Args:
+            problem_key: Of the problem; an unknown one has no rows.
+            most: How many at most; of more, every n-th is taken.
+
+        Returns:
+            Ids of configurations and their costs, positive and finite, both of shape (n,).
+        """
+        values = problem_key, self.acknowledged
+        [[number]] = self._file.read(f"SELECT count(*) FROM ({trials_sql.TIMED})", *values)  # noqa: S608 - constants
+        step = max(1, -(-number // most))
+        rows = self._file.read(trials_sql.EVERY_NTH, *values, step)
+        return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
+
+    def rows(self, problem_id: str, limit: int | None = None) -> list[Trial]:
+        """The rows of a problem with all that is known: its own metric best first, then other metrics."""
+        key = self.problem_key(problem_id)
+        if key is None:
+            return []
+        most = -1 if limit is None else limit
+        found = self._file.read(trials_sql.OWN_METRIC, key, self.acknowledged, most)
+        if most < 0 or len(found) < most:
+            found += self._file.read(
+                trials_sql.OTHER_METRICS, key, self.acknowledged, max(-1, most - len(found))
+            )
+        return [trial_of(row) for row in found]
+
+    def configurations(self, ids: Iterable[int]) -> dict[int, Configuration]:
+        """The configurations behind ids; unknown ids are left out."""
+        return {
+            key: Settings(json.loads(text))
+            for key, text in self._file.read(
+                "SELECT key, content FROM settings WHERE key IN (SELECT value FROM json_each(?))",
+                json.dumps([int(item) for item in ids]),
+            )
+        }
+
+    def configuration_id(self, configuration: Configuration) -> int | None:
+        """The id of a configuration; None if no problem has it."""
+        for (key,) in self._file.read("SELECT key FROM settings WHERE digest = ?", configuration.digest):
+            return int(key)
+        return None
+
+    def costs(self, problem_key: int, configuration_ids: Sequence[int]) -> NDArray[np.float64]:
+        """What some configurations cost on a problem; see ``TrialTable.costs``.
+
+        Returns:
+            Shape (n,): the least cost measured; inf if it only failed; nan if nothing is known.
+        """
+        rows = self._file.read(
+            "SELECT configuration, cost FROM trials WHERE problem = ?"
+            " AND configuration IN (SELECT value FROM json_each(?)) AND +rank >= 0 AND batch <= ?",
+            problem_key,
+            json.dumps([int(item) for item in configuration_ids]),
+            self.acknowledged,
+        )
+        known: dict[int, float] = {}
+        for key, cost in rows:
+            if cost is not None:
+                known[key] = min(cost, known.get(key, math.inf))
+        return np.array([known.get(int(item), math.nan) for item in configuration_ids], np.float64)
+
+    def set_trust(self, batch: int, source_id: str, trust: Trust) -> None:
+        """Say how far a source is trusted from a batch on."""
+        self._file.write(trials_sql.SET_TRUST, self._word(source_id), batch, trust.value)
+
+    def trust_of(self, source_id: str) -> Trust:
+        """How far a source is trusted."""
+        for (level,) in self._file.read(trials_sql.TRUST_OF, source_id, self.acknowledged):
+            return Trust(level)
+        return Trust.MEDIUM
+
+    def has_gain(self, problem: Problem, trial: Trial) -> bool:
+        """Whether a row of the same problem, from whatever source, says the same gain of a strategy."""
+        key, value, baseline = self.problem_key(problem.id), trial.measurement.value, trial.baseline
+        if key is None or value is None or baseline is None:
+            return False
+        same = (self._intern(trial.configuration), self._word(trial.measurement.metric), float(value))
+        about = (trial.strategy, trial.bottleneck, trial.kind.value, baseline.value)
+        return bool(self._file.read(trials_sql.SAME_GAIN, key, *same, *about))
+
+    def _trusts(self, keys: Sequence[int]) -> dict[int, Trust]:
+        """The lowest trust of the sources of some problems, where anything was said of any source."""
+        if not self._file.read("SELECT 1 FROM trust LIMIT 1"):
+            return {}
+        lowest: dict[int, Trust] = {}
+        for key, level in self._file.read(trials_sql.TRUSTS, json.dumps(keys), self.acknowledged):
+            trust = Trust(level or Trust.MEDIUM)
+            if key not in lowest or trust.weight < lowest[key].weight:
+                lowest[key] = trust
+        return lowest
+
+    def sweep(self, after_batch: int) -> int:
+        """Delete what later batches than ``after_batch`` left; returns the number of rows deleted."""
+        with self._file.transaction():
+            deleted = self._file.write("DELETE FROM trials WHERE batch > ?", after_batch)
+            self._file.write("DELETE FROM problems WHERE batch > ?", after_batch)
+            self._file.write("DELETE FROM trust WHERE batch > ?", after_batch)
+        return deleted
+
+    def counts(self) -> Counts:
+        """How much there is; walks over all rows."""
+        groups = self._file.read(
+            "SELECT kind, status, count(*) FROM trials WHERE batch <= ? GROUP BY kind, status",
+            self.acknowledged,
+        )
+        kinds = dict.fromkeys(Kind, 0)
+        statuses = dict.fromkeys(Status, 0)
+        for kind, status, number in groups:
+            kinds[Kind(kind)] += number
+            statuses[Status(status)] += number
+        [[problems]] = self._file.read("SELECT count(*) FROM problems WHERE batch <= ?", self.acknowledged)
+        [[configurations]] = self._file.read(
+            "SELECT count(DISTINCT configuration) FROM trials WHERE batch <= ?", self.acknowledged
+        )
+        return Counts(
+            trials=sum(kinds.values()),
+            problems=problems,
+            configurations=configurations,
+            kinds={kind: number for kind, number in kinds.items() if number},
+            statuses={status: number for status, number in statuses.items() if number},
+        )
+
+    def flush(self) -> None:
+        """Wait until everything written is on the disk, against loss of power."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Let go of the file; it is whole without its side files afterwards."""
+        self._file.close()
+
+    def _problem(self, batch: int, problem: Problem) -> int:
+        return self._file.find_or_insert(
+            trials_sql.FIND_PROBLEM,
+            problem.id,
+            trials_sql.INSERT_PROBLEM,
+            batch,
+            problem.id,
+            problem.task_id,
+            problem.hardware.name,
+            problem.hardware.count,
+            problem.workload.operator,
+            problem.workload.model,
+            problem.objective.metric,
+            problem.objective.better.value,
+        )
+
+    def _row(self, trial: Trial, objective: Objective) -> tuple[object, ...]:
+        measured, baseline = trial.measurement, trial.baseline
+        value = None if measured.value is None else float(measured.value)
+        outcome = (
+            measured.status.value,
+            value,
+            measured.unit,
+            measured.stdev,
+            measured.repeats,
+            measured.reason,
+            measured.reported_unit,
+            self._intern(trial.software),
+            trial.kind.value,
+            trial.strategy,
+            trial.bottleneck,
+            baseline and baseline.value,
+            baseline and self._intern(baseline.configuration),
+        )
+        return (
+            self._intern(trial.configuration),
+            self._word(measured.metric),
+            self._word(trial.source_id),
+            zlib.crc32(repr(outcome).encode()),
+            *(rank(trial, objective) if measured.metric == objective.metric else _NO_RANK),
+            *outcome,
+        )
+
+    def _intern(self, settings: Settings) -> int:
+        shown = repr(settings)  # a third of the time that the digest takes, and as exact
+        key = self._settings.get(shown)
+        if key is None:
+            name, content = settings.digest, canonical_json(settings.to_json())
+            key = self._file.find_or_insert(
+                trials_sql.FIND_SETTINGS, name, trials_sql.INSERT_SETTINGS, name, content
+            )
+            _remember(self._settings, shown, key)
+        return key
+
+    def _word(self, text: str) -> int:
+        key = self._words.get(text)
+        if key is None:
+            key = self._file.find_or_insert(trials_sql.FIND_WORD, text, trials_sql.INSERT_WORD, text)
+            _remember(self._words, text, key)
+        return key
+
+
+def _remember(cache: dict[str, int], text: str, key: int) -> None:
+    if len(cache) >= _CACHED:
+        cache.clear()
+    cache[text] = key

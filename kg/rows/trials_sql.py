@@ -1,0 +1,148 @@
+"""The tables of the trial store, and the statements that fill and read them."""
+
+from __future__ import annotations
+
+TABLES = """
+CREATE TABLE problems (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never given twice: vectors refer to it
+    batch INTEGER NOT NULL,
+    id TEXT NOT NULL UNIQUE,
+    task_id TEXT NOT NULL,
+    hardware TEXT NOT NULL,
+    count INTEGER,
+    operator TEXT NOT NULL,
+    model TEXT,
+    metric TEXT NOT NULL,
+    better TEXT NOT NULL
+) STRICT;
+CREATE INDEX problems_of_task ON problems (task_id);
+CREATE INDEX problems_of_operator ON problems (operator, metric, better, batch, id);
+CREATE TABLE settings (key INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, content TEXT NOT NULL) STRICT;
+CREATE TABLE words (key INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE trials (
+    problem INTEGER NOT NULL REFERENCES problems,
+    configuration INTEGER NOT NULL REFERENCES settings,
+    metric INTEGER NOT NULL REFERENCES words,
+    source INTEGER NOT NULL REFERENCES words,
+    outcome INTEGER NOT NULL,  -- checksum of what came out: a source may measure twice
+    batch INTEGER NOT NULL,
+    rank INTEGER,  -- 0 timed, 1 winner without a time, 2 unknown, 3 failed; NULL: not the problem's metric
+    cost REAL,     -- lower is better; infinite for a failure, NULL if not known
+    status TEXT NOT NULL,
+    value REAL,
+    unit TEXT,
+    stdev REAL,
+    repeats INTEGER,
+    reason TEXT NOT NULL,
+    reported_unit TEXT NOT NULL,
+    software INTEGER NOT NULL REFERENCES settings,
+    kind TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    bottleneck TEXT NOT NULL,
+    baseline REAL,
+    baseline_configuration INTEGER REFERENCES settings,
+    PRIMARY KEY (problem, configuration, metric, source, outcome)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX best_first ON trials (problem, rank, cost, configuration, status, kind, batch)
+    WHERE rank IS NOT NULL;
+CREATE TABLE trust (  -- of sources; medium where nothing is said
+    source INTEGER NOT NULL REFERENCES words,
+    batch INTEGER NOT NULL,
+    level TEXT NOT NULL,
+    PRIMARY KEY (source, batch)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE copied_devices (  -- see kg.rows.copies
+    operator TEXT NOT NULL,
+    metric TEXT NOT NULL,
+    device TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    shared INTEGER NOT NULL,
+    PRIMARY KEY (operator, metric, device)
+) STRICT, WITHOUT ROWID;
+"""
+
+FIND_PROBLEM = "SELECT key FROM problems WHERE id = ?"
+FIND_SETTINGS = "SELECT key FROM settings WHERE digest = ?"
+FIND_WORD = "SELECT key FROM words WHERE text = ?"
+
+INSERT_PROBLEM = """
+    INSERT INTO problems (batch, id, task_id, hardware, count, operator, model, metric, better)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+"""
+INSERT_SETTINGS = "INSERT INTO settings (digest, content) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
+INSERT_WORD = "INSERT INTO words (text) VALUES (?) ON CONFLICT (text) DO NOTHING"
+INSERT = """
+    INSERT INTO trials (
+        problem, batch, configuration, metric, source, outcome, rank, cost,
+        status, value, unit, stdev, repeats, reason, reported_unit, software, kind, strategy, bottleneck,
+        baseline, baseline_configuration
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (problem, configuration, metric, source, outcome) DO NOTHING
+"""
+
+# The same configuration with the same cost is one row, whoever repeats it; the strongest kind speaks for it.
+TABLE = """
+    SELECT configuration, cost, status, kind,
+           min(CASE kind WHEN 'measured' THEN 0 WHEN 'published' THEN 1 WHEN 'claimed' THEN 3 ELSE 2 END)
+    FROM trials WHERE problem = ? AND rank IS NOT NULL AND batch <= ?
+    GROUP BY rank, cost, configuration ORDER BY rank, cost, configuration LIMIT ?
+"""
+
+TIMED = """
+    SELECT configuration, cost FROM trials
+    WHERE problem = ?1 AND rank = 0 AND batch <= ?2 AND cost > 0 AND cost < 9e999
+    GROUP BY cost, configuration ORDER BY cost, configuration
+"""
+FAILED = """
+    SELECT digest FROM settings WHERE key IN (
+        SELECT configuration FROM trials WHERE problem = ?1 AND rank = 3 AND batch <= ?2
+        EXCEPT SELECT configuration FROM trials WHERE problem = ?1 AND rank = 0 AND batch <= ?2
+    )
+"""
+EVERY_NTH = f"""
+    SELECT configuration, cost FROM (
+        SELECT configuration, cost, row_number() OVER (ORDER BY cost, configuration) AS place FROM ({TIMED})
+    ) WHERE (place - 1) % ?3 = 0 ORDER BY place
+"""  # noqa: S608 - a constant
+
+PROBLEMS = """
+    SELECT key, id, task_id, hardware, count, operator, model, metric, better, (
+        SELECT origin FROM copied_devices AS copied WHERE copied.operator = problems.operator
+        AND copied.metric = problems.metric AND copied.device = problems.hardware
+    ) FROM problems WHERE key IN (SELECT value FROM json_each(?)) AND batch <= ?
+"""
+
+SET_TRUST = "INSERT OR REPLACE INTO trust (source, batch, level) VALUES (?, ?, ?)"
+TRUST_OF = """
+    SELECT level FROM trust WHERE source = (SELECT key FROM words WHERE text = ?) AND batch <= ?
+    ORDER BY batch DESC LIMIT 1
+"""
+TRUSTS = """
+    SELECT DISTINCT problem, (
+        SELECT level FROM trust WHERE trust.source = trials.source AND trust.batch <= ?2
+        ORDER BY batch DESC LIMIT 1
+    ) FROM trials WHERE problem IN (SELECT value FROM json_each(?1)) AND batch <= ?2
+"""
+
+SAME_GAIN = """
+    SELECT 1 FROM trials WHERE problem = ? AND configuration = ? AND metric = ? AND value = ?
+    AND strategy = ? AND bottleneck = ? AND kind = ? AND baseline = ? LIMIT 1
+"""
+
+WHOLE = """
+    SELECT configuration.content, metric.text, source.text, software.content, before.content,
+           status, value, unit, stdev, repeats, reason, reported_unit, kind, strategy, bottleneck, baseline, (
+               SELECT level FROM trust WHERE trust.source = trials.source AND trust.batch <= ?2
+               ORDER BY trust.batch DESC LIMIT 1
+           )
+    FROM trials
+    CROSS JOIN settings AS configuration ON configuration.key = trials.configuration
+    CROSS JOIN settings AS software ON software.key = trials.software
+    CROSS JOIN words AS metric ON metric.key = trials.metric
+    CROSS JOIN words AS source ON source.key = trials.source
+    LEFT JOIN settings AS before ON before.key = trials.baseline_configuration
+    WHERE problem = ?1 AND batch <= ?2
+"""
+OWN_METRIC = WHOLE + "AND rank IS NOT NULL ORDER BY rank, cost, trials.configuration LIMIT ?3"
+OTHER_METRICS = WHOLE + "AND rank IS NULL ORDER BY trials.metric, trials.configuration LIMIT ?3"

@@ -1,0 +1,1 @@
+"""The vocabulary of measuring: metrics, units, precisions, phases."""

@@ -1,0 +1,1 @@
+"""Nouns as triples: the stores, the tables that map them, queries, validation."""

@@ -1,0 +1,111 @@
+"""The graph as files: out in any of five formats, and in again.
+
+Both ways stream, so the size of the graph does not matter. Numbers come back equal; how they were spelt
+may change (``01`` becomes ``1``).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import IO, TYPE_CHECKING
+
+from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, serialize
+
+from kg.errors import InputError
+from kg.triples.oxigraph_store import quads_of
+from kg.triples.vocabulary import NAMESPACE, PREFIXES, TG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Final
+
+    from kg.triples.graph import GraphStore
+
+FORMATS: Final[Mapping[str, RdfFormat]] = {
+    "nquads": RdfFormat.N_QUADS,
+    "trig": RdfFormat.TRIG,
+    "turtle": RdfFormat.TURTLE,
+    "ntriples": RdfFormat.N_TRIPLES,
+    "jsonld": RdfFormat.JSON_LD,
+}
+"""Name to format."""
+
+SUFFIXES: Final[Mapping[str, str]] = {
+    ".nq": "nquads",
+    ".trig": "trig",
+    ".ttl": "turtle",
+    ".nt": "ntriples",
+    ".jsonld": "jsonld",
+}
+"""File name ending to the name of its format."""
+
+_IN_MEMORY_BYTES = 16 << 20
+"""How much of an import is held in memory before it goes to a temporary file."""
+
+
+def format_named(name: str) -> RdfFormat:
+    """The format of a name such as ``"turtle"``, or of a file name such as ``"graph.ttl"``.
+
+    Raises:
+        InputError: Neither is known.
+    """
+    for suffix, known in SUFFIXES.items():
+        if name.lower().endswith(suffix):
+            return FORMATS[known]
+    if name.lower() in FORMATS:
+        return FORMATS[name.lower()]
+    raise InputError(f"no format {name!r}", hint=f"one of: {', '.join(FORMATS)}")
+
+
+def export_graph(store: GraphStore, stream: IO[bytes], form: str = "turtle") -> None:
+    """Write all triples of a store to a stream."""
+    export_triples(store.triples(), stream, form)
+
+
+def export_triples(triples: Iterable[Triple], stream: IO[bytes], form: str = "turtle") -> None:
+    """Write triples to a stream, in the format of a name or file name."""
+    serialize(triples, stream, format_named(form), prefixes=PREFIXES)
+
+
+def import_graph(store: GraphStore, stream: IO[bytes], form: str, *, batches: bool = True) -> int:
+    """Add the triples of a document to a store, all or none.
+
+    Args:
+        store: Where to.
+        stream: The document.
+        form: Its format, or its file name.
+        batches: Also take over the batches of the other workspace. Leave them out where the store has
+            batches of its own: a number may mean something else here.
+
+    Returns:
+        How many triples were read.
+
+    Raises:
+        InputError: The document is not in that format, has a named graph or has a blank node.
+    """
+    count = 0
+
+    def counted(triples: Iterator[Triple]) -> Iterator[Triple]:
+        nonlocal count
+        for triple in triples:
+            count += 1
+            yield triple
+
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as copy:
+        serialize(counted(_accepted(stream, format_named(form), batches=batches)), copy, RdfFormat.N_TRIPLES)
+        copy.seek(0)
+        store.load(copy, RdfFormat.N_TRIPLES)
+    return count
+
+
+def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[Triple]:
+    for quad in quads_of(stream, form):
+        triple = quad.triple
+        if isinstance(triple.subject, BlankNode) or isinstance(triple.object, BlankNode):
+            raise InputError(f"{triple} has a blank node", hint="every node needs an IRI")
+        if batches or not (triple.predicate == TG.BATCH_OF or _is_batch(triple.subject)):
+            yield triple
+
+
+def _is_batch(subject: object) -> bool:
+    return isinstance(subject, NamedNode) and subject.value.startswith(f"{NAMESPACE}batch/")

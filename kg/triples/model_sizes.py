@@ -1,0 +1,58 @@
+"""Which models of a graph have given sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal, NamedNode
+
+from kg.triples.vocabulary import model_iri, name_of, named, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.triples.graph import GraphStore
+
+DECISIVE = ("hidden_size", "layers", "attention_heads")
+"""Facts that must be told and agree."""
+
+PADDED = frozenset({"vocabulary_size"})
+"""Facts that a launch may round up, and that therefore decide nothing."""
+
+_MODELS = model_iri("").value
+
+
+def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
+    """Ids of the models whose known facts agree with all that is told, sorted.
+
+    Args:
+        store: The graph.
+        sizes: Facts by name, such as ``hidden_size``; other names are passed over.
+
+    Returns:
+        Empty where one of :data:`DECISIVE` is not told, or no model agrees.
+    """
+    if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
+        return ()
+    told = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
+    found: list[str] = []
+    wanted = Literal(int(str(sizes[DECISIVE[0]])))
+    for triple in store.triples(None, named("property", DECISIVE[0]), wanted):
+        node = triple.subject
+        if not (isinstance(node, NamedNode) and node.value.startswith(_MODELS)):
+            continue
+        known = {name: _known(store, node, name) for name in told}
+        if "experts" not in told and _known(store, node, "experts") is not None:
+            continue  # what has experts says so
+        if all(known.get(name) == sizes[name] for name in DECISIVE) and all(
+            value is None or value == sizes[name] for name, value in known.items()
+        ):
+            found.append(name_of(node))
+    return tuple(sorted(found))
+
+
+def _known(store: GraphStore, node: NamedNode, name: str) -> object:
+    for triple in store.triples(node, named("property", name)):
+        if isinstance(triple.object, Literal):
+            return value_of(triple.object)
+    return None

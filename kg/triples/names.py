@@ -1,0 +1,261 @@
+"""Names as people write them, and the nodes they mean.
+
+A node is found directly by its key, what ``normalise`` leaves of its id, labels and aliases; nothing is
+loaded for it. Only to say what a misspelt name may have meant are all keys read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal, NamedNode
+
+from kg.errors import AmbiguousEntityError, UnknownEntityError
+from kg.nouns.knowledge import Level
+from kg.nouns.values import digest
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareNode, HardwareTree
+
+_SIGNS = re.compile(r"[®™©]")
+_MARKS = re.compile(r"\((?:r|tm|c)\)")
+_NOT_WORD = re.compile(r"[\W_]+")
+
+_NEAREST = 5
+
+
+def normalise(text: str) -> str:
+    """What is compared: letters and digits of any script, in lower case, without trademark signs.
+
+    ``"NVIDIA(R) H100-SXM"``, ``"nvidia h100 sxm"`` and full-width spellings give one key.
+    """
+    return _NOT_WORD.sub("", _plain(text))
+
+
+def slug(text: str) -> str:
+    """An id for a name that no node has: ``"RTX 2080 Ti"`` gives ``"rtx-2080-ti"``."""
+    return _NOT_WORD.sub("-", _plain(text)).strip("-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """What a name means.
+
+    Attributes:
+        id: Of the node.
+        note: What the answer must say about it; empty if the name is plain.
+    """
+
+    id: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """One class of nodes: what it is called, where its IRIs are, and its class if others share the path."""
+
+    name: str
+    path: str
+    term: NamedNode | None = None
+    add: bool = False
+
+    @property
+    def prefix(self) -> str:
+        return f"{NAMESPACE}{self.path}/"
+
+
+_HARDWARE = _Kind(name="hardware", path="hardware", add=True)
+_MODEL = _Kind(name="model", path="model", add=True)
+_FAMILY = _Kind(name="model family", path="family")
+_BOTTLENECK = _Kind(name="bottleneck", path="pattern", term=TG.BOTTLENECK)
+_CAUSE = _Kind(name="bottleneck or cause", path="pattern")
+_STRATEGY = _Kind(name="strategy", path="strategy", add=True)
+_PARAMETER = _Kind(name="parameter", path="parameter")
+_FAULT = _Kind(name="fault", path="fault")
+
+
+class Names:
+    """The names of one graph.
+
+    Args:
+        store: The graph; it stays open as long as names are resolved.
+        tree: Its hardware tree, if there is one already.
+
+    Raises:
+        UnknownEntityError: In every strict method: nothing has the name; the hint has the nearest ones.
+        AmbiguousEntityError: In every strict method: several have it, or it must be said more exactly.
+    """
+
+    def __init__(self, store: GraphStore, tree: HardwareTree | None = None) -> None:
+        self._store = store
+        self._known_tree = tree
+        self._vendor_keys: list[str] | None = None
+        self._in_files: dict[str, tuple[str, bool]] = {}
+
+    def hardware(self, text: str) -> Resolved:
+        """A node of the hardware tree that a question may name.
+
+        A family whose devices differ too much, and a server that holds one, raise ``AmbiguousEntityError``;
+        a family that stands for a device is taken for it, and the note says so.
+        """
+        node = self._hardware_node(text)
+        held = self._tree.node(node.device) if node.device else None
+        if held is not None and held.ambiguous:
+            raise AmbiguousEntityError(
+                f"{text!r} holds {held.label}, which is several devices that differ: name one, and {text!r} "
+                "as the server",
+                choices=self._tree.devices(held.id),
+            )
+        if node.ambiguous:
+            raise AmbiguousEntityError(
+                f"{text!r} fits several devices that differ", choices=self._tree.devices(node.id)
+            )
+        if node.assumed:
+            assumed = self._tree.node(node.assumed)
+            label = assumed.label if assumed is not None else node.assumed
+            return Resolved(id=node.assumed, note=f"{node.label} is taken as {label}")
+        return Resolved(id=node.id)
+
+    def server(self, text: str) -> Resolved:
+        """A node of the hardware tree that devices sit in, whatever it holds."""
+        return Resolved(id=self._hardware_node(text).id)
+
+    def hardware_or_slug(self, text: str) -> tuple[str, bool]:
+        """Hardware as a file names it: a family stays a family, an unknown name gets a slug.
+
+        Returns:
+            The id, and whether the tree has it.
+        """
+        if text not in self._in_files:
+            found = self._find_hardware(text)
+            otherwise = slug(text) or f"unnamed-{digest(text)[:8]}"
+            self._in_files[text] = (found[0], True) if len(found) == 1 else (otherwise, False)
+        return self._in_files[text]
+
+    def model(self, text: str) -> Resolved:
+        """A model; a repository name such as ``"org/model"`` is known by its last part."""
+        return Resolved(id=self._one(_MODEL, text, self._find_model(text)))
+
+    def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
+        """Ids of the models whose facts agree with sizes that are told."""
+        from kg.triples.model_sizes import models_of_size
+
+        return models_of_size(self._store, sizes)
+
+    def family(self, text: str) -> Resolved:
+        """A model family."""
+        return self._plain_name(_FAMILY, text)
+
+    def bottleneck(self, text: str) -> Resolved:
+        """A bottleneck."""
+        return self._plain_name(_BOTTLENECK, text)
+
+    def cause(self, text: str) -> Resolved:
+        """A bottleneck, or a cause that is none."""
+        return self._plain_name(_CAUSE, text)
+
+    def strategy(self, text: str) -> Resolved:
+        """A strategy."""
+        return self._plain_name(_STRATEGY, text)
+
+    def parameter(self, text: str) -> Resolved:
+        """A parameter that a strategy sets."""
+        return self._plain_name(_PARAMETER, text)
+
+    def fault(self, text: str) -> Resolved:
+        """A known fault, also by its error code."""
+        return self._plain_name(_FAULT, text)
+
+    def _hardware_node(self, text: str) -> HardwareNode:
+        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
+        if node is None:
+            raise self._unknown(_HARDWARE, text)
+        return node
+
+    def _plain_name(self, kind: _Kind, text: str) -> Resolved:
+        return Resolved(id=self._one(kind, text, self._find(kind, normalise(text))))
+
+    @property
+    def _tree(self) -> HardwareTree:
+        if self._known_tree is None:
+            from kg.triples.hardware_tree import HardwareTree
+
+            self._known_tree = HardwareTree(self._store)
+        return self._known_tree
+
+    def _find(self, kind: _Kind, key: str) -> list[str]:
+        """Ids of the nodes of a kind with a key, sorted; if one has it as its id, only that one."""
+        nodes = {
+            triple.subject
+            for triple in self._store.triples(None, TG.KEY, Literal(key))
+            if isinstance(triple.subject, NamedNode) and triple.subject.value.startswith(kind.prefix)
+        }
+        if kind.term is not None:
+            nodes = {node for node in nodes if any(self._store.triples(node, RDF_TYPE, kind.term))}
+        ids = sorted(map(name_of, nodes))
+        exact = [name for name in ids if normalise(name) == key]
+        return exact if len(exact) == 1 else ids
+
+    def _find_hardware(self, text: str) -> list[str]:
+        key = normalise(text)
+        found = self._find(_HARDWARE, key)
+        for vendor in () if found else self._vendors():
+            if key.startswith(vendor) and (found := self._find(_HARDWARE, key.removeprefix(vendor))):
+                break
+        return found
+
+    def _find_model(self, text: str) -> list[str]:
+        return self._find(_MODEL, normalise(text)) or self._find(_MODEL, normalise(text.rpartition("/")[2]))
+
+    def _vendors(self) -> list[str]:
+        if self._vendor_keys is None:
+            vendors = self._store.triples(None, TG.LEVEL, Literal(Level.VENDOR.value))
+            nodes = [vendor.subject for vendor in vendors if isinstance(vendor.subject, NamedNode)]
+            keys = [key.object for node in nodes for key in self._store.triples(node, TG.KEY)]
+            self._vendor_keys = [key.value for key in keys if isinstance(key, Literal)]
+            self._vendor_keys.sort(key=len, reverse=True)
+        return self._vendor_keys
+
+    def _one(self, kind: _Kind, text: str, found: list[str]) -> str:
+        if not found:
+            raise self._unknown(kind, text)
+        if len(found) > 1:
+            raise AmbiguousEntityError(f"{text!r} is the name of more than one {kind.name}", choices=found)
+        return found[0]
+
+    def _unknown(self, kind: _Kind, text: str) -> UnknownEntityError:
+        from difflib import get_close_matches
+
+        ids_by_key: dict[str, list[str]] = {}
+        for key, name in self._keys(kind):
+            ids_by_key.setdefault(key, []).append(name)
+        wanted = normalise(text)
+        near = get_close_matches(wanted, sorted(ids_by_key), n=_NEAREST) if wanted else []
+        ids = list(dict.fromkeys(name for key in near for name in ids_by_key[key]))[:_NEAREST]
+        hints = [f"did you mean {', '.join(ids)}?"] if ids else []
+        if kind.add:
+            hints.append(f"add your own with: tunegraph kb add {kind.name} FILE")
+        return UnknownEntityError(f"no {kind.name} named {text!r}", hint="; or ".join(hints))
+
+    def _keys(self, kind: _Kind) -> Iterator[tuple[str, str]]:
+        """Every key of the nodes of a kind, with the id."""
+        for triple in self._store.triples(None, TG.KEY):
+            node, key = triple.subject, triple.object
+            if (
+                isinstance(node, NamedNode)
+                and node.value.startswith(kind.prefix)
+                and isinstance(key, Literal)
+                and (kind.term is None or any(self._store.triples(node, RDF_TYPE, kind.term)))
+            ):
+                yield key.value, name_of(node)
+
+
+def _plain(text: str) -> str:
+    return _MARKS.sub(" ", unicodedata.normalize("NFKC", _SIGNS.sub(" ", text)).lower())

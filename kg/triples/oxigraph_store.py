@@ -1,0 +1,177 @@
+"""Triples in Oxigraph: on disk for a workspace, in memory for tests and small things."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Self, cast
+
+from pyoxigraph import DefaultGraph, Quad, QuerySolutions, Store, parse
+
+from kg.errors import InputError, WorkspaceError
+from kg.triples.graph import Subject, Term, Triple, bind, replacement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from pyoxigraph import NamedNode, RdfFormat
+
+_DEFAULT = DefaultGraph()
+
+
+class OxigraphStore:
+    """A ``GraphStore`` over one Oxigraph database.
+
+    Args:
+        path: Folder of the database, made if it does not exist; None for memory.
+        read_only: Open an existing database that nobody writes to, such as a published snapshot. It is
+            marked as in use until ``close``, by a shared lock on its folder.
+
+    Raises:
+        WorkspaceError: Here: the database is missing, damaged or open in another process. In every
+            method: it is damaged, or its disk is full.
+    """
+
+    def __init__(self, path: Path | None = None, *, read_only: bool = False) -> None:
+        self._mark = -1
+        self._path = path
+        try:
+            if path is None:
+                self._store = Store()
+            elif read_only:
+                self._mark = _mark_in_use(path)
+                self._store = Store.read_only(str(path))
+            else:
+                path.mkdir(parents=True, exist_ok=True)
+                self._store = Store(str(path))
+        except (OSError, RuntimeError) as error:
+            self._unmark()
+            hint = "another process has it open" if "lock" in str(error).lower() else "rebuild or restore it"
+            raise WorkspaceError(f"the graph in {path} cannot be opened: {error}", hint=hint) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def extend(self, triples: Iterable[Triple]) -> None:
+        """Add all of ``triples``, or none if any step fails."""
+        quads = [Quad(*triple) for triple in triples]
+        with self._explained():
+            self._store.extend(quads)
+
+    def remove(self, triples: Iterable[Triple]) -> None:
+        """Take all of ``triples`` away at once."""
+        self.replace(triples, ())
+
+    def replace(self, removed: Iterable[Triple], added: Iterable[Triple]) -> None:
+        """Take ``removed`` away and put ``added`` in, as one step."""
+        sparql = replacement(removed, added)
+        if sparql:
+            with self._explained():
+                self._store.update(sparql)
+
+    def update(self, sparql: str, **bindings: Term) -> None:
+        """Run a SPARQL update, all of its operations or none."""
+        bound = bind(sparql, bindings)
+        with self._explained():
+            self._store.update(bound)
+
+    def select(self, sparql: str, **bindings: Term) -> Iterator[tuple[Term | None, ...]]:
+        """Rows of a SELECT in the order of its projection."""
+        bound = bind(sparql, bindings)
+        with self._explained():
+            result = self._store.query(bound)
+        if not isinstance(result, QuerySolutions):
+            raise TypeError("select() takes a SELECT query")
+        return self._rows(result)
+
+    def triples(
+        self,
+        subject: Subject | None = None,
+        predicate: NamedNode | None = None,
+        object: Term | None = None,  # noqa: A002 - the word RDF has for it
+    ) -> Iterator[Triple]:
+        """Triples that agree with the given terms."""
+        with self._explained():
+            for quad in self._store.quads_for_pattern(subject, predicate, object, _DEFAULT):
+                yield quad.triple
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def dump(self, stream: IO[bytes], format: RdfFormat) -> None:  # noqa: A002 - as in pyoxigraph
+        """Write all triples to ``stream``."""
+        self._store.dump(stream, format, from_graph=_DEFAULT)
+
+    def load(self, stream: IO[bytes], format: RdfFormat) -> None:  # noqa: A002 - as in pyoxigraph
+        """Add the triples of a document, all or none."""
+        with self._explained():
+            self._store.bulk_extend(quads_of(stream, format))
+
+    def bulk_extend(self, triples: Iterable[Triple]) -> None:
+        """Add all of ``triples`` or none, in the way that is fast for millions and slow for tens."""
+        with self._explained():
+            self._store.bulk_extend(Quad(*triple) for triple in triples)
+
+    def backup(self, folder: Path) -> None:
+        """Copy the database to ``folder``, which must not exist; on one file system by hard links."""
+        with self._explained():
+            self._store.backup(str(folder))
+
+    def flush(self) -> None:
+        """Wait until everything written is on the disk, against loss of power."""
+        with self._explained():
+            self._store.flush()
+
+    def close(self) -> None:
+        """Let go of the database's files once nothing iterates over it any more."""
+        self._store = Store()
+        self._unmark()
+
+    def _rows(self, solutions: QuerySolutions) -> Iterator[tuple[Term | None, ...]]:
+        with self._explained():
+            for row in solutions:
+                yield tuple(row)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Speak of the workspace where the engine speaks of its files."""
+        try:
+            yield
+        except OSError as error:
+            raise WorkspaceError(
+                f"the graph in {self._path} cannot be read or written: {error}",
+                hint="make room on the disk if it is full; else restore the workspace",
+            ) from error
+
+    def _unmark(self) -> None:
+        if self._mark >= 0:
+            os.close(self._mark)
+            self._mark = -1
+
+
+def _mark_in_use(folder: Path) -> int:
+    descriptor = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return descriptor
+
+
+def quads_of(stream: IO[bytes], format: RdfFormat) -> Iterator[Quad]:  # noqa: A002 - as in pyoxigraph
+    """The statements of a document, read as they are asked for.
+
+    Raises:
+        InputError: The document is not what ``format`` says, or has a named graph.
+    """
+    try:
+        for quad in parse(stream, format):
+            if quad.graph_name != _DEFAULT:
+                raise InputError(f"statements in the named graph {quad.graph_name} have no place here")
+            yield cast("Quad", quad)
+    except SyntaxError as error:
+        place = f"line {error.lineno}: " if error.lineno else ""
+        raise InputError(f"{place}not {format.name}: {error.msg}") from error

@@ -1,0 +1,165 @@
+"""Nouns to triples and back: one table per noun (``kg.triples.tables``) drives both directions.
+
+``from_graph(store, type(noun), noun.id) == noun`` once ``to_triples(noun)`` is in the store, up to the
+order of names and statements that have none. A problem names its workload, which all problems of one
+task share; sources and objectives are shared too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from kg.errors import UnknownEntityError
+from kg.nouns.effects import Context
+from kg.triples import vocabulary as names
+from kg.triples.tables.common import SOURCE
+from kg.triples.tables.effects import CONTEXT, EFFECT, context_node
+from kg.triples.tables.fields import Node
+from kg.triples.tables.knowledge import (
+    BOTTLENECK,
+    CAUSE,
+    GREEN_SCHEDULE,
+    GRID_REGION,
+    HARDWARE_PROFILE,
+    MODEL,
+    MODEL_FAMILY,
+)
+from kg.triples.tables.outcomes import OUTCOME
+from kg.triples.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
+from kg.triples.tables.recipes import RECIPE
+from kg.triples.tables.strategies import FAULT, STRATEGY
+from kg.triples.vocabulary import TG, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kg.nouns.entities import Problem, Source
+    from kg.nouns.provenance import Batch
+    from kg.triples.graph import GraphStore
+    from kg.triples.tables.table import NounTable
+
+Noun = TypeVar("Noun")
+
+
+def to_triples(noun: object) -> list[Triple]:
+    """What the graph says of a noun and its parts; the same list for equal nouns.
+
+    Raises:
+        TypeError: The noun has no IRI of its own; a fact, say, is written with what it is a fact of.
+    """
+    table = table_of(type(noun))
+    triples: list[Triple] = []
+    table.write(noun, table.iri(noun), triples)
+    return triples
+
+
+def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
+    """The noun of a class with an id (for a batch, its number).
+
+    Raises:
+        UnknownEntityError: The graph has none.
+        WorkspaceError: The graph does not say something that the noun needs.
+    """
+    table = table_of(noun)
+    if table.from_id is None:
+        raise TypeError(f"a {noun.__name__} has no id")
+    node = Node(store, table.from_id(key))
+    if table.term not in node.said.get(names.RDF_TYPE, ()):
+        raise UnknownEntityError(f"the graph has no {noun.__name__} {key!r}")
+    return table.read(node)
+
+
+def all_of(store: GraphStore, noun: type[Noun]) -> Iterator[Noun]:
+    """Every noun of a class, in the order of the store."""
+    table = table_of(noun)
+    for iri in table.subjects(store):
+        yield table.read(Node(store, iri))
+
+
+def description(store: GraphStore, iri: NamedNode) -> list[Triple]:
+    """What the graph says of a node, with the statements that are its alone.
+
+    It is what to take away when a noun is replaced by a newer version of itself.
+    """
+    triples = list(store.triples(iri))
+    owned = f"{names.NAMESPACE}statement/"
+    for triple in list(triples):
+        if isinstance(triple.object, NamedNode) and triple.object.value.startswith(owned):
+            triples.extend(store.triples(triple.object))
+    return triples
+
+
+def table_of(noun: type[Noun]) -> NounTable[Noun]:
+    """The table of a noun.
+
+    Raises:
+        TypeError: It is none of the graph's.
+    """
+    if noun not in TABLES:
+        raise TypeError(f"the graph knows no {noun.__name__}")
+    return cast("NounTable[Noun]", TABLES[noun])
+
+
+def problem_triples(
+    problem: Problem, batch: int, sources: Iterable[Source] = (), *, family: str = ""
+) -> list[Triple]:
+    """What the graph says of a problem, and where it came from.
+
+    Args:
+        problem: The problem.
+        batch: Number of the batch that brought it.
+        sources: What its measurements come from.
+        family: Id of its model's family, which its contexts name; empty if unknown.
+    """
+    node = names.problem_iri(problem.id)
+    triples: list[Triple] = []
+    PROBLEM.write(problem, node, triples)
+    triples.append(Triple(node, TG.BATCH_OF, names.batch_iri(batch)))
+    for source in sources:
+        origin = SOURCE.iri(source)
+        triples.append(Triple(node, Shared.DERIVED_FROM, origin))
+        SOURCE.write(source, origin, triples)
+    for bottleneck in problem.bottlenecks:
+        context = Context(bottleneck=bottleneck, hardware=problem.hardware.name, family=family)
+        triples.append(Triple(node, TG.IN_CONTEXT, context_node(context)))
+        CONTEXT.write(context, context_node(context), triples)
+    return triples
+
+
+def batch_triples(batch: Batch) -> list[Triple]:
+    """What acknowledges a batch once it is in the graph."""
+    return to_triples(batch)
+
+
+def newest_batch(store: GraphStore) -> int:
+    """Number of the newest acknowledged batch; 0 before the first."""
+    numbers = (triple.object for triple in store.triples(None, TG.BATCH_NUMBER))
+    return max((int(number.value) for number in numbers if isinstance(number, Literal)), default=0)
+
+
+TABLES: dict[type, NounTable[Any]] = {
+    table.noun: table
+    for table in (
+        SOURCE,
+        OBJECTIVE,
+        WORKLOAD,
+        PROBLEM,
+        BATCH,
+        HARDWARE_PROFILE,
+        MODEL_FAMILY,
+        MODEL,
+        BOTTLENECK,
+        CAUSE,
+        STRATEGY,
+        FAULT,
+        GRID_REGION,
+        GREEN_SCHEDULE,
+        CONTEXT,
+        EFFECT,
+        OUTCOME,
+        RECIPE,
+    )
+}
+"""The nouns that have an IRI of their own."""

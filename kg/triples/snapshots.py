@@ -1,0 +1,137 @@
+"""Published copies of the live graph, which readers open.
+
+``graph/live`` is open in one process only. After a batch it is copied to ``graph/published/N``, by hard
+links where the file system has them, and ``graph/CURRENT`` is switched to name the copy. A reader holds
+a shared lock on the folder it reads, so pruning leaves that alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kg.errors import WorkspaceError
+from kg.triples.oxigraph_store import OxigraphStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEPT = 3
+"""Snapshots kept besides those in use: a reader may just have read the name of an older one."""
+
+_ATTEMPTS = 5
+
+
+def publish(store: OxigraphStore, folder: Path) -> int:
+    """Copy the live graph for readers and switch to the copy; only the writer may.
+
+    Args:
+        store: The live graph.
+        folder: The workspace's ``graph`` folder.
+
+    Returns:
+        The number of the snapshot.
+
+    Raises:
+        WorkspaceError: The folder cannot be written to, or is full; readers keep the one they had.
+    """
+    published = folder / "published"
+    try:
+        published.mkdir(parents=True, exist_ok=True)
+        number = max(_numbers(published), default=0) + 1
+        draft = published / f".{number}"
+        shutil.rmtree(draft, ignore_errors=True)  # left by a writer that was killed
+        try:
+            try:
+                store.backup(draft)
+            except WorkspaceError:  # no hard links here, or no room: then copying fails too
+                shutil.rmtree(draft, ignore_errors=True)
+                _copy(store, draft)
+            draft.rename(published / str(number))
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)  # a full disk wants its room back
+            raise
+        name = folder / "CURRENT.new"
+        name.write_text(f"{number}\n", encoding="ascii")
+        name.replace(folder / "CURRENT")
+    except OSError as error:
+        raise WorkspaceError(f"the graph in {folder} cannot be published: {error}") from error
+    prune(folder)
+    return number
+
+
+def newest(folder: Path) -> Path | None:
+    """Folder of the newest snapshot; None before the first.
+
+    Raises:
+        WorkspaceError: ``CURRENT`` is damaged.
+    """
+    current = folder / "CURRENT"
+    try:
+        return folder / "published" / str(int(current.read_text(encoding="ascii")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError) as error:
+        raise WorkspaceError(f"{current} is damaged: {error}", hint="tunegraph doctor --repair") from error
+
+
+def open_newest(folder: Path) -> OxigraphStore:
+    """Open the newest snapshot for reading.
+
+    Raises:
+        WorkspaceError: There is none, or it is damaged.
+    """
+    for attempt in range(_ATTEMPTS):
+        path = newest(folder)
+        if path is None:
+            raise _nothing_current(folder)
+        try:
+            return OxigraphStore(path, read_only=True)
+        except WorkspaceError:
+            if attempt == _ATTEMPTS - 1 or newest(folder) == path:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _nothing_current(folder: Path) -> WorkspaceError:
+    """Why there is nothing to open: the name of the newest snapshot is gone, or there never was one."""
+    published = folder / "published"
+    if published.is_dir() and _numbers(published):
+        return WorkspaceError(
+            f"{folder / 'CURRENT'} is missing, which names the newest of the graphs in {published}",
+            hint="tunegraph doctor --repair",
+        )
+    return WorkspaceError(f"{folder} has no published graph", hint="make the workspace first")
+
+
+def prune(folder: Path, keep: int = KEPT) -> list[int]:
+    """Delete old snapshots, except the ``keep`` newest and those that are open; returns their numbers."""
+    published = folder / "published"
+    old = sorted(_numbers(published))[:-keep]
+    return [number for number in old if _delete_unused(published / str(number))]
+
+
+def _numbers(published: Path) -> list[int]:
+    return [int(entry.name) for entry in published.iterdir() if entry.name.isdecimal()]
+
+
+def _copy(store: OxigraphStore, folder: Path) -> None:
+    with OxigraphStore(folder) as copy:
+        copy.bulk_extend(store.triples())
+        copy.flush()
+
+
+def _delete_unused(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError):
+            shutil.rmtree(folder)
+    except OSError:  # open in a reader, or on a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return not folder.exists()

@@ -1,0 +1,144 @@
+"""Questions that a user writes in SPARQL, answered in a process of its own.
+
+An innocent-looking query can run for minutes and fill the memory, and the engine cannot be told to
+stop. So the query runs in a child that has a deadline, a limit of memory and a limit of rows, over a
+snapshot opened for reading.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MEMORY_EXCEEDED = (-6, -9, -11)
+"""How a process ends that gets no more memory: Rust aborts, the kernel kills, or it faults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a question may use.
+
+    Attributes:
+        seconds: From start to answer.
+        memory_bytes: Address space of the child beyond what it has at its start.
+        rows: Rows of the answer; more are cut off and said to be.
+    """
+
+    seconds: float = 30.0
+    memory_bytes: int = 1 << 30
+    rows: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One RDF term of an answer.
+
+    Attributes:
+        type: ``"uri"``, ``"bnode"``, ``"literal"`` or ``"triple"``, as in SPARQL's JSON results.
+        value: The IRI, the text, or the triple in N-Triples.
+        datatype: Datatype IRI of a literal; empty for others and for plain text.
+        language: Language tag of a literal; empty if it has none.
+    """
+
+    type: str
+    value: str
+    datatype: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """What a question found.
+
+    Attributes:
+        form: ``"select"``, ``"ask"`` or ``"triples"`` (of CONSTRUCT and DESCRIBE).
+        columns: Names of the columns; ``subject``, ``predicate``, ``object`` for triples, none for ASK.
+        rows: The rows; None where a variable is unbound.
+        truth: What ASK found; None for other forms.
+        cut: There were more rows than allowed.
+    """
+
+    form: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Cell | None, ...], ...] = ()
+    truth: bool | None = None
+    cut: bool = False
+
+
+def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryResult:
+    """Answer a SELECT, ASK, CONSTRUCT or DESCRIBE.
+
+    Args:
+        snapshot: Folder of a published snapshot.
+        sparql: The question; the prefixes of ``kg.triples.vocabulary.PREFIXES`` need not be declared.
+        limits: What it may use.
+
+    Raises:
+        InputError: The query has a fault, whose place is named, or is none of these forms, or asks
+            another server, or does not end within its limits.
+        WorkspaceError: The snapshot cannot be read.
+    """
+    limits = limits or Limits()
+    order = {
+        "snapshot": str(snapshot),
+        "sparql": sparql,
+        "rows": limits.rows,
+        "memory_bytes": limits.memory_bytes,
+        "seconds": limits.seconds,
+    }
+    root = str(Path(__file__).resolve().parents[2])
+    command = [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {root!r}); {_RUN}"]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(order).encode(),
+            capture_output=True,
+            timeout=limits.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"the query did not end within {limits.seconds:g} s",
+            hint="ask for less, name more of the terms, or add LIMIT",
+        ) from None
+    if done.returncode:
+        raise _failure(done.returncode, done.stderr.decode(errors="replace"), limits)
+    return _answer(json.loads(done.stdout))
+
+
+_RUN = "from kg.triples.sparql_child import main; main()"
+
+
+def _failure(code: int, said: str, limits: Limits) -> InputError | WorkspaceError:
+    last = said.strip().splitlines()[-1] if said.strip() else ""
+    if code in _MEMORY_EXCEEDED or "MemoryError" in last:
+        memory = f"{limits.memory_bytes / 2**20:g} MiB"
+        return InputError(f"the query needs more than {memory} of memory", hint="ask for less, or add LIMIT")
+    return WorkspaceError(f"the query process ended with {code}: {last}")
+
+
+def _answer(reply: Mapping[str, object]) -> QueryResult:
+    match reply:
+        case {"fault": str(message), "hint": str(hint)}:
+            raise InputError(message, hint=hint)
+        case {"broken": str(message)}:
+            raise WorkspaceError(message)
+        case {"truth": bool(truth)}:
+            return QueryResult(form="ask", truth=truth)
+        case {"form": str(form), "columns": list(columns), "rows": list(rows), "cut": bool(cut)}:
+            return QueryResult(
+                form=form,
+                columns=tuple(columns),
+                rows=tuple(tuple(None if cell is None else Cell(**cell) for cell in row) for row in rows),
+                cut=cut,
+            )
+    raise WorkspaceError(f"the query process answered {str(reply)[:200]!r}")

@@ -1,0 +1,147 @@
+"""The process in which one user's query runs: an order on standard input, an answer on standard output.
+
+``kg.triples.sparql`` starts it and ends it. It limits its own memory and processor time before it reads the
+query, so a parent that dies leaves nothing running for long.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import resource
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    QueryBoolean,
+    QuerySolutions,
+    QueryTriples,
+    Store,
+    Triple,
+)
+
+from kg.triples.graph import TOKEN
+from kg.triples.vocabulary import PREFIXES, XSD_STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kg.triples.graph import Term
+
+    Reply: TypeAlias = "dict[str, object]"
+
+_UPDATES = {
+    "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH",
+}  # fmt: skip
+_READS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
+_PLACE = re.compile(r"(?:error )?at (?P<line>\d+):(?P<column>\d+):?\s*")
+
+_SENTENCE = re.compile(r"(?<![\w'\"])[A-Z][a-zA-Z]*(?: [A-Za-z]+){2,}")
+"""What is wrong in words, among the tokens that a parser would have taken."""
+_SHOWN = 30
+_LONGEST = 200
+
+
+def main() -> None:
+    """Read the order, write the answer."""
+    order = json.load(sys.stdin.buffer)
+    _limit(order["memory_bytes"], order["seconds"])
+    json.dump(answer(order["snapshot"], order["sparql"], order["rows"]), sys.stdout)
+
+
+def answer(snapshot: str, sparql: str, most: int) -> Reply:
+    """What a query finds in a snapshot, as JSON; a fault of the query or the snapshot is an answer too."""
+    if fault := refusal(sparql):
+        return fault
+    try:
+        store = Store.read_only(snapshot)
+    except OSError as error:
+        return {"broken": f"the graph in {snapshot} cannot be opened: {error}"}
+    try:
+        result = store.query(sparql, prefixes=PREFIXES)
+        if isinstance(result, QueryBoolean):
+            return {"truth": bool(result)}
+        if isinstance(result, QuerySolutions):
+            columns = [variable.value for variable in result.variables]
+            return _table("select", columns, (tuple(row) for row in result), most)
+        return _table("triples", ["subject", "predicate", "object"], _rows(result), most)
+    except SyntaxError as error:
+        return {"fault": f"the query has a fault: {_place(str(error.msg or error), sparql)}", "hint": ""}
+
+
+def refusal(sparql: str) -> Reply | None:
+    """Why a query is not run; None if it may be."""
+    words = [found.group().upper() for found in TOKEN.finditer(sparql) if found.lastgroup == "word"]
+    form = next((word for word in words if word in _READS | _UPDATES), "")
+    if form in _UPDATES:
+        return {
+            "fault": f"{form} changes the graph; queries only read it",
+            "hint": "add knowledge with: tunegraph kb add",
+        }
+    if not form:
+        first = f"{words[0][:_SHOWN]} is" if words else "there is"
+        return {
+            "fault": f"the query has a fault: {first} no form of a question",
+            "hint": f"it begins with {', '.join(sorted(_READS))}, after its prefixes",
+        }
+    if "SERVICE" in words:
+        return {"fault": "SERVICE asks another server; queries stay here", "hint": "export, and ask there"}
+    return None
+
+
+def _rows(triples: QueryTriples) -> Iterator[Sequence[Term]]:
+    for triple in triples:
+        yield tuple(triple)
+
+
+def _table(form: str, columns: list[str], rows: Iterable[Sequence[Term | None]], most: int) -> Reply:
+    found = [[None if term is None else _cell(term) for term in row] for row in islice(rows, most + 1)]
+    return {"form": form, "columns": columns, "rows": found[:most], "cut": len(found) > most}
+
+
+def _cell(term: Term) -> dict[str, str]:
+    match term:
+        case NamedNode():
+            return {"type": "uri", "value": term.value}
+        case BlankNode():
+            return {"type": "bnode", "value": term.value}
+        case Literal() if term.language:
+            return {"type": "literal", "value": term.value, "language": term.language}
+        case Literal() if term.datatype != XSD_STRING:
+            return {"type": "literal", "value": term.value, "datatype": term.datatype.value}
+        case Literal():
+            return {"type": "literal", "value": term.value}
+        case Triple():
+            return {"type": "triple", "value": str(term)}
+
+
+def _place(message: str, sparql: str) -> str:
+    """Where the parser stopped and what stands there, in one line, without all that it would take instead."""
+    found = _PLACE.search(message)
+    if found is None:
+        return message.splitlines()[0][:_LONGEST]
+    line, column = int(found["line"]), int(found["column"])
+    rest = message[: found.start()] + message[found.end() :]
+    lines = sparql.splitlines()
+    here = " ".join([lines[line - 1][column - 1 :], *lines[line:]]).strip() if line <= len(lines) else ""
+    near = f"near {here[:_SHOWN]!r}" if here else "at its end"
+    says = _SENTENCE.search(rest)
+    return f"line {line}, column {column}, {near}" + (f": {says[0][0].lower()}{says[0][1:]}" if says else "")
+
+
+def _limit(memory_bytes: int, seconds: float) -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) if _HAS_STATM else 0
+    address_space = pages * resource.getpagesize() + memory_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    cpu = math.ceil(seconds) * 4 + 1  # four threads' worth: the wall clock is the parent's
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+_HAS_STATM = Path("/proc/self/statm").is_file()

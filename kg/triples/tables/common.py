@@ -1,0 +1,75 @@
+"""What the tables of many nouns share: sources, units, names and the keys that find them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal, NamedNode
+
+from kg.nouns.entities import Source, Trust
+from kg.triples import vocabulary as names
+from kg.triples.names import normalise
+from kg.triples.tables.fields import EnumField, Labels, Plain, TextsField
+from kg.triples.tables.table import NounTable, Refer
+from kg.triples.vocabulary import TG, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kg.nouns.entities import Limit, Objective
+    from kg.nouns.knowledge import Concept, Symptom
+    from kg.triples.tables.fields import Field, Pair
+
+
+def concept_fields() -> tuple[Field, ...]:
+    """Names and definition."""
+    return (
+        Labels(name="labels", predicate=Shared.PREF_LABEL),
+        TextsField(name="aliases", predicate=Shared.ALT_LABEL),
+        Plain(name="definition", predicate=Shared.DEFINITION),
+    )
+
+
+def keys(*texts: str) -> Iterator[Pair]:
+    """What direct look-up finds a node by."""
+    for key in dict.fromkeys(map(normalise, texts)):
+        if key:
+            yield TG.KEY, Literal(key)
+
+
+def concept_keys(concept: Concept) -> Iterator[Pair]:
+    """Id, labels and aliases as keys."""
+    yield names.RDF_TYPE, Shared.CONCEPT
+    yield from keys(concept.id, *concept.labels.values(), *concept.aliases)
+
+
+def unit_of(noun: Objective | Limit | Symptom) -> Iterator[Pair]:
+    """The QUDT unit, where QUDT has it."""
+    if noun.unit is not None and noun.unit in names.UNITS:
+        yield Shared.UNIT, names.UNITS[noun.unit]
+
+
+@lru_cache(maxsize=4096)
+def _source_iri(source: Source) -> NamedNode:
+    return names.source_iri(source.id)
+
+
+SOURCE = NounTable(
+    Source,
+    TG.SOURCE,
+    Plain(name="title", predicate=Shared.TITLE),
+    Plain(name="url", predicate=TG.URL),
+    Plain(name="path", predicate=TG.PATH),
+    Plain(name="commit", predicate=TG.COMMIT),
+    Plain(name="licence", predicate=Shared.LICENCE),
+    Plain(name="note", predicate=Shared.NOTE),
+    EnumField(name="trust", predicate=TG.TRUST, choices=Trust),
+    iri=_source_iri,
+    from_id=names.source_iri,
+)
+
+
+def derived_from(name: str = "source", *, many: bool = False) -> Field:
+    """What a noun rests on."""
+    return Refer(name=name, predicate=Shared.DERIVED_FROM, table=SOURCE, many=many)

@@ -1,0 +1,91 @@
+"""Contexts and the effects seen in them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import NamedNode, Triple
+
+from kg.nouns.effects import Context, DatedGain, Effect
+from kg.nouns.entities import Kind, Trust
+from kg.triples import vocabulary as names
+from kg.triples.tables.fields import Decoded, EnumField, LinkField, Plain
+from kg.triples.tables.table import NounTable, Refer
+from kg.triples.vocabulary import RDF_JSON, TG, XSD_DATE_TIME
+
+if TYPE_CHECKING:
+    from kg.triples.tables.fields import SubjectDraft
+
+
+def context_node(context: Context) -> NamedNode:
+    """IRI of a context."""
+    return names.context_iri(context.bottleneck, context.hardware, context.family)
+
+
+CONTEXT = NounTable(
+    Context,
+    TG.CONTEXT,
+    LinkField(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=names.bottleneck_iri),
+    LinkField(name="hardware", predicate=TG.HARDWARE, iri=names.hardware_iri),
+    LinkField(name="family", predicate=TG.FAMILY, iri=names.family_iri),
+    iri=context_node,
+)
+
+
+class _InContext(Refer):
+    """The context of an effect, which has an edge back to it: effects are asked for by context."""
+
+    __slots__ = ()
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """An edge each way."""
+        draft.others.append(Triple(context_node(value), TG.HAS_EFFECT, draft.subject))
+        Refer.write(self, value, draft)
+
+
+def _recent_text(recent: tuple[DatedGain, ...]) -> str:
+    return json.dumps([[names.time_text(item.time), item.id, item.unats] for item in recent])
+
+
+def _recent(text: str) -> tuple[DatedGain, ...]:
+    return tuple(
+        DatedGain(time=datetime.fromisoformat(time), id=key, unats=unats)
+        for time, key, unats in json.loads(text)
+    )
+
+
+EFFECT = NounTable(
+    Effect,
+    TG.EFFECT,
+    _InContext(name="context", predicate=TG.OF_CONTEXT, table=CONTEXT),
+    LinkField(name="strategy", predicate=TG.OF_STRATEGY, iri=names.strategy_iri),
+    Plain(name="metric", predicate=TG.METRIC),
+    EnumField(name="kind", predicate=TG.EFFECT_KIND, choices=Kind),
+    Plain(name="n", predicate=TG.SAMPLES, always=True),
+    Plain(name="sum_unats", predicate=TG.SUM, always=True),
+    Plain(name="sum_squares_unats2", predicate=TG.SUM_SQUARES, always=True),
+    Decoded(
+        name="last_evidence",
+        predicate=TG.LAST_EVIDENCE,
+        encode=names.time_text,
+        decode=datetime.fromisoformat,
+        datatype=XSD_DATE_TIME,
+    ),
+    EnumField(name="trust", predicate=TG.TRUST, choices=Trust),
+    Decoded(
+        name="recent",
+        predicate=TG.RECENT_GAINS,
+        encode=_recent_text,
+        decode=_recent,
+        datatype=RDF_JSON,
+    ),
+    iri=lambda effect: names.effect_iri(
+        context_node(effect.context),
+        effect.strategy,
+        effect.metric,
+        effect.kind,
+        "" if effect.trust is Trust.MEDIUM else effect.trust.value,
+    ),
+)

@@ -1,0 +1,249 @@
+"""How one attribute of a noun becomes triples, and comes back.
+
+Each :class:`Field` knows the attribute, the predicate it stands under and both directions, so what is
+written and what is read cannot drift apart. Plain collections are sets in the graph and come back in
+alphabetical order.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from kg.nouns.values import Settings, canonical_json
+from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE, labels_of, literal, name_of, named, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from enum import StrEnum
+    from typing import TypeAlias
+
+    from kg.triples.graph import GraphStore, Term
+
+    Pair: TypeAlias = "tuple[NamedNode, Term]"
+
+
+class Node:
+    """Everything that a graph says of one subject.
+
+    Attributes:
+        iri: The subject.
+        store: Where its parts are read.
+        said: Objects by predicate.
+    """
+
+    def __init__(self, store: GraphStore, iri: NamedNode) -> None:
+        self.iri = iri
+        self.store = store
+        self.said: dict[NamedNode, list[Term]] = {}
+        for triple in store.triples(iri):
+            self.said.setdefault(triple.predicate, []).append(triple.object)
+
+    def literals(self, predicate: NamedNode) -> list[Literal]:
+        """Literals under a predicate, in alphabetical order."""
+        found = (term for term in self.said.get(predicate, ()) if isinstance(term, Literal))
+        return sorted(found, key=lambda term: term.value)
+
+    def nodes(self, predicate: NamedNode) -> list[NamedNode]:
+        """Named nodes under a predicate, in alphabetical order."""
+        found = (term for term in self.said.get(predicate, ()) if isinstance(term, NamedNode))
+        return sorted(found, key=lambda term: term.value)
+
+
+class SubjectDraft:
+    """What is going to be said of a subject.
+
+    Attributes:
+        noun: What is being described.
+        subject: Its node; for a statement, the node that the statement is about.
+        said: Predicates and objects.
+        others: Triples about its parts.
+    """
+
+    __slots__ = ("noun", "others", "said", "subject")
+
+    def __init__(self, noun: object, subject: NamedNode, others: list[Triple]) -> None:
+        self.noun = noun
+        self.subject = subject
+        self.said: list[Pair] = []
+        self.others = others
+
+    def say(self, predicate: NamedNode, term: Term) -> None:
+        """Add a statement about the subject."""
+        self.said.append((predicate, term))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One attribute of a noun.
+
+    Attributes:
+        name: The attribute.
+        predicate: What it stands under.
+        always: Written even where it has its default.
+    """
+
+    name: str
+    predicate: NamedNode
+    always: bool = False
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """Say the value."""
+        raise NotImplementedError
+
+    def read(self, node: Node) -> object:
+        """The value; ``dataclasses.MISSING`` where the graph is silent."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain(Field):
+    """A number, truth value or text as a typed literal."""
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """One literal."""
+        draft.say(self.predicate, literal(value))
+
+    def read(self, node: Node) -> object:
+        """The literal's value."""
+        found = node.literals(self.predicate)
+        return value_of(found[0]) if found else MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded(Field):
+    """Something that is written as a text and parsed from it.
+
+    Attributes:
+        encode: To the text.
+        decode: From the text.
+        datatype: Datatype of the literal.
+    """
+
+    encode: Callable[[Any], str]
+    decode: Callable[[str], object]
+    datatype: NamedNode
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """One literal."""
+        draft.say(self.predicate, Literal(self.encode(value), datatype=self.datatype))
+
+    def read(self, node: Node) -> object:
+        """The parsed text."""
+        found = node.literals(self.predicate)
+        return self.decode(found[0].value) if found else MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumField(Field):
+    """A member of an enumeration, by its text."""
+
+    choices: type[StrEnum]
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """One literal."""
+        draft.say(self.predicate, Literal(value.value))
+
+    def read(self, node: Node) -> object:
+        """The member."""
+        found = node.literals(self.predicate)
+        return self.choices(found[0].value) if found else MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextsField(Field):
+    """Several texts."""
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """A literal for each."""
+        for text in value:
+            draft.say(self.predicate, Literal(text))
+
+    def read(self, node: Node) -> object:
+        """All of them."""
+        return tuple(term.value for term in node.literals(self.predicate)) or MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels(Field):
+    """A text in several languages."""
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """A language-tagged literal for each."""
+        for language, text in value.items():
+            draft.say(self.predicate, Literal(text, language=language))
+
+    def read(self, node: Node) -> object:
+        """Texts by language."""
+        return labels_of(node.literals(self.predicate)) or MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkField(Field):
+    """The id of another node, or several.
+
+    Attributes:
+        iri: From the id to its IRI.
+        many: A tuple of ids.
+        about: More to say of the node that is linked to, such as its class.
+    """
+
+    iri: Callable[[str], NamedNode]
+    many: bool = False
+    about: Callable[[str], Iterable[Pair]] | None = None
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """An edge for each id."""
+        for name in value if self.many else (value,):
+            target = self.iri(name)
+            draft.say(self.predicate, target)
+            if self.about is not None:
+                draft.others.extend(Triple(target, *pair) for pair in self.about(name))
+
+    def read(self, node: Node) -> object:
+        """The ids."""
+        names = tuple(name_of(iri) for iri in node.nodes(self.predicate))
+        if not names:
+            return MISSING
+        return names if self.many else names[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread(Field):
+    """Settings, each under a predicate of its own.
+
+    Attributes:
+        predicate: Not used.
+        path: What the predicates share, such as ``"dimension"``.
+    """
+
+    path: str
+    predicate: NamedNode = RDF_TYPE
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """A literal for each setting."""
+        for name, item in value.items():
+            draft.say(named(self.path, name), literal(item))
+
+    def read(self, node: Node) -> object:
+        """All settings."""
+        prefix = f"{NAMESPACE}{self.path}/"
+        predicates = [predicate for predicate in node.said if predicate.value.startswith(prefix)]
+        return Settings({name_of(p): value_of(node.literals(p)[0]) for p in predicates})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed(Field):
+    """Settings as one JSON object: for what is read whole and never asked for by part."""
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """One literal."""
+        draft.say(self.predicate, Literal(canonical_json(value.to_json()), datatype=RDF_JSON))
+
+    def read(self, node: Node) -> object:
+        """The settings."""
+        found = node.literals(self.predicate)
+        return Settings(json.loads(found[0].value)) if found else MISSING

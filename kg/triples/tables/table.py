@@ -1,0 +1,199 @@
+"""The fields of a noun, and the fields whose value is another noun.
+
+An attribute that has its default is not written: the graph is silent about what is unknown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from kg.errors import WorkspaceError
+from kg.triples.tables.fields import Field, Node, SubjectDraft
+from kg.triples.vocabulary import RDF_TYPE, TG, name_of, part_iri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from kg.triples.graph import GraphStore
+    from kg.triples.tables.fields import Pair
+
+Noun = TypeVar("Noun")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refer(Field):
+    """Another noun with an IRI of its own, or several; nouns may share it.
+
+    Attributes:
+        table: How that noun is written.
+        many: A tuple of them.
+        iri: Its IRI, from the noun that has it; None if the part knows its own.
+    """
+
+    table: NounTable[Any]
+    many: bool = False
+    iri: Callable[[Any], NamedNode] | None = None
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """An edge to each."""
+        for part in value if self.many else (value,):
+            target = self.table.iri(part) if self.iri is None else self.iri(draft.noun)
+            self.table.write(part, target, draft.others)
+            draft.say(self.predicate, target)
+
+    def read(self, node: Node) -> object:
+        """The nouns."""
+        found = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
+        if not found:
+            return MISSING
+        return tuple(sorted(found, key=repr)) if self.many else found[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inline(Field):
+    """Another noun whose attributes are said of the same subject.
+
+    Attributes:
+        predicate: Not used.
+        table: How that noun is written.
+    """
+
+    table: NounTable[Any]
+    predicate: NamedNode = RDF_TYPE
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """What that noun says."""
+        draft.said += self.table.pairs(value, draft.subject, draft.others)
+
+    def read(self, node: Node) -> object:
+        """The noun."""
+        return self.table.read(node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements(Field):
+    """Qualified statements: a node for each, and where there is one the plain edge beside it.
+
+    Attributes:
+        table: How a statement is written.
+        plain: The plain edge of a statement; None where it has none.
+        ordered: The order of the statements matters and is kept.
+    """
+
+    table: NounTable[Any]
+    plain: Callable[[Any], Pair | None] = lambda _statement: None
+    ordered: bool = False
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """An edge to each, and the plain edges."""
+        for position, statement in enumerate(value):
+            said = self.table.pairs(statement, draft.subject, draft.others)
+            if self.ordered:
+                said.append((TG.POSITION, Literal(position)))
+            node = part_iri(draft.subject, self.predicate, said)
+            draft.others.extend(Triple(node, *pair) for pair in said)
+            draft.say(self.predicate, node)
+            if (edge := self.plain(statement)) is not None:
+                draft.say(*edge)
+
+    def read(self, node: Node) -> object:
+        """The statements."""
+        nodes = [Node(node.store, iri) for iri in node.nodes(self.predicate)]
+        if self.ordered:
+            nodes.sort(key=lambda part: int(part.literals(TG.POSITION)[0].value))
+            return tuple(self.table.read(part) for part in nodes) or MISSING
+        return tuple(sorted((self.table.read(part) for part in nodes), key=repr)) or MISSING
+
+
+class NounTable(Generic[Noun]):
+    """The fields of one noun.
+
+    Attributes:
+        noun: Its class.
+        term: Its class in the graph; None if it is said inline.
+        fields: Its attributes.
+        iri: Its IRI; None for a statement, whose IRI follows from what it says and of whom.
+        from_id: Its IRI from its id; None where it has none.
+
+    Args:
+        noun: As above.
+        term: As above.
+        columns: The fields.
+        iri: As above.
+        from_id: As above.
+        derived: More to say of a noun, which is not read back.
+        identity: The attribute that the end of the IRI holds; empty if none does.
+    """
+
+    def __init__(
+        self,
+        noun: type[Noun],
+        term: NamedNode | None,
+        *columns: Field,
+        iri: Callable[[Noun], NamedNode] | None = None,
+        from_id: Callable[[Any], NamedNode] | None = None,
+        derived: Callable[[Noun], Iterable[Pair]] | None = None,
+        identity: str = "",
+    ) -> None:
+        self.noun = noun
+        self.term = term
+        self.fields: Sequence[Field] = columns
+        self.from_id = from_id
+        self._iri = iri
+        self._derived = derived
+        self._identity = identity
+        self._defaults = {
+            item.name: item.default_factory() if item.default_factory is not MISSING else item.default
+            for item in dataclasses.fields(noun)  # type: ignore[arg-type]  # every noun is a dataclass
+        }
+
+    def iri(self, noun: Noun) -> NamedNode:
+        """The IRI of a noun that has one."""
+        if self._iri is None:
+            raise TypeError(f"a {self.noun.__name__} has no IRI of its own")
+        return self._iri(noun)
+
+    def pairs(self, noun: Noun, subject: NamedNode, others: list[Triple]) -> list[Pair]:
+        """What is said of ``subject``; what is said of its parts goes to ``others``."""
+        draft = SubjectDraft(noun, subject, others)
+        if self.term is not None:
+            draft.say(RDF_TYPE, self.term)
+        for field in self.fields:
+            value = getattr(noun, field.name)
+            default = self._defaults[field.name]
+            if field.always or not (value is default or (not value and value == default)):
+                field.write(value, draft)
+        if self._derived is not None:
+            draft.said.extend(self._derived(noun))
+        return draft.said
+
+    def write(self, noun: Noun, subject: NamedNode, out: list[Triple]) -> None:
+        """Append the triples of a noun and its parts."""
+        out.extend([Triple(subject, *pair) for pair in self.pairs(noun, subject, out)])
+
+    def read(self, node: Node) -> Noun:
+        """The noun that a node describes.
+
+        Raises:
+            WorkspaceError: The graph does not say something that the noun needs.
+        """
+        found: dict[str, object] = {self._identity: name_of(node.iri)} if self._identity else {}
+        for field in self.fields:
+            value = field.read(node)
+            if value is not MISSING:
+                found[field.name] = value
+            elif self._defaults[field.name] is MISSING:
+                raise WorkspaceError(
+                    f"{node.iri.value} has no {field.name}", hint="list all faults: tunegraph kb validate"
+                )
+        return self.noun(**found)
+
+    def subjects(self, store: GraphStore) -> Iterator[NamedNode]:
+        """Every node of this class in a graph."""
+        for triple in store.triples(None, RDF_TYPE, self.term):
+            if isinstance(triple.subject, NamedNode):
+                yield triple.subject

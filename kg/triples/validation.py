@@ -1,0 +1,129 @@
+"""What is wrong with a graph, by the SHACL shapes that ship with the program.
+
+pyshacl reads some thousand problems a second, so what is checked is a batch or the knowledge, never all
+problems. It is imported when a check is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import NamedNode, Triple
+
+import data
+from kg.triples.serialisation import description
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kg.triples.graph import GraphStore
+
+KNOWLEDGE = (
+    TG.HARDWARE_PROFILE,
+    TG.MODEL_FAMILY,
+    TG.MODEL,
+    TG.BOTTLENECK,
+    TG.CAUSE,
+    TG.STRATEGY,
+    TG.PARAMETER,
+    TG.FAULT,
+    TG.GRID_REGION,
+    TG.GREEN_SCHEDULE,
+    TG.RECIPE,
+    TG.SOURCE,
+)
+"""Classes of what is known, as against what was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One thing that a node does not say as it should.
+
+    Attributes:
+        focus: IRI of the node.
+        path: IRI of the predicate; empty where the fault is not in one.
+        message: What should be.
+        value: What is there instead, as text; empty where nothing is.
+    """
+
+    focus: str
+    path: str
+    message: str
+    value: str
+
+    def __str__(self) -> str:
+        place = f"{self.focus} {self.path}".rstrip()
+        return f"{place}: {self.message}" + (f" (not {self.value})" if self.value else "")
+
+
+def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> list[Violation]:
+    """Faults of a set of triples, in the order of their nodes.
+
+    Args:
+        triples: What to check; :func:`knowledge_part` and :func:`batch_part` take it from a store.
+        known: Where nodes that the triples point at may be described instead.
+    """
+    import pyshacl
+
+    from kg.triples.rdflib_store import RdflibStore
+
+    checked = list(triples)
+    about = {triple.subject.value for triple in checked if isinstance(triple.subject, NamedNode)}
+    if known is not None:
+        checked.extend(_types_of_neighbours(checked, known))
+    conforms, report, _ = pyshacl.validate(RdflibStore(checked).graph, shacl_graph=_shapes())
+    if conforms:
+        return []
+    return sorted((fault for fault in _violations(report) if fault.focus in about), key=str)
+
+
+def knowledge_part(store: GraphStore) -> Iterator[Triple]:
+    """Everything known: the tree of hardware, models, bottlenecks, strategies, faults and sources."""
+    for term in KNOWLEDGE:
+        for triple in store.triples(None, RDF_TYPE, term):
+            if isinstance(triple.subject, NamedNode):
+                yield from description(store, triple.subject)
+
+
+def batch_part(store: GraphStore, batch: NamedNode) -> Iterator[Triple]:
+    """A batch with its problems, and what these share with others."""
+    yield from store.triples(batch)
+    shared: set[NamedNode] = set()
+    for brought in store.triples(None, TG.BATCH_OF, batch):
+        if not isinstance(brought.subject, NamedNode):
+            continue
+        for triple in description(store, brought.subject):
+            yield triple
+            if triple.predicate in _SHARED and isinstance(triple.object, NamedNode):
+                shared.add(triple.object)
+    for node in shared:
+        yield from store.triples(node)
+
+
+_SHARED = (TG.OF_WORKLOAD, TG.OF_OBJECTIVE, TG.IN_CONTEXT, Shared.DERIVED_FROM)
+
+
+@cache
+def _shapes() -> Any:
+    import rdflib
+
+    return rdflib.Graph().parse(data=data.text("ontology/shapes.ttl"), format="turtle")
+
+
+def _types_of_neighbours(triples: list[Triple], store: GraphStore) -> Iterator[Triple]:
+    targets = {triple.object for triple in triples if isinstance(triple.object, NamedNode)}
+    for target in targets:
+        if target.value.startswith(NAMESPACE):
+            yield from store.triples(target, RDF_TYPE)
+
+
+def _violations(report: Any) -> Iterator[Violation]:
+    from rdflib import RDF, SH
+
+    for result in report.subjects(RDF.type, SH.ValidationResult):
+        told = [str(report.value(result, term) or "") for term in (SH.focusNode, SH.resultPath, SH.value)]
+        message = str(report.value(result, SH.resultMessage) or "")
+        yield Violation(focus=told[0], path=told[1], value=told[2], message=message)

@@ -1,0 +1,431 @@
+"""The names of the graph: namespaces, terms, the IRI of every noun, values as literals.
+
+An IRI follows from what it names, so the same noun gets the same IRI in every workspace and merging
+two graphs is a union. There are no blank nodes. Names are percent-encoded, and ``name_of`` undoes it.
+Bottlenecks and causes share one path, since a cause edge may point at either.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
+
+from pyoxigraph import Literal, NamedNode
+
+from kg.nouns.values import as_value, canonical_json, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from kg.nouns.values import Value
+    from kg.triples.graph import Term
+
+NAMESPACE: Final = "https://w3id.org/tunegraph/"
+TERMS: Final = NAMESPACE + "ns#"
+
+PREFIXES: Final[dict[str, str]] = {
+    "tg": TERMS,
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "dcterms": "http://purl.org/dc/terms/",
+    "qudt": "http://qudt.org/schema/qudt/",
+    "unit": "http://qudt.org/vocab/unit/",
+    "dimension": NAMESPACE + "dimension/",
+    "trait": NAMESPACE + "trait/",
+    "software": NAMESPACE + "software/",
+    "property": NAMESPACE + "property/",
+}
+"""Prefix to namespace, as used in exports and queries."""
+
+
+def _term(name: str) -> NamedNode:
+    prefix, local = name.split(":")
+    return NamedNode(PREFIXES[prefix] + local)
+
+
+RDF_TYPE: Final = _term("rdf:type")
+RDF_JSON: Final = _term("rdf:JSON")
+XSD_BOOLEAN: Final = _term("xsd:boolean")
+XSD_DATE_TIME: Final = _term("xsd:dateTime")
+XSD_DOUBLE: Final = _term("xsd:double")
+XSD_INTEGER: Final = _term("xsd:integer")
+XSD_STRING: Final = _term("xsd:string")
+
+
+class Shared:
+    """Terms of other vocabularies that the graph uses as they are."""
+
+    CONCEPT: Final = _term("skos:Concept")
+    NOTATION: Final = _term("skos:notation")
+    PREF_LABEL: Final = _term("skos:prefLabel")
+    ALT_LABEL: Final = _term("skos:altLabel")
+    DEFINITION: Final = _term("skos:definition")
+    BROADER: Final = _term("skos:broader")
+    NOTE: Final = _term("skos:note")
+    DERIVED_FROM: Final = _term("prov:wasDerivedFrom")
+    ENDED_AT: Final = _term("prov:endedAtTime")
+    USED: Final = _term("prov:used")
+    TITLE: Final = _term("dcterms:title")
+    LICENCE: Final = _term("dcterms:license")
+    UNIT: Final = _term("qudt:hasUnit")
+
+
+class TG:
+    """Terms of this project's own; ``data/ontology/tuning.ttl`` documents each."""
+
+    # classes
+    ASSIGNMENT: Final = _term("tg:Assignment")
+    BATCH: Final = _term("tg:Batch")
+    BOTTLENECK: Final = _term("tg:Bottleneck")
+    BOTTLENECK_SHARE: Final = _term("tg:BottleneckShare")
+    CAUSE: Final = _term("tg:Cause")
+    CAUSE_EDGE: Final = _term("tg:CauseEdge")
+    CONTEXT: Final = _term("tg:Context")
+    EFFECT: Final = _term("tg:Effect")
+    FACT: Final = _term("tg:Fact")
+    FAULT: Final = _term("tg:Fault")
+    GREEN_SCHEDULE: Final = _term("tg:GreenSchedule")
+    GRID_REGION: Final = _term("tg:GridRegion")
+    HARDWARE_PROFILE: Final = _term("tg:HardwareProfile")
+    LIMIT: Final = _term("tg:Limit")
+    MODEL: Final = _term("tg:Model")
+    MODEL_FAMILY: Final = _term("tg:ModelFamily")
+    OBJECTIVE: Final = _term("tg:Objective")
+    OUTCOME: Final = _term("tg:Outcome")
+    PARAMETER: Final = _term("tg:Parameter")
+    PROBLEM: Final = _term("tg:Problem")
+    RECIPE: Final = _term("tg:Recipe")
+    RELATION: Final = _term("tg:Relation")
+    SOURCE: Final = _term("tg:Source")
+    STRATEGY: Final = _term("tg:Strategy")
+    SYMPTOM: Final = _term("tg:Symptom")
+    VERSION_BOUND: Final = _term("tg:VersionBound")
+    WORKLOAD: Final = _term("tg:Workload")
+
+    # problems
+    BATCH_OF: Final = _term("tg:batch")
+    BETTER: Final = _term("tg:better")
+    BOTTLENECK_SHARES: Final = _term("tg:bottleneckShare")
+    CURRENT: Final = _term("tg:currentConfiguration")
+    DEVICE_COUNT: Final = _term("tg:deviceCount")
+    HARDWARE: Final = _term("tg:hardware")
+    HARDWARE_TRAITS: Final = _term("tg:hardwareTraits")
+    HAS_BOTTLENECK: Final = _term("tg:hasBottleneck")
+    IN_CONTEXT: Final = _term("tg:inContext")
+    LIMITED_BY: Final = _term("tg:limitedBy")
+    MAXIMUM: Final = _term("tg:maximum")
+    METRIC: Final = _term("tg:metric")
+    OF_BOTTLENECK: Final = _term("tg:bottleneck")
+    OF_MODEL: Final = _term("tg:model")
+    OF_OBJECTIVE: Final = _term("tg:objective")
+    OF_WORKLOAD: Final = _term("tg:workload")
+    OPERATOR: Final = _term("tg:operator")
+    POSITION: Final = _term("tg:position")
+    PRECISION: Final = _term("tg:precision")
+    REPORTED_HARDWARE: Final = _term("tg:reportedHardware")
+    SHARE: Final = _term("tg:share")
+    UNIT_SYMBOL: Final = _term("tg:unitSymbol")
+    WORKLOAD_KIND: Final = _term("tg:workloadKind")
+
+    # sources and batches
+    BATCH_NUMBER: Final = _term("tg:batchNumber")
+    COMMIT: Final = _term("tg:commit")
+    COMPLETED: Final = _term("tg:completed")
+    COUNTS: Final = _term("tg:counts")
+    FILE: Final = _term("tg:file")
+    ORIGIN: Final = _term("tg:origin")
+    PATH: Final = _term("tg:path")
+    TRUST: Final = _term("tg:trust")
+    URL: Final = _term("tg:url")
+
+    # every concept and every statement
+    CONFIDENCE: Final = _term("tg:confidence")
+    FACT_KIND: Final = _term("tg:factKind")
+    FACT_NAME: Final = _term("tg:factName")
+    HAS_FACT: Final = _term("tg:hasFact")
+    KEY: Final = _term("tg:key")
+    VALUE: Final = _term("tg:value")
+
+    # hardware and models
+    AMBIGUOUS: Final = _term("tg:ambiguous")
+    ARCHITECTURE: Final = _term("tg:architecture")
+    ASSUMED_DEVICE: Final = _term("tg:assumedDevice")
+    CONTAINS_DEVICE: Final = _term("tg:containsDevice")
+    FAMILY: Final = _term("tg:family")
+    LEVEL: Final = _term("tg:level")
+
+    # bottlenecks and causes
+    CAUSED_BY: Final = _term("tg:causedBy")
+    COMPARATOR: Final = _term("tg:comparator")
+    HAS_CAUSE_EDGE: Final = _term("tg:hasCauseEdge")
+    HAS_SYMPTOM: Final = _term("tg:hasSymptom")
+    SOFTNESS: Final = _term("tg:softness")
+    TARGET: Final = _term("tg:target")
+    THRESHOLD: Final = _term("tg:threshold")
+
+    # strategies
+    ACCURACY: Final = _term("tg:accuracy")
+    CONDITION: Final = _term("tg:condition")
+    CONFLICT: Final = _term("tg:conflict")
+    CONFLICTS_WITH: Final = _term("tg:conflictsWith")
+    CONTRAINDICATED_BY: Final = _term("tg:contraindicatedBy")
+    CONTRAINDICATION: Final = _term("tg:contraindication")
+    ENVIRONMENT: Final = _term("tg:isEnvironmentVariable")
+    FLAG: Final = _term("tg:flag")
+    FOR_FAMILY: Final = _term("tg:forFamily")
+    FOR_HARDWARE: Final = _term("tg:forHardware")
+    MADE_FROM: Final = _term("tg:madeFrom")
+    MITIGATES: Final = _term("tg:mitigates")
+    MITIGATION: Final = _term("tg:mitigation")
+    OF_PARAMETER: Final = _term("tg:parameter")
+    PHASE: Final = _term("tg:phase")
+    REMOVED_IN: Final = _term("tg:removedIn")
+    REQUIREMENT: Final = _term("tg:requirement")
+    REQUIRES: Final = _term("tg:requires")
+    SETS: Final = _term("tg:sets")
+    SINCE: Final = _term("tg:since")
+    SOFTWARE: Final = _term("tg:software")
+    STRATEGY_KIND: Final = _term("tg:strategyKind")
+    VERSION: Final = _term("tg:version")
+
+    # faults
+    CODE: Final = _term("tg:code")
+    EXPLANATION: Final = _term("tg:explanation")
+    LOG_TEXT: Final = _term("tg:logText")
+    REMEDIED_BY: Final = _term("tg:remediedBy")
+    REMEDY: Final = _term("tg:remedy")
+
+    # recipes
+    AUTHORITY: Final = _term("tg:authority")
+    CASE_TITLE: Final = _term("tg:caseTitle")
+    INSTANCE_COUNT: Final = _term("tg:instanceCount")
+    LAYOUT: Final = _term("tg:layout")
+    RECIPE_CONTEXT: Final = _term("tg:recipeContext")
+    RECIPE_FAMILY: Final = _term("tg:recipeFamily")
+    RECIPE_SETTINGS: Final = _term("tg:recipeSettings")
+    REPORTED_MODEL: Final = _term("tg:reportedModel")
+    ROLE: Final = _term("tg:role")
+    SERVER_COUNT: Final = _term("tg:serverCount")
+    SETTING_KEY: Final = _term("tg:settingKey")
+
+    # effects
+    EFFECT_KIND: Final = _term("tg:effectKind")
+    HAS_EFFECT: Final = _term("tg:hasEffect")
+    LAST_EVIDENCE: Final = _term("tg:lastEvidence")
+    OF_CONTEXT: Final = _term("tg:context")
+    OF_STRATEGY: Final = _term("tg:strategy")
+    RECENT_GAINS: Final = _term("tg:recentGains")
+    SAMPLES: Final = _term("tg:n")
+    SUM: Final = _term("tg:sumMicronats")
+    SUM_SQUARES: Final = _term("tg:sumSquaresMicronats2")
+
+    # outcomes
+    ALPHA: Final = _term("tg:alpha")
+    FAILED_RUNS: Final = _term("tg:failedRuns")
+    LOG_GAIN: Final = _term("tg:logGain")
+    LOG_GAIN_HIGH: Final = _term("tg:logGainHigh")
+    LOG_GAIN_LOW: Final = _term("tg:logGainLow")
+    MARGIN: Final = _term("tg:margin")
+    P_VALUE: Final = _term("tg:pValue")
+    PAIRS: Final = _term("tg:pairs")
+    RECOMMENDATION: Final = _term("tg:recommendation")
+    SCHEME: Final = _term("tg:scheme")
+    TRIED: Final = _term("tg:tried")
+    TRIED_AGAINST: Final = _term("tg:triedAgainst")
+    VERDICT: Final = _term("tg:verdict")
+
+    # energy
+    CARBON_INTENSITY: Final = _term("tg:carbonIntensityGramsPerKilowattHour")
+    END_HOUR: Final = _term("tg:endHour")
+    REGION: Final = _term("tg:region")
+    START_HOUR: Final = _term("tg:startHour")
+
+
+UNITS: Final[Mapping[str, NamedNode]] = {
+    symbol: _term(f"unit:{name}")
+    for symbol, name in (
+        ("s", "SEC"),
+        ("J", "J"),
+        ("W", "W"),
+        ("B", "BYTE"),
+        ("byte", "BYTE"),
+        ("Hz", "HZ"),
+        ("1", "UNITLESS"),
+        ("1/s", "PER-SEC"),
+    )
+}
+"""QUDT unit of an SI symbol, for those that QUDT has."""
+
+
+# -- IRIs ----------------------------------------------------------------------------------------
+
+
+def segment(name: str) -> str:
+    """A name as one IRI path segment: percent-encoded, and never ``.`` or ``..``."""
+    return quote(name, safe="") if name.strip(".") or not name else name.replace(".", "%2E")
+
+
+@lru_cache(maxsize=1 << 16)
+def named(path: str, name: str) -> NamedNode:
+    """The IRI of a name under a path such as ``"hardware"``."""
+    return NamedNode(f"{NAMESPACE}{path}/{segment(name)}")
+
+
+def name_of(iri: NamedNode) -> str:
+    """The name that an IRI made by this module ends in."""
+    return unquote(iri.value.rpartition("/")[2])
+
+
+def hardware_iri(hardware_id: str) -> NamedNode:
+    """IRI of a node of the hardware tree."""
+    return named("hardware", hardware_id)
+
+
+def model_iri(model_id: str) -> NamedNode:
+    """IRI of a model."""
+    return named("model", model_id)
+
+
+def family_iri(family_id: str) -> NamedNode:
+    """IRI of a model family."""
+    return named("family", family_id)
+
+
+def bottleneck_iri(bottleneck_id: str) -> NamedNode:
+    """IRI of a bottleneck; the same as that of a cause of this id."""
+    return named("pattern", bottleneck_id)
+
+
+def cause_iri(cause_id: str) -> NamedNode:
+    """IRI of a cause; the same as that of a bottleneck of this id."""
+    return named("pattern", cause_id)
+
+
+def strategy_iri(strategy_id: str) -> NamedNode:
+    """IRI of a strategy."""
+    return named("strategy", strategy_id)
+
+
+def fault_iri(fault_id: str) -> NamedNode:
+    """IRI of a known fault."""
+    return named("fault", fault_id)
+
+
+def recipe_iri(recipe_id: str) -> NamedNode:
+    """IRI of a recipe."""
+    return named("recipe", recipe_id)
+
+
+def parameter_iri(name: str) -> NamedNode:
+    """IRI of a tunable parameter."""
+    return named("parameter", name)
+
+
+def region_iri(region_id: str) -> NamedNode:
+    """IRI of an electricity grid region."""
+    return named("region", region_id)
+
+
+def schedule_iri(schedule_id: str) -> NamedNode:
+    """IRI of a green schedule."""
+    return named("schedule", schedule_id)
+
+
+def dimension_iri(name: str) -> NamedNode:
+    """Predicate of a size in a workload's shape."""
+    return named("dimension", name)
+
+
+def problem_iri(problem_id: str) -> NamedNode:
+    """IRI of a problem."""
+    return NamedNode(f"{NAMESPACE}problem/{problem_id}")
+
+
+def workload_iri(task_id: str) -> NamedNode:
+    """IRI of a workload as one task sees it; problems on other devices share it."""
+    return NamedNode(f"{NAMESPACE}workload/{task_id}")
+
+
+def source_iri(source_id: str) -> NamedNode:
+    """IRI of a source."""
+    return NamedNode(f"{NAMESPACE}source/{source_id}")
+
+
+def batch_iri(number: int) -> NamedNode:
+    """IRI of a batch."""
+    return NamedNode(f"{NAMESPACE}batch/{number}")
+
+
+def context_iri(bottleneck: str, hardware: str, family: str) -> NamedNode:
+    """IRI of a context; an empty part means any."""
+    return NamedNode(f"{NAMESPACE}context/{segment(bottleneck)}/{segment(hardware)}/{segment(family)}")
+
+
+def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust: str = "") -> NamedNode:
+    """IRI of a strategy's effect on a metric in a context, as one kind of evidence has it.
+
+    ``trust`` is empty for sources of medium trust.
+    """
+    where = context.value.removeprefix(f"{NAMESPACE}context/")
+    what = "/".join(map(segment, (strategy, metric, kind, *([trust] if trust else []))))
+    return NamedNode(f"{NAMESPACE}effect/{where}/{what}")
+
+
+def outcome_iri(outcome_id: str) -> NamedNode:
+    """IRI of the outcome of an A/B test."""
+    return NamedNode(f"{NAMESPACE}outcome/{outcome_id}")
+
+
+def part_iri(owner: NamedNode, predicate: NamedNode, content: Iterable[tuple[NamedNode, Term]]) -> NamedNode:
+    """IRI of a qualified statement: a digest of who it is about and what it says."""
+    said = sorted(f"{name.value} {term}" for name, term in content)
+    return NamedNode(f"{NAMESPACE}statement/{digest(owner.value, predicate.value, said)}")
+
+
+# -- literals ------------------------------------------------------------------------------------
+
+
+def literal(value: Value) -> Literal:
+    """A value as a typed literal; lists and None as ``rdf:JSON``."""
+    if value is None or isinstance(value, tuple):
+        return Literal(canonical_json(value), datatype=RDF_JSON)
+    return Literal(value)
+
+
+def value_of(term: Literal) -> Value:
+    """The value that a literal of any graph stands for; an unknown datatype gives its text.
+
+    Raises:
+        ValueError: The text does not fit its datatype.
+    """
+    match term.datatype.value.removeprefix(PREFIXES["xsd"]):
+        case "boolean":
+            return term.value in {"true", "1"}
+        case "integer" | "int" | "long" | "nonNegativeInteger" | "positiveInteger":
+            return int(term.value)
+        case "double" | "float" | "decimal":
+            return float(term.value)
+        case _ if term.datatype == RDF_JSON:
+            return as_value(json.loads(term.value))
+        case _:
+            return term.value
+
+
+def time_text(time: datetime) -> str:
+    """A moment as ``xsd:dateTime`` in UTC, in its canonical spelling."""
+    text = time.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return f"{text.rstrip('0') if '.' in text else text}Z"
+
+
+def labels_of(terms: Iterable[Term]) -> dict[str, str]:
+    """Texts by language; of several in one language the first in alphabetical order."""
+    texts = [term for term in terms if isinstance(term, Literal) and term.language]
+    texts.sort(key=lambda text: text.value, reverse=True)
+    return {str(text.language): text.value for text in texts}

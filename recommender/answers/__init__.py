@@ -1,0 +1,1 @@
+"""Answers to questions: recommendations, predictions, diagnoses with remedies."""

@@ -1,0 +1,158 @@
+"""What tuning is expected to bring: throughput, memory, energy and carbon, each with interval and kind."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kg.nouns.entities import Kind
+from kg.nouns.gain import NORMAL_90
+
+if TYPE_CHECKING:
+    from kg.nouns.entities import Problem
+    from recommender.cost_model.change import ModelledConfiguration
+
+JOULES_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """A factor that is expected of a change, after over before.
+
+    Attributes:
+        factor: Expected; above 1 is more.
+        low: 5 % quantile.
+        high: 95 % quantile.
+        kind: How it is known: measured, published, modelled, or several with a plus.
+        reason: What it rests on, in words.
+    """
+
+    factor: float
+    low: float
+    high: float
+    kind: str
+    reason: str
+
+    @classmethod
+    def of(cls, log: float, spread: float, kind: str, reason: str) -> Expected:
+        """From a log and its standard deviation."""
+        reach = NORMAL_90 * spread
+        return cls(
+            factor=math.exp(log),
+            low=math.exp(log - reach),
+            high=math.exp(log + reach),
+            kind=kind,
+            reason=reason,
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "factor": round(self.factor, 4),
+            "low": round(self.low, 4),
+            "high": round(self.high, 4),
+            "kind": self.kind,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benefit:
+    """What one recommendation, or all of them together, is expected to bring.
+
+    Attributes:
+        id: Of the recommendation; empty for all together.
+        title: What it is.
+        throughput: Factor of throughput; None if nothing supports one.
+        memory: Factor of memory on the fullest device; None if it is not modelled.
+        energy: Factor of energy per token or sample; None likewise.
+        carbon_g: Grams of CO2 equivalent saved per million tokens or samples, with interval; None where
+            no intensity was given or energy is not known.
+        rests_on: What it rests on.
+    """
+
+    id: str
+    title: str
+    throughput: Expected | None
+    memory: Expected | None
+    energy: Expected | None
+    carbon_g: tuple[float, float, float] | None
+    rests_on: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content; what is unknown is null."""
+        return {
+            "id": self.id or None,
+            "title": self.title,
+            "throughput": None if self.throughput is None else self.throughput.to_json(),
+            "memory": None if self.memory is None else self.memory.to_json(),
+            "energy_per_unit": None if self.energy is None else self.energy.to_json(),
+            "carbon_saved_g_per_million": None
+            if self.carbon_g is None
+            else dict(zip(("expected", "low", "high"), self.carbon_g, strict=True)),
+            "rests_on": list(self.rests_on),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What tuning is worth for one question.
+
+    Attributes:
+        problem: The question.
+        now: The current configuration by the cost model; None if it cannot be estimated.
+        benefits: Of each recommendation, in their order.
+        together: Of all that can be set together; None if fewer than two can.
+        intensity_g_per_kwh: Of the grid; None if not given.
+        version: The knowledge it rests on.
+        notes: What was assumed, and what could not be said and why.
+    """
+
+    problem: Problem
+    now: ModelledConfiguration | None
+    benefits: tuple[Benefit, ...]
+    together: Benefit | None
+    intensity_g_per_kwh: float | None
+    version: str
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content; what is unknown is null."""
+        now = self.now
+        per_million = None if now is None else carbon_g(now, self.intensity_g_per_kwh)
+        return {
+            "problem": self.problem.id,
+            "model": self.problem.workload.model,
+            "hardware": self.problem.hardware.name,
+            "count": self.problem.hardware.count,
+            "objective": self.problem.objective.metric,
+            "knowledge_version": self.version,
+            "intensity_g_per_kwh": self.intensity_g_per_kwh,
+            "now": None
+            if now is None
+            else {
+                "kind": str(Kind.MODELLED),
+                "throughput": now.throughput,
+                "throughput_unit": now.unit,
+                "throughput_interval_90": [
+                    now.throughput * math.exp(s * NORMAL_90 * now.spread) for s in (-1, 1)
+                ],
+                "memory_bytes": now.memory_bytes,
+                "memory_capacity_bytes": now.capacity_bytes,
+                "fits": now.fits,
+                "power_w": now.power_w,
+                "energy_per_unit_j": now.energy_per_unit_j,
+                "carbon_g_per_million": per_million,
+            },
+            "predictions": [item.to_json() for item in self.benefits],
+            "together": None if self.together is None else self.together.to_json(),
+            "notes": list(self.notes),
+        }
+
+
+def carbon_g(now: ModelledConfiguration, intensity_g_per_kwh: float | None) -> float | None:
+    """Grams of CO2 equivalent per million tokens or samples; None where energy or grid is not known."""
+    if intensity_g_per_kwh is None or now.energy_per_unit_j is None:
+        return None
+    return now.energy_per_unit_j * 1e6 / JOULES_PER_KWH * intensity_g_per_kwh

@@ -1,0 +1,165 @@
+"""Why a recommendation was made, on one screen: four questions that a person asks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.ranking.recommendation import factor_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.answers.answer import Answer
+    from recommender.ranking.recommendation import Recommendation
+
+MOST_LINES = 5
+"""Lines of one section at most: four sections and their headings stay within a screen of 24 lines."""
+
+MOST_LETTERS = 108
+"""Of a line at most; what is longer ends in an ellipsis, and stands whole among the details."""
+
+_LIKE = 0.005
+"""Log gains that differ by less are called equal: half a per cent is below the noise of any measurement."""
+
+_MEASURED = frozenset({"timed", "measured"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationSummary:
+    """The four things a person asks.
+
+    Attributes:
+        why: Why this.
+        next: Why not the next.
+        rests: What it rests on.
+        change: What would change the answer.
+    """
+
+    why: tuple[str, ...]
+    next: tuple[str, ...]
+    rests: tuple[str, ...]
+    change: tuple[str, ...]
+
+    @property
+    def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Headings and their lines; a section without a line is left out."""
+        found = (
+            ("Why this", self.why),
+            ("Why not the next", self.next),
+            ("What it rests on", self.rests),
+            ("What would change the answer", self.change),
+        )
+        return tuple((title, lines) for title, lines in found if lines)
+
+    def to_json(self) -> dict[str, list[str]]:
+        """Plain content."""
+        return {
+            "why_this": list(self.why),
+            "why_not_the_next": list(self.next),
+            "rests_on": list(self.rests),
+            "what_would_change_the_answer": list(self.change),
+        }
+
+
+def summary(answer: Answer, item: Recommendation) -> ExplanationSummary:
+    """The four things for one recommendation of an answer."""
+    items = list(answer)
+    place = items.index(item)
+    following = items[place + 1] if place + 1 < len(items) else None
+    return ExplanationSummary(
+        why=_short(_why(answer, item)),
+        next=_short(_next(item, following)),
+        rests=_short(_rests(item)),
+        change=_short(_change(answer, item, following)),
+    )
+
+
+def _short(lines: Iterator[str]) -> tuple[str, ...]:
+    found = [line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 3]}..." for line in lines]
+    return tuple(dict.fromkeys(found))[:MOST_LINES]
+
+
+def _why(answer: Answer, item: Recommendation) -> Iterator[str]:
+    if item.how:
+        yield item.how
+    share = answer.problem.bottlenecks.get(item.bottleneck) if item.bottleneck else None
+    if item.bottleneck:
+        taken = f", {share:.0%} of the time" if isinstance(share, int | float) else ""
+        most = "" if item.ceiling is None else f": at most {math.exp(item.ceiling):.2f}x can be won there"
+        yield f"it is for {item.bottleneck}, which was observed{taken}{most}"
+    elif item.strategy:
+        yield "no bottleneck was told that it is for: of all that fits, it is ranked by its expected gain"
+    else:
+        yield "similar problems had it among their best, or it is what their parameters say together"
+    if item.gain is None:
+        yield "what it gains nobody published: it is somebody's choice"
+    else:
+        helps = "" if item.helps is None else f"; it helps at all with {item.helps:.0%}"
+        yield f"expected {factor_text(item.gain)} against {item.against}{helps}"
+    if item.accuracy not in {"unchanged", ""} and item.strategy:
+        yield f"accuracy: {item.accuracy.replace('-', ' ')}, so measure it"
+
+
+def _next(item: Recommendation, other: Recommendation | None) -> Iterator[str]:
+    if other is None:
+        yield "it is the last of the list"
+        return
+    yield f"next is {other.title} [{other.id}], expected {factor_text(other.gain)}"
+    if item.gain is not None and other.gain is not None:
+        apart = item.gain.expected - other.gain.expected
+        if abs(apart) < _LIKE:
+            yield "both are expected to gain alike: trying both tells more than this order"
+        elif apart > 0:
+            overlap = other.gain.high > item.gain.expected
+            sure = "but its interval reaches above this one's expectation" if overlap else "even at its best"
+            yield f"it is expected to gain {math.expm1(apart):.1%} less, {sure}"
+        else:
+            yield f"it may gain {math.expm1(-apart):.1%} more, and stands after this one for another reason:"
+    if item.bottleneck and other.bottleneck == item.bottleneck:
+        yield "it fixes the same bottleneck, so the two do not add up"
+    elif item.bottleneck and not other.bottleneck:
+        yield "it is for no bottleneck that was observed"
+    if other.strategy in item.conflicts or item.strategy in other.conflicts:
+        yield "the two exclude each other"
+    if _known(item) and not _known(other):
+        yield "nobody has measured it; this one was"
+
+
+def _rests(item: Recommendation) -> Iterator[str]:
+    yield item.basis
+    for support in item.evidence[:3]:
+        weight = "" if support.weight is None else f" (weight {support.weight:.0%})"
+        where = f" [{support.problem}]" if support.problem else ""
+        yield f"{support.kind}{weight}: {support.says}{where}"
+    if not item.evidence:
+        yield "no single source: what is expected of its parameters one by one"
+
+
+def _change(answer: Answer, item: Recommendation, other: Recommendation | None) -> Iterator[str]:
+    if item.gain is not None and other is not None and other.gain is not None:
+        bar = math.exp(other.gain.expected)
+        if item.gain.expected - other.gain.expected > _LIKE:
+            yield f"measured below {bar:.2f}x here, the next would lead"
+    yield from item.conditions[:2]
+    if item.distance_class not in {"", "same_device"} or not _known(item):
+        yield "a measurement on this very hardware would count for more than all of this"
+    if item.strategy and not answer.problem.bottlenecks:
+        yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would say what can be won at most"
+    if item.strategy and answer.problem.current is None:
+        yield "what is set now (--current, --from-command) would leave out what is done already"
+    unread = [note for note in answer.notes if "could not be read" in note]
+    if unread:
+        more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
+        yield f"{unread[0]}{more}"
+    if answer.refused:
+        rules = ", ".join(dict.fromkeys(refusal.rule for refusal in answer.refused))
+        yield f"{len(answer.refused)} were left out by rules: {rules}"
+
+
+def _known(item: Recommendation) -> bool:
+    """Whether somebody measured it, somewhere."""
+    return any(
+        support.kind in _MEASURED or support.kind == "published" for support in item.evidence
+    ) and bool(item.distance_class)

@@ -1,0 +1,315 @@
+"""What tuning is worth before any of it is done: throughput, memory, energy and carbon, with intervals.
+
+g: log gain in throughput. The recommendations bring one from cases and published effects, the cost model
+another where it has settings for the change; where both speak they are weighed by their precision.
+Energy and carbon follow from time and power of the cost model; without it nothing is said of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError, NoEvidenceError
+from kg.nouns.entities import Better, Kind, WorkloadKind
+from kg.nouns.gain import NORMAL_90, Gain
+from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
+from recommender.cost_model.change import GAIN_SPREAD, MEMORY_SPREAD
+from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
+from recommender.ranking.combination import CombinationPart, combined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.answers.answer import Answer
+    from recommender.cost_model.change import ModelledConfiguration, ModelledJob, SettingsChange
+    from recommender.ranking.recommendation import Recommendation
+
+_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
+
+_NO_TIMES = frozenset({"claimed", "winner", "target"})
+
+MOST_INTENSITY_G_PER_KWH = 5000.0
+"""Above what any fuel emits (coal 820 g/kWh, IPCC AR5 WG3 annex III); more is a slip of units."""
+
+
+def predict(
+    answer: Answer, job: ModelledJob | None, *, intensity_g_per_kwh: float | None, notes: Sequence[str]
+) -> Prediction:
+    """What the recommendations of an answer are worth.
+
+    Args:
+        answer: Recommendations with their gains.
+        job: The same question for the cost model; None if it cannot be asked.
+        intensity_g_per_kwh: Of the grid; None for no carbon.
+        notes: What was assumed on the way, and why the cost model could not be asked.
+
+    Raises:
+        NoEvidenceError: Nothing supports any gain.
+        InputError: An intensity that no grid has.
+    """
+    check_intensity(intensity_g_per_kwh)
+    said = [*answer.notes, *notes]
+    now = None if job is None else job.now()
+    changes = {item.id: _change(item, job, said) for item in answer}
+    benefits = [_benefit(item, changes[item.id], now, answer.problem, intensity_g_per_kwh) for item in answer]
+    supported = [item for item in benefits if item.throughput is not None]
+    if not supported or answer.abstention is not None:
+        why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
+        work = answer.problem.workload
+        raise NoEvidenceError(
+            f"nothing supports a prediction for {work.model or work.operator}: {why}",
+            hint="measure a configuration there and ingest it, or tell more of what runs",
+        )
+    return Prediction(
+        problem=answer.problem,
+        now=now,
+        benefits=tuple(benefits),
+        together=_together(answer, benefits, job, now, intensity_g_per_kwh),
+        intensity_g_per_kwh=intensity_g_per_kwh,
+        version=answer.version,
+        notes=tuple(dict.fromkeys(said)),
+    )
+
+
+def job_of(
+    problem: Problem, model: Mapping[str, Value], tree: HardwareTree, server: str = ""
+) -> tuple[ModelledJob | None, tuple[str, ...]]:
+    """The question for the cost model, and what was assumed; None and the reason if it cannot be asked.
+
+    Args:
+        problem: The question.
+        model: Facts of its model, with its architecture.
+        tree: Facts of hardware.
+        server: Id of what the devices sit in; empty if not told.
+    """
+    from recommender.cost_model.change import ModelledJob
+    from recommender.cost_model.estimate import machine, model_of
+
+    phase = _PHASES.get(problem.workload.kind)
+    name = problem.workload.model
+    if phase is None or name is None:
+        return None, ("not modelled: the cost model knows training and serving of a model",)
+    own = {**model, **problem.workload.shape, **problem.workload.traits}
+    facts = {key: value for key, value in own.items() if isinstance(value, int | float | str)}
+    node = tree.node(problem.hardware.name)
+    device, held = problem.hardware.name, server
+    if node is not None and node.device:
+        device, held = node.device, server or node.id
+    count = problem.hardware.count or 1
+    notes = [] if problem.hardware.count else ["the number of devices is not told: one is taken"]
+    told = dict(problem.current or {})
+    if problem.workload.precision and "precision" not in told:
+        told["precision"] = problem.workload.precision
+    try:
+        where = machine(
+            device,
+            tree.facts(device),
+            count=count,
+            server=held,
+            server_facts=tree.facts(held) if held else None,
+        )
+        sizes = model_of(name, str(facts.get("architecture", "")), facts)
+        job, assumed = ModelledJob.of(sizes, where, phase, told, problem.workload.shape)
+        job.now()
+    except (InputError, MissingFactError) as refused:
+        return None, (*notes, f"not modelled: {refused}")
+    return job, (*notes, *assumed)
+
+
+def check_intensity(intensity_g_per_kwh: float | None) -> None:
+    """Refuse what no grid has.
+
+    Raises:
+        InputError: It is negative, no number, or beyond any fuel.
+    """
+    if intensity_g_per_kwh is None:
+        return
+    if not math.isfinite(intensity_g_per_kwh) or not 0 <= intensity_g_per_kwh <= MOST_INTENSITY_G_PER_KWH:
+        raise InputError(
+            f"a grid intensity of {intensity_g_per_kwh:g} gCO2/kWh",
+            hint=f"expected 0 to {MOST_INTENSITY_G_PER_KWH:g} grams per kilowatt hour, such as 313",
+        )
+
+
+def weighed(known: Gain | None, modelled: float | None) -> Gain | None:
+    """One gain of two: what is known of cases and effects, and what the cost model says.
+
+    Both are taken as normal and independent, and weighed by their precision.
+    """
+    if modelled is None:
+        return known
+    reach = NORMAL_90 * GAIN_SPREAD
+    own = Gain(expected=modelled, low=modelled - reach, high=modelled + reach)
+    if known is None:
+        return own
+    spread = max(known.deviation, 1e-3)
+    first, second = 1 / spread**2, 1 / GAIN_SPREAD**2
+    mean = (known.expected * first + modelled * second) / (first + second)
+    width = NORMAL_90 / math.sqrt(first + second)
+    return Gain(expected=mean, low=mean - width, high=mean + width)
+
+
+def _change(item: Recommendation, job: ModelledJob | None, notes: list[str]) -> SettingsChange | None:
+    if job is None:
+        return None
+    try:
+        return job.change(item.configuration)
+    except (InputError, MissingFactError) as refused:
+        notes.append(f"{item.title}: not modelled: {refused}")
+        return None
+
+
+def _kinds(item: Recommendation, change: SettingsChange | None) -> Iterator[str]:
+    """How the gain of a recommendation is known."""
+    if item.gain is not None:
+        kinds = [support.kind for support in item.evidence if support.kind in {"timed", *map(str, Kind)}]
+        named = {"timed": "measured"}
+        told = dict.fromkeys(
+            named.get(kind, kind) for kind in kinds if kind not in {"claimed", "winner", "target"}
+        )
+        yield from told or ["prior"]
+    if change is not None:
+        yield str(Kind.MODELLED)
+
+
+def _benefit(
+    item: Recommendation,
+    change: SettingsChange | None,
+    now: ModelledConfiguration | None,
+    problem: Problem,
+    intensity_g_per_kwh: float | None,
+) -> Benefit:
+    modelled = change.log_gain if change is not None and _is_rate(problem) else None
+    gain = weighed(item.gain, modelled)
+    if gain is not None and item.ceiling is not None:
+        gain = gain.capped(item.ceiling)
+    kind = " + ".join(dict.fromkeys(_kinds(item, change if modelled is not None else None)))
+    rests = [item.basis] if item.gain is not None else []
+    if change is not None:
+        rests.append("cost model: " + ", ".join(f"{n} {a} to {b}" for n, (a, b) in change.settings.items()))
+        if change.after.fits is False:
+            rests.append("by which it does not fit the memory")
+    throughput = None
+    if gain is not None:
+        throughput = Expected(
+            factor=math.exp(gain.expected), low=math.exp(gain.low), high=math.exp(gain.high), kind=kind,
+            reason="; ".join(rests),
+        )  # fmt: skip
+    energy = _energy(gain, change)
+    return Benefit(
+        id=item.id,
+        title=item.title,
+        throughput=throughput,
+        memory=_memory(change, rests[-1] if rests else ""),
+        energy=energy,
+        carbon_g=_saved(energy, now, intensity_g_per_kwh),
+        rests_on=tuple(rests),
+    )
+
+
+def _is_rate(problem: Problem) -> bool:
+    """Whether the objective is about the time of a step or what comes out per second."""
+    metric = problem.objective.metric
+    return problem.workload.kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} and (
+        "throughput" in metric
+        or metric in {"step_time", "latency", "run_time"}
+        or (problem.objective.better is Better.HIGHER and metric == "compute_rate")
+    )
+
+
+def _memory(change: SettingsChange | None, reason: str) -> Expected | None:
+    """Factor of memory; what does not change has no spread."""
+    if change is None:
+        return None
+    spread = min(MEMORY_SPREAD, abs(change.log_memory))
+    return Expected.of(change.log_memory, spread, str(Kind.MODELLED), reason)
+
+
+def _energy(gain: Gain | None, change: SettingsChange | None) -> Expected | None:
+    """Factor of energy per unit of work: power may change, and what is done in less time takes less."""
+    if gain is None:
+        return None
+    spread = gain.deviation
+    if change is None or change.log_energy is None:
+        reason = "power is taken as unchanged"
+        return Expected.of(-gain.expected, math.hypot(spread, POWER_SPREAD), str(Kind.MODELLED), reason)
+    drawn = change.log_energy + change.log_gain  # the ratio of powers
+    shared = min(POWER_SPREAD, abs(drawn))
+    return Expected.of(
+        drawn - gain.expected, math.hypot(spread, shared), str(Kind.MODELLED), "power of the cost model"
+    )
+
+
+def _saved(
+    energy: Expected | None, now: ModelledConfiguration | None, intensity_g_per_kwh: float | None
+) -> tuple[float, float, float] | None:
+    """Grams saved per million units: expected, least, most; of a baseline that is itself uncertain."""
+    total = None if now is None else carbon_g(now, intensity_g_per_kwh)
+    if energy is None or total is None or now is None:
+        return None
+    spread = math.hypot(now.spread, POWER_SPREAD)
+    least, most = sorted((1 - energy.low, 1 - energy.high))
+    low, high = (math.exp(sign * NORMAL_90 * spread) for sign in (-1, 1))
+    return (
+        round(total * (1 - energy.factor), 4),
+        round(total * least * (high if least < 0 else low), 4),
+        round(total * most * (low if most < 0 else high), 4),
+    )
+
+
+def _together(
+    answer: Answer,
+    benefits: Sequence[Benefit],
+    job: ModelledJob | None,
+    now: ModelledConfiguration | None,
+    intensity_g_per_kwh: float | None,
+) -> Benefit | None:
+    """All that can be set together: gains without what overlaps, memory of all their settings at once."""
+    both = answer.together
+    if both is None:
+        return None
+    chosen = [item for item in answer if item.id in both.ids]
+    by_id = {item.id: item for item in benefits}
+    parts = []
+    for item in chosen:
+        told = by_id[item.id].throughput
+        if told is not None:
+            share = answer.problem.bottlenecks.get(item.bottleneck) if item.bottleneck else None
+            parts.append(
+                CombinationPart(
+                    id=item.id,
+                    bottleneck=item.bottleneck or both.kinds.get(item.id, item.id),
+                    gain=Gain(
+                        expected=math.log(told.factor), low=math.log(told.low), high=math.log(told.high)
+                    ),
+                    share=float(share) if isinstance(share, int | float) else None,
+                )
+            )
+    gain = combined(parts)
+    change = None
+    if job is not None:
+        settings = {name: value for item in chosen for name, value in item.configuration.items()}
+        try:
+            change = job.change(settings)
+        except (InputError, MissingFactError):
+            change = None
+    kinds = dict.fromkeys(
+        kind for item in chosen if (t := by_id[item.id].throughput) for kind in t.kind.split(" + ")
+    )
+    energy = _energy(gain, change)
+    return Benefit(
+        id="",
+        title=f"{len(chosen)} together",
+        throughput=Expected(
+            factor=math.exp(gain.expected), low=math.exp(gain.low), high=math.exp(gain.high),
+            kind=" + ".join(kinds), reason="gains of the parts, without what overlaps",
+        ),
+        memory=_memory(change, "all settings at once"),
+        energy=energy,
+        carbon_g=_saved(energy, now, intensity_g_per_kwh),
+        rests_on=tuple(item.title for item in chosen),
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""From a question to ranked recommendations of cases and strategies, or an abstention."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InfeasibleError, NoEvidenceError
+from kg.nouns.entities import WorkloadKind
+from recommender.answers.answer import Abstention, Answer
+from recommender.calibration.outlook import ABSTAIN_ABOVE
+from recommender.ranking.changes.recommendations import as_recommendation, choose
+from recommender.ranking.combination import together
+from recommender.ranking.recommendation import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.entities import Limit, Problem
+    from kg.nouns.values import Value
+    from recommender.ranking.cases.recommendations import CaseChoice, CaseChooser
+    from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
+    from recommender.ranking.feasibility.feasibility import FeasibilityRules, QuestionFeasibility, Refusal
+    from recommender.ranking.recommendation import Recommendation
+    from recommender.retrieval.neighbours import Neighbour, Retriever
+
+LEAST, MOST = 1, 50
+"""How many recommendations may be asked for."""
+
+_BY_STRATEGY = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
+
+
+@dataclass(frozen=True, slots=True)
+class Recommender:
+    """What answers questions.
+
+    Attributes:
+        retriever: Finds the nearest known problems.
+        cases: Chooses among their configurations.
+        strategies: Ranks the strategies of the graph.
+        feasibility: Says what can run.
+        version: Identifier of the knowledge that answers rest on.
+    """
+
+    retriever: Retriever
+    cases: CaseChooser
+    strategies: StrategyRanker
+    feasibility: FeasibilityRules
+    version: str
+
+    def answer(
+        self,
+        problem: Problem,
+        k: int,
+        *,
+        model: Mapping[str, Value],
+        notes: Sequence[str] = (),
+        with_hypotheses: bool = False,
+    ) -> Answer:
+        """The k configurations to try.
+
+        Args:
+            problem: The question.
+            k: How many at most.
+            model: Facts of the model, for rules of divisibility.
+            notes: What was assumed when the question was read.
+            with_hypotheses: Also strategies that were proposed and not tested yet.
+
+        Raises:
+            NoEvidenceError: Nothing known is near enough; the hint says what to measure.
+            InfeasibleError: All that is known was refused; the message names the rules.
+        """
+        k = min(max(k, LEAST), MOST)
+        neighbours = self.retriever.find(problem)
+        rules = self.feasibility.of(problem, model, neighbours)
+        choice = self.cases.choose(problem, neighbours, k, rules)
+        cases, refused = list(choice.recommendations), list(choice.refused)
+        ranked: list[RankedStrategy] = []
+        if problem.workload.kind in _BY_STRATEGY:
+            ranked, more = self.strategies.rank(problem, with_hypotheses=with_hypotheses)
+            broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
+            refused = [*refused, *more, *(refusal for found in broken.values() for refusal in found)]
+            ranked = [item for item in ranked if not broken[item.strategy.id]]
+        chosen = [as_recommendation(item, problem, self.version) for item in choose(ranked, k)]
+        if problem.workload.kind in _BY_STRATEGY:
+            cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
+        recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
+        if not recommendations:
+            raise _nothing(problem, neighbours, refused)
+        return Answer(
+            problem=problem,
+            version=self.version,
+            recommendations=tuple(recommendations),
+            notes=tuple(dict.fromkeys([*notes, *self.retriever.encoder.notes, *rules.skipped])),
+            unchecked=_unchecked(problem, recommendations, rules),
+            refused=tuple(refused),
+            neighbours=tuple(item.to_json() for item in neighbours[:10]),
+            ceiling=self.strategies.ceiling(problem),
+            together=together(recommendations, problem.bottlenecks, _kinds(ranked)),
+            regret={} if any(item.strategy for item in recommendations) else choice.regret,
+            abstention=None if chosen else _abstention(choice, recommendations),
+        )
+
+    def _is_for_strategies(
+        self, case: Recommendation, ranked: Sequence[RankedStrategy], problem: Problem
+    ) -> bool:
+        """Whether a case sets just what a strategy sets: then that one speaks, or was left out with reason.
+
+        Only where a strategy fits and has no gain of its own, the case says more than it does.
+        """
+        for item in ranked:
+            if changes(item.strategy.configuration, problem.current) == case.configuration:
+                return bool(item.effects)
+        return self.strategies.has_one_for(case.configuration)
+
+
+def _kinds(ranked: Sequence[RankedStrategy]) -> dict[str, str]:
+    """What each strategy is for by the graph: fixes of one bottleneck overlap, observed or not."""
+    targets = {item.strategy.id: [link.target for link in item.strategy.mitigates] for item in ranked}
+    return {strategy: min(found) for strategy, found in targets.items() if any(found)}
+
+
+def _with_warnings(item: Recommendation, rules: QuestionFeasibility) -> Recommendation:
+    """The same, with what to mind of it here first."""
+    warnings = rules.warnings(item.configuration)
+    return replace(item, conditions=(*warnings, *item.conditions)) if warnings else item
+
+
+def _unchecked(
+    problem: Problem, items: Sequence[Recommendation], rules: QuestionFeasibility
+) -> tuple[Limit, ...]:
+    """The limits that the rules cannot tell of all that is recommended."""
+    configurations = [item.configuration for item in items]
+    return tuple(limit for limit in problem.limits if not rules.checks(limit.metric, configurations))
+
+
+def _merged(cases: list[Recommendation], strategies: list[Recommendation], k: int) -> list[Recommendation]:
+    """Both kinds by expected gain; what is for an observed bottleneck comes before what is for none.
+
+    Cases stay in the order of their ranking, which is not that of their gains alone: it sees to it that the
+    first few differ.
+    """
+    some_observed = any(item.bottleneck for item in strategies)
+    keyed: list[tuple[bool, float, Recommendation]] = []
+    for items in (cases, strategies):
+        least = math.inf
+        for item in items:
+            expected = item.gain.expected if item.gain else 0.0
+            least = min(least, expected) if items is cases else expected
+            keyed.append((not item.bottleneck and some_observed, -least, item))
+    return [item for _, _, item in sorted(keyed, key=lambda one: one[:2])][:k]
+
+
+def _abstention(choice: CaseChoice, listed: Sequence[Recommendation]) -> Abstention | None:
+    """The reason why what is listed is no recommendation; None if it is one."""
+    regret = choice.regret.get(1, 0.0)
+    if regret <= ABSTAIN_ABOVE:
+        return None
+    nearest = listed[0].distance_class.replace("_", " ")
+    return Abstention(
+        reason=f"the nearest timed case is of {_A.get(nearest, nearest)}, and with evidence like this the"
+        f" first proposal took {math.exp(regret):.2f}x the best time where that could be checked",
+        regret=regret,
+        measure=choice.telling,
+    )
+
+
+_A = {
+    "same device": "the same device",
+    "sibling": "a sibling device",
+    "same architecture": "another device of the architecture",
+    "same vendor": "another generation of the vendor",
+    "other vendor": "another vendor",
+}
+"""Distance classes in the middle of a sentence."""
+
+
+def _told(refused: Sequence[Refusal]) -> str:
+    """Of each rule the first reason and its source."""
+    first = {item.rule: item for item in reversed(refused)}
+    return "; ".join(f"{item.reason} <{item.source}>" for item in reversed(first.values()))
+
+
+def _nothing(
+    problem: Problem, neighbours: Sequence[Neighbour], refused: Sequence[Refusal]
+) -> InfeasibleError | NoEvidenceError:
+    what = " ".join(part for part in (problem.workload.model, problem.workload.operator) if part)
+    if refused:
+        rules = ", ".join(dict.fromkeys(item.rule for item in refused))
+        return InfeasibleError(
+            f"nothing that is known of {what} can run on {problem.hardware.name}: {rules}",
+            hint=f"{_told(refused)}; loosen what is fixed",
+        )
+    if neighbours:
+        return NoEvidenceError(
+            f"what is known of {what} has no configuration for {problem.hardware.name}",
+            hint="measure a few configurations there and ingest them",
+        )
+    return NoEvidenceError(
+        f"no case of {what} decided by {problem.objective.metric} is known, on any hardware",
+        hint="ingest cases of it, or ask by another metric with --objective",
+    )

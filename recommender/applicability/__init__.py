@@ -1,0 +1,1 @@
+"""Which strategies apply to a question."""

@@ -1,0 +1,62 @@
+"""What a workspace learns from its own cases: how the cost of each operator responds to a configuration.
+
+Training needs scikit-learn and is done after an ingest; answering needs numpy alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Problem
+from kg.triples.serialisation import from_graph
+from recommender.calibration.response import ResponseModels, fit, sample_order
+from recommender.ranking.cases.ranker import COPIED_BELOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+
+logger = logging.getLogger(__name__)
+
+INSTALL_HINT = "pip install 'tunegraph[learn]'"
+
+
+def can_learn() -> bool:
+    """Whether scikit-learn is installed."""
+    return find_spec("sklearn") is not None
+
+
+def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Path) -> list[str]:
+    """Train a model for each operator with enough timed rows, and keep them in ``folder``.
+
+    Args:
+        graph: Describes the problems.
+        trials: What was measured on them.
+        tree: Facts of hardware.
+        folder: Where the models go: plain arrays and a JSON header.
+
+    Returns:
+        The operators learned.
+
+    Raises:
+        MissingDependencyError: scikit-learn is not installed.
+    """
+    models = ResponseModels()
+    for operator, metric, keys in trials.families(at_least=COPIED_BELOW):
+
+        def problems(wanted: list[int] = keys) -> Iterator[tuple[Problem, int]]:
+            for row in sorted(trials.summary(wanted), key=lambda row: sample_order(row.id)):
+                yield from_graph(graph, Problem, row.id), row.key
+
+        model = fit(problems(), trials, tree.facts)
+        if model is not None:
+            models.models[operator, metric] = model
+            logger.info("learned %s by %s from %d rows", operator, metric, model.rows)
+    models.save(folder)
+    return sorted(operator for operator, _ in models.models)

@@ -1,0 +1,1 @@
+"""Facts of devices and models that the cost model reads."""

@@ -1,0 +1,183 @@
+"""A model as the cost model sees it: sizes, from the facts of the graph.
+
+Unknown sizes are refused by name when a workload needs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import MissingFactError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DECODERS = frozenset({"decoder", "moe-decoder", "encoder-decoder", "multimodal"})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSizes:
+    """Sizes of a transformer, or the operations of a network that is none.
+
+    Attributes:
+        id: Model id.
+        layers: Blocks; 0 for a network described by ``flops_per_sample`` alone.
+        hidden: Width.
+        inner: Width of the feed-forward part.
+        heads: Attention heads.
+        kv_heads: Key and value heads.
+        head_size: Width of a head.
+        vocabulary: Tokens of the vocabulary; 0 without one.
+        matrices: Feed-forward matrices: 3 where gated (SwiGLU), else 2.
+        experts: Routed experts; 0 if dense.
+        chosen: Experts a token chooses.
+        shared: Experts every token passes.
+        expert_inner: Width of an expert.
+        kv_width: Elements cached per token and layer.
+        flops_per_sample: Forward operations of one sample, for networks without layers here.
+        known_parameters: Parameters as documented; 0 if unknown.
+        causal: Whether a position sees only earlier ones.
+        tokens_per_image: Patches of an image and the class token; 0 if it reads text.
+        latent: Whether the cache is one compressed row per token (multi-head latent attention).
+    """
+
+    id: str
+    layers: float
+    hidden: float
+    inner: float
+    heads: float
+    kv_heads: float
+    head_size: float
+    vocabulary: float
+    matrices: float
+    experts: float
+    chosen: float
+    shared: float
+    expert_inner: float
+    kv_width: float
+    flops_per_sample: float
+    known_parameters: float
+    causal: bool
+    tokens_per_image: float
+    latent: bool = False
+
+    @property
+    def layer_parameters(self) -> float:
+        """Parameters of one block."""
+        attention = self.hidden * self.head_size * (2 * self.heads + 2 * self.kv_heads)
+        if not self.experts:
+            return attention + self.matrices * self.hidden * self.inner
+        return attention + 3 * self.hidden * self.expert_inner * (self.experts + self.shared)
+
+    @property
+    def expert_parameters(self) -> float:
+        """Parameters of the routed experts of one block."""
+        return 3 * self.hidden * self.expert_inner * self.experts
+
+    @property
+    def parameters(self) -> float:
+        """All parameters, as the sizes imply, or as documented where there are no layers."""
+        if not self.layers:
+            return self.known_parameters
+        return self.layers * self.layer_parameters + self.vocabulary * self.hidden
+
+    @property
+    def active_parameters(self) -> float:
+        """Parameters that one token passes."""
+        if not self.experts:
+            return self.parameters
+        idle = 3 * self.hidden * self.expert_inner * (self.experts - self.chosen)
+        return self.parameters - self.layers * idle
+
+
+def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> ModelSizes:
+    """A model from its facts.
+
+    Args:
+        name: Model id, for messages.
+        architecture: As in ``docs/knowledge-format.md``: decoder, encoder, moe-decoder, vision, ...
+        facts: Names and values, such as ``hidden_size``.
+
+    Raises:
+        MissingFactError: A size that the architecture cannot do without is unknown.
+    """
+
+    def known(fact: str, default: float = 0.0) -> float:
+        value = facts.get(fact)
+        return float(value) if isinstance(value, int | float) and value > 0 else default
+
+    def needed(fact: str) -> float:
+        value = known(fact)
+        if not value:
+            raise MissingFactError(f"{name}: {fact} is not known", hint="add it: tunegraph kb add model FILE")
+        return value
+
+    layered = "layers" in facts and "hidden_size" in facts
+    if not layered and "flops_per_sample" in facts:
+        return ModelSizes(
+            name,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            known("flops_per_sample"),
+            known("parameters"),
+            False,
+            0,
+        )
+    hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
+    experts = known("experts")
+    head_size = known("head_dim", hidden / heads)
+    kv_heads = known("kv_heads", heads)
+    inner = known("intermediate_size") or (
+        known("moe_intermediate_size") if experts else needed("intermediate_size")
+    )
+    latent = known("kv_lora_rank")
+    vocabulary = known("vocabulary_size")
+    matrices = 3.0 if architecture in DECODERS else 2.0
+    total = known("parameters")
+    if total and not experts and architecture in DECODERS:
+        # Gated or not is seldom stated; the parameter count tells.
+        attention = hidden * head_size * (2 * heads + 2 * kv_heads)
+        sizes = {m: layers * (attention + m * hidden * inner) + vocabulary * hidden for m in (2.0, 3.0)}
+        matrices = min(sizes, key=lambda m: abs(sizes[m] / total - 1))
+    image = known("image_size")
+    return ModelSizes(
+        id=name,
+        layers=layers,
+        hidden=hidden,
+        inner=inner,
+        heads=heads,
+        kv_heads=heads if latent else kv_heads,
+        head_size=head_size,
+        vocabulary=vocabulary,
+        matrices=matrices,
+        experts=experts,
+        chosen=needed("experts_per_token") if experts else 0.0,
+        shared=known("shared_experts"),
+        # experts of an older kind are as wide as the dense layer would be (Mixtral)
+        expert_inner=known("moe_intermediate_size", inner) if experts else 0.0,
+        kv_width=latent + 64 if latent else 2 * kv_heads * head_size,  # 64: rotary part of MLA (DeepSeek-V2)
+        flops_per_sample=known("flops_per_sample"),
+        known_parameters=total,
+        causal=architecture in DECODERS,
+        tokens_per_image=_patches(name, image) if image and not vocabulary else 0.0,
+        latent=latent > 0,
+    )
+
+
+def _patches(name: str, image: float) -> float:
+    """Tokens of a Vision Transformer: the patch size is the last number of its name, else 16."""
+    tail = name.rsplit("-", 1)[-1]
+    patch = float(tail) if tail.isdigit() and 4 <= int(tail) <= 64 else 16.0
+    return (image // patch) ** 2 + 1

@@ -1,0 +1,1 @@
+"""Times of single operators: roofline, collectives, learned residuals."""

@@ -1,0 +1,211 @@
+"""The operators of the cost model with their calibrated constants, ready to be asked.
+
+A kind is one table of measurements and one analytic formula. Its constants and its learned residual
+were fitted on one reference device; on another device the physics takes that device's facts, and
+the residual, which describes the kernel library, is used where the cores are of the same design.
+Times are microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+import data
+from kg.errors import InputError
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.operators import attention, collective, matmul, moe
+from recommender.cost_model.operators.residual import Residual, residual_of
+
+Floats = NDArray[np.float64]
+Analytic = Callable[[Device, Floats, Mapping[str, float]], tuple[Floats, Floats]]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorKind:
+    """One kind of operator.
+
+    Attributes:
+        stem: Name of its table, such as ``"matmul_bf16"``.
+        columns: Numbers that describe one call.
+        prior: Constants before calibration.
+        kernels: What the learned residual looks at.
+        analytic: Its formula: device, rows, constants to times and features.
+        trees: Whether a forest helps the Gaussian process (there are rows enough).
+    """
+
+    stem: str
+    columns: tuple[str, ...]
+    prior: Mapping[str, float]
+    kernels: tuple[tuple[int, ...], ...]
+    analytic: Analytic
+    trees: bool = True
+
+
+KINDS: Mapping[str, OperatorKind] = MappingProxyType(
+    {
+        kind.stem: kind
+        for kind in (
+            OperatorKind("matmul_bf16", matmul.COLUMNS, matmul.PRIOR, matmul.KERNELS,
+                 lambda d, x, c: matmul.analytic(d, x, c, number="bf16")),
+            OperatorKind("matmul_w8a8", matmul.COLUMNS, matmul.QUANTISED_PRIOR, matmul.QUANTISED_KERNELS,
+                 lambda d, x, c: matmul.analytic(d, x, c, number="int8"), trees=False),
+            OperatorKind("attention_prefill", attention.COLUMNS, attention.PREFILL_PRIOR, attention.PREFILL_KERNELS,
+                 attention.prefill),
+            OperatorKind("attention_decode", attention.COLUMNS, attention.DECODE_PRIOR, attention.DECODE_KERNELS,
+                 attention.decode),
+            OperatorKind("moe_bf16", moe.COLUMNS, moe.PRIOR, moe.KERNELS,
+                 lambda d, x, c: moe.analytic(d, x, c, number="bf16"), trees=False),
+            OperatorKind("moe_w8a8", moe.COLUMNS, moe.PRIOR, moe.KERNELS,
+                 lambda d, x, c: moe.analytic(d, x, c, number="int8"), trees=False),
+            OperatorKind("collective", ("code", "n_ranks", "message_size"), collective.PRIOR, collective.KERNELS,
+                 lambda _, x, c: collective.analytic(x, c), trees=False),
+        )
+    }
+)  # fmt: skip
+"""Every kind, by the stem of its table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A kind with fitted constants.
+
+    Attributes:
+        kind: What it is.
+        constants: Fitted, by name.
+        residual: Learned correction of the logarithm.
+        spread: Standard deviation of the log error on groups left out.
+        header: Where it comes from: source, date, rows, groups, error.
+    """
+
+    kind: OperatorKind
+    constants: Mapping[str, float]
+    residual: Residual
+    spread: float
+    header: Mapping[str, object]
+
+    def physics_us(self, device: Device, x: Floats) -> Floats:
+        """Analytic times alone."""
+        return self.kind.analytic(device, x, self.constants)[0]
+
+    def times_us(self, device: Device, x: Floats) -> Floats:
+        """Times with the learned residual where the device has the cores it was learned on."""
+        x = np.atleast_2d(np.asarray(x, dtype=np.float64))
+        if x.shape[1] != len(self.kind.columns):
+            raise InputError(f"{self.kind.stem} takes {', '.join(self.kind.columns)}")
+        unique, where = np.unique(x, axis=0, return_inverse=True)
+        time, features = self.kind.analytic(device, unique, self.constants)
+        if self.kind.stem == "collective" or (device.ascend and not device.joint):
+            time = time * np.exp(self.residual.predict(features))
+        return np.asarray(time[where.ravel()], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """All calibrated kinds and the device they were measured on.
+
+    Attributes:
+        kinds: By stem.
+        reference: What was measured.
+        kernels: Constants, class and type factors of kernels in profiles; empty if not calibrated.
+    """
+
+    kinds: Mapping[str, Calibrated]
+    reference: Device
+    kernels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __getitem__(self, stem: str) -> Calibrated:
+        """The calibrated kind of one table; uncalibrated, from its prior, where there was none.
+
+        Raises:
+            InputError: No such kind.
+        """
+        if stem in self.kinds:
+            return self.kinds[stem]
+        if stem not in KINDS:
+            raise InputError(f"no operator named {stem!r}", hint=f"known: {', '.join(KINDS)}")
+        kind = KINDS[stem]
+        return Calibrated(kind, kind.prior, Residual(None, None, 0.0), 0.5, {"source": "prior"})
+
+
+def reference_device() -> Device:
+    """The measured device: a 24-core 910B with 64 GB, facts as in ``data/cost_model/reference.json``."""
+    held = json.loads(data.text("cost_model/reference.json"))
+    return Device(str(held["id"]), held["facts"])
+
+
+def folder() -> Path:
+    """Where the shipped constants are."""
+    return Path(data.__file__).parent / "cost_model"
+
+
+def save(operators: Operators, target: Path) -> None:
+    """Write constants (JSON) and residuals (plain arrays) into a folder."""
+    target.mkdir(parents=True, exist_ok=True)
+    table = {
+        stem: {
+            **kind.header,
+            "log_spread": round(kind.spread, 4),
+            "constants": {name: float(f"{value:.6g}") for name, value in kind.constants.items()},
+        }
+        for stem, kind in operators.kinds.items()
+    }
+    for stem, kind in operators.kinds.items():
+        with (target / f"{stem}.npz").open("wb") as stream:
+            np.savez_compressed(stream, **_narrow(kind.residual.arrays()))  # type: ignore[arg-type]  # numpy's stub
+    kernels = {
+        part: {name: float(f"{value:.6g}") for name, value in values.items()}
+        for part, values in operators.kernels.items()
+    }
+    document = {"schema_version": SCHEMA_VERSION, "operators": table, "kernels": kernels}
+    text = json.dumps(document, indent=1, sort_keys=True)
+    (target / "constants.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _narrow(arrays: dict[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """Points and tree values do not need more than single precision."""
+    return {
+        name: array.astype(np.float32) if array.ndim and array.dtype == np.float64 else array
+        for name, array in arrays.items()
+    }
+
+
+def load(source: Path) -> Operators:
+    """Constants and residuals as ``save`` wrote them.
+
+    Raises:
+        InputError: Another schema version, or a file that is not there.
+    """
+    try:
+        held = json.loads((source / "constants.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as missing:
+        raise InputError(f"{source} holds no constants.json", hint="tunegraph calibrate FILES") from missing
+    if held.get("schema_version") != SCHEMA_VERSION:
+        raise InputError(f"{source}: constants of schema {held.get('schema_version')}, not {SCHEMA_VERSION}")
+    kinds = {}
+    for stem, entry in held["operators"].items():
+        with np.load(source / f"{stem}.npz", allow_pickle=False) as arrays:
+            residual = residual_of(dict(arrays))
+        header = {key: value for key, value in entry.items() if key not in {"constants", "log_spread"}}
+        kinds[stem] = Calibrated(KINDS[stem], entry["constants"], residual, entry["log_spread"], header)
+    return Operators(MappingProxyType(kinds), reference_device(), held.get("kernels", {}))
+
+
+@cache
+def shipped() -> Operators:
+    """The constants that come with the program."""
+    return load(folder())
+
+
+def with_constants(calibrated: Calibrated, **changes: float) -> Calibrated:
+    """The same kind with some constants replaced: what a repaired cause would give."""
+    return replace(calibrated, constants=MappingProxyType({**calibrated.constants, **changes}))

@@ -1,0 +1,155 @@
+"""Matrix products on tiled cores: tiles per core and waves, operand traffic, cache or memory.
+
+Notation: A is (m, k), the weight W is (n, k), the result (m, n). A core computes a tile of
+``bm x bn`` over all of k; whether the library splits k where too few tiles leave cores idle is
+left to the residual, because it does so for some sizes and not for others.
+Times are microseconds.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError
+from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ("m", "n", "k")
+
+PRIOR = MappingProxyType(
+    {
+        "launch_us": 5.0,  # shortest MatMulV2 of aiconfigurator-npu: 5.2 us
+        "efficiency": 0.9,  # 327 of 354 TFLOP/s measured (research of the same set)
+        "core_bytes_per_cycle": 64.0,  # DaVinci load path, order of magnitude; fitted
+        "memory_share": 0.78,  # 1.08 to 1.39 of 1.6 TB/s on long streams
+        "cache_share": 1.25,  # 1.97 TB/s from L2, as a share of 1.6 TB/s nominal memory
+    }
+)
+"""Starting values of the constants; ``data/cost_model`` holds the fitted ones with source and error."""
+
+QUANTISED_PRIOR = MappingProxyType(
+    {
+        **PRIOR,
+        "launch_us": 12.0,  # shortest dynamic W8A8 linear: 12.7 us, quantisation kernel included
+        "quantise_share": 0.5,  # reading 16-bit activations and writing 8-bit ones, of nominal memory
+    }
+)
+
+TILE_ROWS = (16, 32, 64, 128, 256)
+TILE_COLUMNS = (64, 128, 256)
+LARGEST_TILE = 128 * 256  # 128 KB of float32 in L0C (NPUTargetSpec.td)
+ROTATED_COPIES = 6  # the measured set rotates six copies of the weight through the cache
+CANDIDATES = ((16, 64), (16, 128), (16, 256), (128, 128), (128, 256), (256, 128))
+
+
+def analytic(
+    device: Device, x: Floats, constants: Mapping[str, float], *, number: str, copies: float = ROTATED_COPIES
+) -> tuple[Floats, Floats]:
+    """Times and the features that the learned residual looks at.
+
+    Args:
+        device: Where.
+        x: Rows of m, n, k; shape (r, 3).
+        constants: As ``PRIOR``.
+        number: Precision; int8 means dynamic quantisation and product.
+        copies: Copies of the weight that pass before it is used again: 6 as measured; inside a
+            model, what the whole step reads decides (a large number: always from memory).
+
+    Returns:
+        Microseconds, shape (r,), and features, shape (r, 30).
+
+    Raises:
+        InputError: A size below one.
+    """
+    if np.any(x < 1) or not np.all(np.isfinite(x)):
+        raise InputError("matmul: m, n and k must be at least 1")
+    m, n, k = x.T
+    short = precision(number)
+    size = ELEMENT_BYTES[short]
+    cores = device.cores
+    peak = device.peak(short) * constants["efficiency"] / 1e6
+    load = constants["core_bytes_per_cycle"] * device.clock / 1e6
+    memory = device.memory_bandwidth * constants["memory_share"] / 1e6
+    cache = device.memory_bandwidth * constants["cache_share"] / 1e6
+
+    best = np.full(len(m), np.inf)
+    busy = np.ones(len(m))
+    for rows in TILE_ROWS:
+        for columns in TILE_COLUMNS:
+            if rows * columns > LARGEST_TILE:
+                continue
+            tiles = np.ceil(m / rows) * np.ceil(n / columns)
+            waves = np.ceil(tiles / cores)
+            compute = waves * (rows * columns * 2) * k * cores / peak
+            traffic = waves * k * (np.minimum(m, rows) + columns) * size / load
+            slower = np.maximum(compute, traffic)
+            better = slower < best
+            best = np.where(better, slower, best)
+            busy = np.where(better, np.minimum(tiles, cores), busy)
+    weight = size * n * k
+    # A weight whose copies outgrow the cache streams from memory; the edge is soft.
+    held = np.clip((weight * copies / max(device.l2_bytes, 1.0) - 0.6) / 0.8, 0.0, 1.0)
+    stream = weight * (held / memory + (1 - held) / cache) + (size * m * k + 2 * m * n) / cache
+    quantise = constants.get("quantise_share", 0.0)
+    extra = 3 * m * k / (device.memory_bandwidth * quantise / 1e6) if quantise else np.zeros_like(m)
+    time = constants["launch_us"] + extra + (best**4 + stream**4) ** 0.25
+
+    peak_core = peak / cores
+    others = []
+    for rows, columns in CANDIDATES:
+        tiles = np.ceil(m / rows) * np.ceil(n / columns)
+        waves = np.ceil(tiles / cores)
+        each = np.maximum(
+            waves * k * (np.minimum(m, rows) + columns) * size / load,
+            waves * k * (rows * columns * 2) / peak_core,
+        )
+        others += [each, each / np.maximum(1.0, np.floor(cores / tiles))]
+    repeated = np.ceil(m / 128)
+    others += [
+        weight * repeated / memory,
+        (weight * repeated + size * m * k * np.ceil(n / 256) + 2 * m * n) / cache,
+        weight / memory,
+    ]
+    ratios = [np.log2((constants["launch_us"] + other) / time) for other in others]
+    features = np.column_stack(
+        [
+            np.log2(m) / 4, np.log2(n) / 4, np.log2(k) / 4, np.log2(time / 4) / 2, np.log2(best / stream) / 2,
+            np.log2(busy) / 2, np.log2(m * n * k) / 8, np.log2(n * k) / 6, _evenness(k) / 3, _evenness(n) / 3,
+            (m <= 8) * 0.5, (m <= 128) * 0.5, *ratios, *_regimes(m, n, k),
+        ]
+    )  # fmt: skip
+    return time, features
+
+
+CUBE_ROWS = 16  # of the cube's 16 x 16 x 16 (Hot Chips 2019)
+SPLIT_COLUMNS = 512  # two tiles of 256; read off the measured table (910B, CANN 8.5)
+LONG_ROW = 16384  # elements; read off the same table
+
+KERNELS = ((0, 1, 2, 8), (0, 8), (0, 1), (0, 1, 3), (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, *range(12, 30)))
+QUANTISED_KERNELS = ((0, 1, 2), (0, 1, 2), (0, 3, 4, 5))
+"""Features each kernel of the residual looks at."""
+
+
+def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
+    """Where the library was seen to take another path.
+
+    Less than a cube block of rows; with it so few columns that k is split over the cores; rows of A
+    and W of 32 KB and more.
+    """
+    few = m < CUBE_ROWS
+    parts = (few, few & (n <= SPLIT_COLUMNS), k >= LONG_ROW)
+    return [np.asarray(part * 0.5, dtype=np.float64) for part in parts]
+
+
+def _evenness(size: Floats) -> Floats:
+    """How often two divides ``size``: rows a power of two apart meet in the same memory channel."""
+    whole = np.maximum(np.rint(size).astype(np.int64), 1)
+    return np.log2((whole & -whole).astype(np.float64))

@@ -1,0 +1,114 @@
+"""The expert part of a mixture-of-experts layer: two grouped products, activation, unpermutation.
+
+Tokens choose experts at random, so an expert sees a Poisson number of rows: some experts see none
+(their weights are not read), some need one tile of rows more than the mean says. Microseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError
+from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ("num_tokens", "hidden", "intermediate", "num_experts", "topk", "ep_size", "local_experts")
+TILE = 128  # rows of a grouped-matmul tile
+
+PRIOR = MappingProxyType(
+    {
+        "launch_us": 30.0,
+        "memory_share": 0.82,
+        "again_share": 0.45,  # cost of reading a weight for a second tile of rows, partly from L2
+        "efficiency": 0.75,
+        "move_share": 0.6,  # activations of the routed rows, share of nominal memory bandwidth
+        "unpermute_share": 0.6,
+    }
+)
+KERNELS = ((0,), (0, 1, 2))
+
+
+def analytic(
+    device: Device,
+    x: Floats,
+    constants: Mapping[str, float],
+    *,
+    number: str,
+    imbalance: float | Floats = 1.0,
+) -> tuple[Floats, Floats]:
+    """Times, shape (r,), and features, shape (r, 4).
+
+    Args:
+        device: Where.
+        x: Rows of ``COLUMNS``; num_tokens are all tokens of the expert-parallel group.
+        constants: As ``PRIOR``.
+        number: Precision of weights and activations.
+        imbalance: Rows on the busiest device over the mean; 1 is random routing on one device.
+
+    Raises:
+        InputError: A size below one, or more choices than experts.
+    """
+    if np.any(x < 1) or not np.all(np.isfinite(x)):
+        raise InputError("moe: every size must be at least 1")
+    tokens, hidden, inner, experts, chosen, _, local = x.T
+    if np.any(chosen > experts) or np.any(local > experts):
+        raise InputError("moe: a token cannot choose, nor a device hold, more experts than there are")
+    short = precision(number)
+    size = ELEMENT_BYTES[short]
+    nominal = device.memory_bandwidth / 1e6
+    rate = tokens * chosen / experts * imbalance
+    active = local * (1 - (1 - chosen / experts) ** (tokens * imbalance))
+    tiles = local * np.maximum(_mean_tiles(rate), active / local)
+    weight = 3 * hidden * inner * size
+    stream = weight * (active + constants["again_share"] * (tiles - active))
+    stream = stream / (nominal * constants["memory_share"])
+    compute = tiles * TILE * 6 * hidden * inner / (device.peak(short) / 1e6 * constants["efficiency"])
+    routed = rate * local
+    moved = routed * (hidden * 2 + inner * 6) / (nominal * constants["move_share"])
+    unpermuted = tokens * chosen * hidden * 2 / (nominal * constants["unpermute_share"])
+    time = constants["launch_us"] + (stream**4 + compute**4) ** 0.25 + moved + unpermuted
+    features = np.column_stack(
+        [np.log2(rate) / 4, np.log2(compute / stream) / 3, np.log2(time) / 4, np.log2(routed) / 4]
+    )
+    return time, features
+
+
+def _mean_tiles(rate: Floats) -> Floats:
+    """Mean of ``ceil(N / TILE)`` for Poisson N with the given rates, by the normal approximation."""
+    spread = np.sqrt(2 * rate + 1e-9)
+    total = 1 - np.exp(-rate)
+    for edge in range(1, min(int(np.max(rate, initial=0.0) / TILE) + 6, 64)):
+        total = total + 0.5 * (1 - _erf((edge * TILE + 0.5 - rate) / spread))
+    return np.asarray(np.maximum(total, rate / TILE), dtype=np.float64)
+
+
+def _erf(z: Floats) -> Floats:
+    """Error function to 1.5e-7 (Abramowitz and Stegun 7.1.26)."""
+    t = 1 / (1 + 0.3275911 * np.abs(z))
+    terms = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+    poly = np.zeros_like(z)
+    for term in terms:
+        poly = poly * t + term
+    with np.errstate(under="ignore"):
+        return np.asarray(np.sign(z) * (1 - poly * t * np.exp(-z * z)), dtype=np.float64)
+
+
+def busiest(experts_per_device: float, rows_per_expert: float, devices: int) -> float:
+    """Rows on the busiest of ``devices`` over the mean, for random routing.
+
+    The largest of ``devices`` nearly normal counts exceeds the mean by ``sqrt(2 ln devices)``
+    standard deviations.
+    """
+    mean = experts_per_device * rows_per_expert
+    if devices < 2 or mean <= 0:
+        return 1.0
+    return 1.0 + math.sqrt(2 * math.log(devices)) / math.sqrt(mean)

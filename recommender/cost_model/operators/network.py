@@ -1,0 +1,148 @@
+"""Links between devices: what a collective costs inside a node and across nodes.
+
+A2 servers are a full mesh of single links: two devices see one link, eight see seven each. A3 nodes
+have a switched plane; their collectives are the measured table. Across nodes each device has its
+own network port. Bytes, ranks; times are microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import MissingFactError
+from recommender.cost_model.operators.collective import OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.operators.kinds import Operators
+
+Floats = NDArray[np.float64]
+
+START_US = 42.0  # smallest HCCL collective on an Atlas 800T A2, two to four ranks (machine B of the tables)
+NETWORK_START_US = 60.0  # an assumption: START_US and one more hop of host work
+MESH_SHARE = 0.72  # 18 of 25 GB/s a direction: msprof-analyze's reference and Hixl's reading
+MEASURED_RANKS = 32.0
+LARGE = 16 * 2**20
+"""From here on a measured table is extended by its last slope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Links of the devices of a job.
+
+    Attributes:
+        id: Node of the hardware tree, for messages.
+        facts: Facts of server and device, the server's first.
+        per_node: Devices of a node.
+    """
+
+    id: str
+    facts: Mapping[str, float | str]
+    per_node: float
+
+    def _number(self, *names: str) -> float:
+        for name in names:
+            value = self.facts.get(name)
+            if isinstance(value, int | float) and value > 0:
+                return float(value)
+        raise MissingFactError(f"{self.id}: {names[-1]} is not known", hint="name a server, or add the fact")
+
+    @property
+    def mesh(self) -> bool:
+        """Whether every pair of devices has its own link."""
+        return "mesh" in str(self.facts.get("link_topology", ""))
+
+    @property
+    def plane(self) -> bool:
+        """Whether the node is of the kind whose collectives were measured (A3)."""
+        return str(self.facts.get("link_type", "")).startswith("UB")
+
+    def inside(self, ranks: Floats) -> Floats:
+        """One-way bandwidth of a device towards ``ranks - 1`` others of its node, byte/s."""
+        if self.mesh:
+            pair = self._number(
+                "reference_link_bandwidth_bytes_per_s",
+                "measured_link_read_bytes_per_s",
+                "link_bandwidth_bytes_per_s",
+            )
+            return np.asarray(pair * np.maximum(ranks - 1, 1))
+        total = self._number("link_bandwidth_total_bytes_per_s", "link_bandwidth_bytes_per_s")
+        # a total counts both directions (NVLink, HCCS)
+        return np.full_like(
+            ranks, total * (0.5 if "link_bandwidth_total_bytes_per_s" in self.facts else 1.0) * 0.8
+        )
+
+    @property
+    def outside(self) -> float:
+        """One-way bandwidth of a device to another node, byte/s."""
+        return self._number("measured_network_bandwidth_bytes_per_s", "network_bandwidth_bytes_per_s")
+
+
+def collective_us(
+    network: Network, operators: Operators, name: str, size: Floats, ranks: Floats, stride: Floats
+) -> Floats:
+    """Time of one collective; 0 where there is one rank.
+
+    Args:
+        network: Links.
+        operators: For measured tables.
+        name: Operation, as in ``recommender.cost_model.operators.collective``.
+        size: Bytes: one rank's share for all-gather and reduce-scatter, else all of a rank's data.
+        ranks: Members of the group.
+        stride: Distance of neighbouring ranks in the numbering of devices: a group of ``ranks`` with
+            this stride spans ``ranks * stride`` devices.
+
+    Raises:
+        MissingFactError: A bandwidth that the group needs is not known.
+    """
+    size, ranks, stride = np.broadcast_arrays(
+        np.asarray(size, dtype=np.float64),
+        np.asarray(ranks, dtype=np.float64),
+        np.asarray(stride, dtype=np.float64),
+    )
+    out = np.zeros(size.shape)
+    active = (ranks > 1) & (size > 0)
+    if not np.any(active):
+        return out
+    code = OPERATIONS[name]
+    local = np.clip(np.floor(network.per_node / stride), 1, ranks)
+    nodes = np.ceil(ranks / local)
+    share = np.where(code >= 2, size / ranks, size)
+    times = 2.0 if name == "all_reduce" else 1.0
+    within = active & (local > 1)
+    if np.any(within):
+        inner = share * nodes if name != "all_to_all" else share
+        if network.plane:
+            members = np.minimum(local[within], MEASURED_RANKS)
+            bytes_ = np.where(code >= 2, inner[within] * members, inner[within])
+            rows = np.column_stack([np.full(members.shape, float(code)), members, bytes_])
+            reference = operators.reference
+            out[within] += operators["collective"].times_us(reference, rows)
+        else:
+            sent = times * inner[within] * (local[within] - 1)
+            out[within] += START_US + sent / network.inside(local[within]) * 1e6
+    across = active & (nodes > 1)
+    if np.any(across):
+        sent = times * share[across] * (nodes[across] - 1)
+        if name == "all_to_all":
+            sent = sent * local[across]
+        out[across] += NETWORK_START_US + sent / network.outside * 1e6
+    return out
+
+
+def point_us(network: Network, size: Floats, far: NDArray[np.bool_]) -> Floats:
+    """Time to send ``size`` bytes to one other device, on another node where ``far``."""
+    size, far = np.broadcast_arrays(np.asarray(size, dtype=np.float64), far)
+    out = np.zeros(size.shape)
+    near = (size > 0) & ~far
+    if np.any(near):
+        out[near] = START_US + size[near] / network.inside(np.array([2.0]))[0] * 1e6
+    away = (size > 0) & far
+    if np.any(away):
+        out[away] = NETWORK_START_US + size[away] / network.outside * 1e6
+    return out

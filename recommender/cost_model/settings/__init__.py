@@ -1,0 +1,1 @@
+"""Settings of frameworks as plans of the cost model."""

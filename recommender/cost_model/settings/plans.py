@@ -1,0 +1,190 @@
+"""Configurations as columns: names, defaults, and the rules a layout must keep.
+
+A batch of configurations is one array per setting, so that thousands cost little more than one.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Floats = NDArray[np.float64]
+Columns = dict[str, Floats]
+
+PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8")
+FOUR_BIT = frozenset({"w4a16", "w4a8"})
+GROUPS = ("precision_attention", "precision_mlp", "precision_head")
+"""Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
+
+CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "recompute": ("none", "selective", "full"),
+        "offload": ("none", "optimizer", "activations"),
+        "precision": PRECISIONS,
+        "precision_attention": ("same", *PRECISIONS),
+        "precision_mlp": ("same", *PRECISIONS),
+        "precision_head": ("same", *PRECISIONS),
+        "layout": ("native", "nchw"),
+        "separation": ("mixed", "separate"),
+    }
+)
+
+TRAINING: Mapping[str, float | str] = MappingProxyType(
+    {
+        "tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": 0, "context_parallel": 1,
+        "expert_parallel": 1, "virtual_stages": 1, "zero_stage": 0, "micro_batch": 1, "global_batch": 0,
+        "seq_len": 0, "sequence_parallel": 1, "overlap_gradients": 1, "overlap_tensor_parallel": 0,
+        "flash_attention": 1, "fused_ops": 1, "fused_optimizer": 1, "grouped_matmul": 1, "graph": 0,
+        "expert_imbalance": 1.0, "recompute": "none", "offload": "none", "precision": "bf16",
+        "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
+        "precision_head": "same", "layout": "native",
+    }
+)  # fmt: skip
+"""Settings of a training step and their defaults; 0 means: follows from the others."""
+
+SERVING: Mapping[str, float | str] = MappingProxyType(
+    {
+        "tensor_parallel": 0, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1, "batch": 1,
+        "input_len": 1024, "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
+        "speculative_tokens": 0, "acceptance": 0.7, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
+        "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
+        "prefill_engines": 0, "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
+        "precision_head": "same", "layout": "native",
+    }
+)  # fmt: skip
+"""Settings of a serving step and their defaults."""
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "tp": "tensor_parallel", "pp": "pipeline_parallel", "dp": "data_parallel", "cp": "context_parallel",
+        "ep": "expert_parallel", "vp": "virtual_stages", "vpp": "virtual_stages", "mbs": "micro_batch",
+        "micro_batch_size": "micro_batch", "gbs": "global_batch", "global_batch_size": "global_batch",
+        "sequence_length": "seq_len", "zero": "zero_stage", "sp": "sequence_parallel", "dtype": "precision",
+        "batch_size": "batch", "chunk_size": "chunk", "tensor_parallel_size": "tensor_parallel",
+        "pipeline_parallel_size": "pipeline_parallel", "data_parallel_size": "data_parallel",
+        "context_parallel_size": "context_parallel", "expert_parallel_size": "expert_parallel",
+    }
+)  # fmt: skip
+
+COUNTS = frozenset(
+    {
+        "tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "virtual_stages",
+        "micro_batch", "batch", "input_len", "output_len",
+    }
+)  # fmt: skip
+SHARES = frozenset({"prefix_hit", "acceptance", "kv_host_share"})
+
+
+def columns(settings: Sequence[Mapping[str, object]], defaults: Mapping[str, float | str]) -> Columns:
+    """One array per setting from configurations that name some of them.
+
+    Raises:
+        InputError: An unknown setting or value, or a size that is not a positive whole number.
+    """
+    found: Columns = {}
+    named = [{name_of(key, defaults): value for key, value in one.items()} for one in settings]
+    for name, default in defaults.items():
+        values = [number_of(name, one.get(name, default)) for one in named]
+        found[name] = np.array(values, dtype=np.float64)
+        check(name, default, found[name])
+    return found
+
+
+def check(name: str, default: float | str, array: Floats) -> None:
+    """Refuse numbers that a setting cannot have.
+
+    Raises:
+        InputError: One of them; the message names the setting.
+    """
+    if name in COUNTS and not (default == 0 and not np.any(array)):
+        bad = array[(array < 1) | (array != np.floor(array))]
+        if len(bad) and not (default == 0 and np.all(bad == 0)):
+            raise InputError(f"{name}: a whole number of at least 1, not {bad[0]:g}")
+    if name in SHARES and np.any((array < 0) | (array > 1)):
+        raise InputError(f"{name}: a share between 0 and 1")
+    if np.any(array < 0) or not np.all(np.isfinite(array)):
+        raise InputError(f"{name}: not below 0")
+
+
+def name_of(key: str, defaults: Mapping[str, object]) -> str:
+    """The canonical name of a setting.
+
+    Raises:
+        InputError: There is none; the hint has the nearest.
+    """
+    low = key.strip().lower().lstrip("-").replace("-", "_")
+    name = ALIASES.get(low, low)
+    if name not in defaults:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, defaults, n=3, cutoff=0.4) or list(defaults)
+        raise InputError(f"no setting named {key!r}", hint=f"known: {', '.join(near)}")
+    return name
+
+
+def number_of(name: str, value: object) -> float:
+    """The number that stands for a value of a setting: a choice by its place, a truth as 0 or 1.
+
+    Raises:
+        InputError: The setting has no such value.
+    """
+    if name in CHOICES:
+        text = str(value).lower()
+        if name.startswith("precision") and text != "same":
+            from recommender.cost_model.facts.device import precision
+
+            text = precision(text)
+        if text not in CHOICES[name]:
+            raise InputError(f"{name}: {value!r} is none of {', '.join(CHOICES[name])}")
+        return float(CHOICES[name].index(text))
+    if isinstance(value, str) and value.lower() in {"true", "on", "yes", "false", "off", "no"}:
+        return float(value.lower() in {"true", "on", "yes"})
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is no number is refused just below
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: {value!r} is not a number") from None
+
+
+def with_groups(settings: Columns) -> Columns:
+    """The columns with the precision of every layer group filled in as a number of ``PRECISIONS``."""
+    found = dict(settings)
+    for name in GROUPS:
+        found[name] = np.where(found[name] == 0, found["precision"], found[name] - 1)
+    return found
+
+
+class LayoutError(InputError):
+    """A layout that cannot be.
+
+    Attributes:
+        holds: Which configurations keep the rule that others break, shape (n,).
+    """
+
+    def __init__(self, message: str, holds: NDArray[np.bool_]) -> None:
+        super().__init__(message)
+        self.holds = holds
+
+
+def rule(holds: NDArray[np.bool_], text: str) -> None:
+    """Refuse where a rule of the layout is broken.
+
+    Raises:
+        LayoutError: It does not hold for some configuration; the message names rule and place.
+    """
+    if not np.all(holds):
+        where = int(np.argmin(holds))
+        suffix = f" (configuration {where + 1} of {len(holds)})" if len(holds) > 1 else ""
+        raise LayoutError(f"layout: {text}{suffix}", holds)
+
+
+def divides(part: Floats, whole: Floats) -> NDArray[np.bool_]:
+    """Where ``part`` divides ``whole``."""
+    return np.asarray(np.mod(whole, np.maximum(part, 1)) == 0)

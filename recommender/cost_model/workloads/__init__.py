@@ -1,0 +1,1 @@
+"""Whole training and serving steps composed from operators."""

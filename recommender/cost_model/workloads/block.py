@@ -1,0 +1,278 @@
+"""One transformer block on one device: its products, attention, experts and vector work.
+
+Arrays run over configurations. Times are microseconds, work is floating-point operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
+from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
+from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+
+Floats = NDArray[np.float64]
+
+FUSED_KERNELS = 12.0  # norm x 2, rotary, activation, four products, attention, cache or copies
+UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwise chains
+UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
+UNFUSED_ROTARY = 3.0
+LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
+CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
+LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
+POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
+"""Standard deviations and weights of a three-point mean over the rows of an expert (Gauss-Hermite)."""
+SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bit
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a block takes.
+
+    Attributes:
+        cube_us: Matrix products.
+        attention_us: Attention.
+        experts_us: Routed experts.
+        vector_us: Norms, activations, rotary embedding, residuals.
+        launch_us: Part of cube, attention and experts that is the fixed cost of launching them.
+        kernels: Kernels launched.
+        flops: Operations of the matrix unit.
+    """
+
+    cube_us: Floats
+    attention_us: Floats
+    experts_us: Floats
+    vector_us: Floats
+    launch_us: Floats
+    kernels: Floats
+    flops: Floats
+
+    @property
+    def device_us(self) -> Floats:
+        """All of it, one after the other."""
+        return np.asarray(self.cube_us + self.attention_us + self.experts_us + self.vector_us)
+
+
+def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
+    """Tables and device facts that stand for a precision: other formats change the peak alone.
+
+    Raises:
+        InputError: The device does not compute in it.
+        MissingFactError: Its peak is not known.
+    """
+    name = CHOICES["precision"][int(index)]
+    peak = device.peak(name)
+    size = {"w4a16": 2.0, "w4a8": 1.0}.get(name, ELEMENT_BYTES[name])  # of what is multiplied
+    facts: dict[str, float | str] = dict(device.facts)
+    # inside a step every weight comes from memory: the step reads far more than the cache holds
+    facts["l2_bytes"] = device.l2_bytes / 64
+    if name in FOUR_BIT:
+        # half a byte from memory; with cores apart the vector cores hand the widened weight on through L2
+        passed = 0.0 if device.joint else size / CACHE_OVER_MEMORY
+        facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
+    if size == 1:
+        facts["peak_int8_ops"] = peak
+        return "matmul_w8a8", "moe_w8a8", Device(device.id, facts)
+    facts["peak_bf16_flops"] = peak
+    if size == 4:
+        facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth / 2
+    return "matmul_bf16", "moe_bf16", Device(device.id, facts)
+
+
+def products_us(operators: Operators, device: Device, x: Floats, precisions: Floats) -> Floats:
+    """Times of products with rows m, n, k in x, shape (..., 3), one precision per configuration."""
+    out = np.zeros(x.shape[:-1])
+    for index in np.unique(precisions):
+        chosen = precisions == index
+        stem, _, where = stem_and_device(device, float(index))
+        rows = np.maximum(x[..., chosen, :], 1.0)
+        out[..., chosen] = operators[stem].times_us(where, rows.reshape(-1, 3)).reshape(rows.shape[:-1])
+    return out
+
+
+def stream_us(operators: Operators, device: Device, bytes_: Floats, kernels: Floats | float = 1.0) -> Floats:
+    """Time of vector kernels that move ``bytes_`` in all."""
+    constants = operators.kernels.get("constants", VECTOR_PRIOR)
+    bandwidth = device.memory_bandwidth * constants["memory_share"] / 1e6
+    return np.asarray(kernels * constants["launch_us"] + bytes_ / bandwidth)
+
+
+def attention_us(
+    operators: Operators,
+    device: Device,
+    model: ModelSizes,
+    *,
+    sequences: Floats,
+    length: Floats,
+    split: Floats,
+    phase: str,
+) -> Floats:
+    """Fused attention of one block, heads split ``split`` ways."""
+    heads = np.maximum(np.round(model.heads / split), 1)
+    kv_heads = np.maximum(np.round(model.kv_heads / split), 1)
+    kv_heads = np.where(np.mod(heads, kv_heads) == 0, kv_heads, 1)
+    size = np.full_like(heads, max(model.head_size, 16))
+    latent_us = np.zeros_like(heads)
+    if phase == "decode" and model.latent:
+        # every head reads the one compressed row of a token, once as key and value
+        kv_heads, size = np.ones_like(heads), np.full_like(heads, model.kv_width / 2)
+        flops = 4 * sequences * length * heads * model.kv_width
+        latent_us = flops / (LATENT_SHARE * device.peak("bf16")) * 1e6
+    rows = np.column_stack(
+        [
+            np.maximum(np.ceil(sequences), 1), np.maximum(length, 1), heads, kv_heads,
+            size,
+        ]
+    )  # fmt: skip
+    facts = {**device.facts}
+    if "peak_bf16_flops" not in facts and device.known("peak_fp16_flops"):
+        facts["peak_bf16_flops"] = device.peak("fp16")
+    times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
+    times = np.maximum(times, latent_us)
+    if phase == "prefill" and not model.causal:
+        times = times * 2  # no half of the pairs is masked
+    return np.asarray(times)
+
+
+def forward(
+    operators: Operators,
+    device: Device,
+    model: ModelSizes,
+    *,
+    tokens: Floats,
+    sequences: Floats,
+    length: Floats,
+    settings: Mapping[str, Floats],
+    phase: str = "prefill",
+    attention_parts: Floats | float = 1.0,
+) -> Work:
+    """The forward pass of one block.
+
+    Args:
+        operators: Calibrated operators.
+        device: Where.
+        model: What.
+        tokens: Rows of the products on this device.
+        sequences: Sequences whose attention runs here.
+        length: Their length, or what is cached (decode).
+        settings: Columns of ``recommender.cost_model.settings.plans``.
+        phase: ``"prefill"`` or ``"decode"``.
+        attention_parts: Devices that share the attention of one sequence (context parallel).
+    """
+    split = settings["tensor_parallel"]
+    precision = settings["precision"]
+    fused = settings["fused_ops"]
+    hidden = np.full_like(tokens, model.hidden)
+    query = model.heads * model.head_size / split
+    keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
+    dense_inner = model.inner / split if not model.experts else model.expert_inner * model.shared / split
+    rows = [
+        np.column_stack([tokens, query + keys, hidden]),
+        np.column_stack([tokens, hidden, query]),
+    ]
+    if not model.experts or model.shared:
+        up = (model.matrices - 1) if not model.experts else 2.0
+        rows += [
+            np.column_stack([tokens, up * dense_inner, hidden]),
+            np.column_stack([tokens, hidden, dense_inner]),
+        ]
+    x = np.stack(rows)
+    cube = products_us(operators, device, x[:2], settings.get("precision_attention", precision)).sum(0)
+    if len(rows) > 2:
+        cube = cube + products_us(operators, device, x[2:], settings.get("precision_mlp", precision)).sum(0)
+    flops = 2 * np.prod(x, axis=-1).sum(0)
+
+    flash = settings.get("flash_attention", np.ones_like(tokens))
+    attend = attention_us(
+        operators, device, model, sequences=sequences, length=length, split=split, phase=phase
+    )
+    attend = attend / attention_parts
+    pairs = sequences * length * (length if phase == "prefill" else 1.0) / attention_parts
+    attention_flops = 4 * pairs * (model.heads / split) * model.head_size * (0.5 if model.causal else 1.0)
+    if phase == "decode":
+        attention_flops = 4 * pairs * (model.heads / split) * model.head_size
+    scores = pairs * (model.heads / split) * SCORE_BYTES
+    attend = np.where(flash > 0, attend, attend + stream_us(operators, device, scores, 4.0))
+
+    experts, expert_flops = _experts(operators, device, model, tokens, settings)
+    along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
+    norms = 8 * model.hidden / along * np.where(fused > 0, 1.0, UNFUSED_NORM)
+    residual = 12 * model.hidden / along * np.where(fused > 0, 0.5, 1.0)
+    rotary = 4 * (query + keys / 2) * np.where(fused > 0, 1.0, UNFUSED_ROTARY) if model.causal else 0.0
+    active_inner = model.expert_inner * model.shared / split if model.experts else model.inner / split
+    passes = np.where(fused > 0, 2.0 * model.matrices, 2.0 * model.matrices + 4.0)
+    epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
+    moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
+    kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + (4.0 if model.experts else 0.0)
+    vector = stream_us(operators, device, moved, kernels - 5.0)
+    looped = settings.get("grouped_matmul", np.ones_like(tokens)) == 0
+    if model.experts:
+        local = np.maximum(model.experts / settings["expert_parallel"], 1)
+        kernels = kernels + np.where(looped, local * LOOP_KERNELS, 0.0)
+    launch = len(rows) * _launch(operators, "matmul_bf16") + _launch(operators, f"attention_{phase}")
+    launch = np.minimum(
+        launch + (_launch(operators, "moe_bf16") if model.experts else 0.0), cube + attend + experts
+    )
+    return Work(cube, attend, experts, vector, launch, kernels, flops + attention_flops + expert_flops)
+
+
+def _launch(operators: Operators, stem: str) -> float:
+    return operators[stem].constants["launch_us"]
+
+
+def _experts(
+    operators: Operators, device: Device, model: ModelSizes, tokens: Floats, settings: Mapping[str, Floats]
+) -> tuple[Floats, Floats]:
+    """Time and work of the routed experts of one block on one device."""
+    if not model.experts:
+        return np.zeros_like(tokens), np.zeros_like(tokens)
+    group = settings["expert_parallel"]
+    split = settings["tensor_parallel"]
+    # the tensor group shares its tokens: expert parallelism runs over it first, and where it is
+    # narrower than the tensor split, that split cuts the experts themselves
+    inner = np.maximum(model.expert_inner / np.maximum(split / group, 1.0), 16)
+    local = np.maximum(model.experts / group, 1)
+    routed = np.maximum(tokens * np.maximum(group / split, 1.0) * settings["expert_imbalance"], 1)
+    rows = np.column_stack(
+        [
+            routed, np.full_like(tokens, model.hidden), inner, np.full_like(tokens, model.experts),
+            np.full_like(tokens, model.chosen), group, local,
+        ]
+    )  # fmt: skip
+    out = np.zeros_like(tokens)
+    precision = settings.get("precision_mlp", settings["precision"])
+    for index in np.unique(precision):
+        chosen = precision == index
+        _stem, moe, where = stem_and_device(device, float(index))
+        out[chosen] = operators[moe].times_us(where, rows[chosen])
+    grouped = settings.get("grouped_matmul", np.ones_like(tokens))
+    single = grouped == 0
+    if np.any(single):
+        per_expert = np.maximum(routed * model.chosen / model.experts, 1)
+        each = np.zeros_like(tokens)
+        # rows of an expert are random here too, and products jump with them
+        for away, weight in POISSON:
+            rows_seen = np.maximum(np.round(per_expert + away * np.sqrt(per_expert)), 1)
+            x = np.stack(
+                [
+                    np.column_stack([rows_seen, 2 * inner, np.full_like(inner, model.hidden)]),
+                    np.column_stack([rows_seen, np.full_like(inner, model.hidden), inner]),
+                ]
+            )
+            each = each + weight * products_us(operators, device, x, precision).sum(0)
+        # the grouped table includes activation and gathering of rows; here they are kernels of their own
+        moved = per_expert * (2 * model.hidden + 6 * inner + 4 * model.hidden)
+        each = each + stream_us(operators, device, moved, LOOP_KERNELS - 2.0)
+        out = np.where(single, local * each, out)
+    work = 6 * tokens * model.chosen * model.hidden * model.expert_inner / split
+    return out, work * settings["expert_imbalance"]

@@ -1,0 +1,121 @@
+"""One forward pass of a batch: convolutional networks and vision transformers, every device on its own batch.
+
+Arrays run over configurations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.facts.device import ELEMENT_BYTES
+from recommender.cost_model.operators.convolution import operator_list
+from recommender.cost_model.settings.plans import CHOICES, Columns, rule, with_groups
+from recommender.cost_model.workloads.block import forward
+from recommender.cost_model.workloads.energy import power_w
+from recommender.cost_model.workloads.layouts import RESERVED_BYTES
+from recommender.cost_model.workloads.networks import convolutions_us
+from recommender.cost_model.workloads.serving import GRAPH_SHARE, HOST_US, SPREAD
+from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.training import FLOPS_EFFICIENCY, FLOPS_SPREAD
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.operators.network import Network
+
+Floats = NDArray[np.float64]
+
+
+def feeds_forward(model: ModelSizes) -> bool:
+    """Whether a model answers in one pass: it has no blocks, or its blocks read an image."""
+    return not model.layers or (model.tokens_per_image > 0 and not model.causal)
+
+
+def inference_step(
+    operators: Operators,
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    settings: Columns,
+    devices: Floats,
+) -> Steps:
+    """Costs of one batch of ``batch`` samples on each device.
+
+    Raises:
+        InputError: A layout other than one replica per device, or a precision that the device lacks.
+        MissingFactError: A fact that the answer needs is unknown.
+    """
+    del network  # replicas do not talk
+    s = with_groups(settings)
+    alone = (
+        np.isin(s["tensor_parallel"], (0, 1)) & (s["pipeline_parallel"] == 1) & (s["expert_parallel"] == 1)
+    )
+    rule(alone, "a network of one pass is split by data alone")
+    rule((s["data_parallel"] == 1) | (s["data_parallel"] == devices), "data must be the number of devices")
+    s["tensor_parallel"] = np.ones_like(devices)
+    batch = s["batch"]
+    layers = operator_list(model.id)
+    spread = SPREAD
+    scheduling = np.zeros_like(batch)
+    flops = model.flops_per_sample * batch
+    if model.layers:
+        length = np.full_like(batch, model.tokens_per_image)
+        work = forward(
+            operators, device, model, tokens=batch * length, sequences=batch, length=length, settings=s
+        )
+        matrix = model.layers * (work.cube_us + work.attention_us + work.experts_us - work.launch_us)
+        scheduling = model.layers * work.launch_us
+        vector, kernels, flops = (
+            model.layers * work.vector_us,
+            model.layers * work.kernels,
+            model.layers * work.flops,
+        )
+    elif layers:
+        matrix, vector, count = convolutions_us(operators, device, layers, s, batch, backward=False)
+        kernels = np.full_like(batch, count)
+    else:
+        peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+        matrix, vector, kernels = (
+            flops / (FLOPS_EFFICIENCY * peak) * 1e6,
+            np.zeros_like(batch),
+            np.zeros_like(batch),
+        )
+        spread = FLOPS_SPREAD
+    launched = kernels * HOST_US * np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
+    host = np.maximum(launched - matrix - vector - scheduling, 0.0)
+    split = dict.fromkeys(PARTS, np.zeros_like(batch)) | {
+        "compute": matrix / 1e6, "memory": vector / 1e6, "scheduling": scheduling / 1e6, "host": host / 1e6,
+    }  # fmt: skip
+    time = np.asarray(sum(split.values()), dtype=np.float64)
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+    use = flops / time / peak
+    power = power_w(device, active=(split["compute"] + split["memory"]) / time, cube_use=use)
+    throughput = devices * batch / time
+    widest = max((2.0 * layer.activation / layer.repeats for layer in layers), default=0.0)
+    held = 2.0 * model.tokens_per_image * (4 * model.hidden + model.inner) if model.layers else 2 * widest
+    sizes = np.array([ELEMENT_BYTES[CHOICES["precision"][int(index)]] for index in s["precision"]])
+    extra = {"cube_use": use, "batch_s": time}
+    if power is not None:
+        extra["energy_per_sample_j"] = power * devices / throughput
+    return Steps(
+        time_s=time,
+        split_s=split,
+        hidden_s=np.zeros_like(batch),
+        throughput=throughput,
+        unit="samples/s",
+        memory_bytes={
+            "weights": sizes * (model.parameters or sum(layer.parameters for layer in layers)),
+            "activations": batch * held,
+            "reserved": np.full_like(batch, RESERVED_BYTES),
+        },
+        capacity_bytes=device.memory_capacity,
+        power_w=power,
+        energy_j=None if power is None else power * time * devices,
+        devices=devices,
+        spread=spread,
+        extra=extra,
+    )

@@ -1,0 +1,138 @@
+"""What a training layout must keep, and what it holds in memory.
+
+Activations of a block: ``s b h (34 + 5 a s / h)`` bytes, the second term gone with fused attention
+(Korthikanti et al. 2022). Arrays run over configurations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError
+from recommender.cost_model.settings.plans import (
+    CHOICES,
+    FOUR_BIT,
+    GROUPS,
+    Columns,
+    divides,
+    rule,
+    with_groups,
+)
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.model import ModelSizes
+
+Floats = NDArray[np.float64]
+
+STATE_BYTES = 12.0  # float32 weight and two moments (Rajbhandari et al. 2020)
+GRADIENT_BYTES = 4.0
+UNFUSED_NORM_BYTES = 2 * 4.0  # two norms: float32 input and 16-bit output for the 16-bit input of a fused one
+UNFUSED_ACTIVATION_BYTES = 2.0  # the activated gate, which a fused kernel computes again
+RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and communication buffers
+
+
+def checked(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
+    """The columns with what follows from others filled in.
+
+    Raises:
+        InputError: A layout that cannot be; the message names the rule.
+    """
+    s = with_groups(settings)
+    few = [CHOICES["precision"].index(name) for name in FOUR_BIT]
+    rule(
+        ~np.any([np.isin(s[name], few) for name in ("precision", *GROUPS)], axis=0),
+        "four-bit weights are for serving, not for training",
+    )
+    tp, pp, cp, ep = (
+        s[n] for n in ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")
+    )
+    inside = tp * pp * cp
+    rule(divides(inside, devices), "tensor x pipeline x context must divide the number of devices")
+    dp = np.where(s["data_parallel"] > 0, s["data_parallel"], devices / inside)
+    rule(inside * dp == devices, "tensor x pipeline x context x data must be the number of devices")
+    s["data_parallel"] = dp
+    s["global_batch"] = np.where(s["global_batch"] > 0, s["global_batch"], s["micro_batch"] * dp)
+    rule(divides(s["micro_batch"] * dp, s["global_batch"]), "micro-batch x data must divide the global batch")
+    rule(s["zero_stage"] <= 3, "ZeRO has the stages 0 to 3")
+    rule((s["zero_stage"] < 2) | (pp == 1), "ZeRO stages 2 and 3 need a pipeline of 1")
+    if model.layers:
+        rule(
+            divides(pp * s["virtual_stages"], np.full_like(pp, model.layers)),
+            "pipeline x chunks must divide the layers",
+        )
+        rule(divides(tp, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
+        rule((s["virtual_stages"] == 1) | (pp > 1), "interleaving needs a pipeline above 1")
+        if model.tokens_per_image:
+            s["seq_len"] = np.full_like(tp, model.tokens_per_image)
+        if np.any(s["seq_len"] < 1):
+            raise InputError("seq_len: a training step needs a sequence length of at least 1")
+        rule(divides(cp, s["seq_len"]), "context must divide the sequence length")
+    else:
+        rule(inside == 1, "a network without blocks is split by data alone")
+    if model.experts:
+        rule(divides(ep, np.full_like(ep, model.experts)), "expert parallel must divide the experts")
+        rule(divides(ep, dp * cp * tp), "expert parallel must divide tensor x context x data")
+    else:
+        rule(ep == 1, "expert parallel needs a model with experts")
+    return s
+
+
+def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
+    """Parameters of one device outside and inside the routed experts."""
+    tp, pp = s["tensor_parallel"], s["pipeline_parallel"]
+    routed = model.expert_parameters * model.layers
+    dense = (model.parameters - routed) / (tp * pp)
+    # the wider of expert parallelism and tensor split cuts the experts
+    return dense, routed / (pp * np.maximum(s["expert_parallel"], tp))
+
+
+def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, full: Floats) -> Floats:
+    """Bytes that one block keeps for its backward pass."""
+    tp = s["tensor_parallel"]
+    wide = model.hidden * np.where(s["sequence_parallel"] > 0, 34 / tp, 10 + 24 / tp)
+    if model.experts:
+        wide = wide + 6 * model.chosen * model.expert_inner / np.where(s["expert_parallel"] > 1, 1.0, tp)
+    elif model.matrices == 3:
+        wide = wide + 2 * (3 * model.inner - 8 * model.hidden) / tp  # the 34 count an inner width of 4 h
+    # a norm of elementwise kernels keeps its input in float32 and its output, an activation its result
+    kept = UNFUSED_NORM_BYTES * model.hidden * np.where(s["sequence_parallel"] > 0, 1 / tp, 1.0)
+    if not model.experts:
+        kept = kept + UNFUSED_ACTIVATION_BYTES * model.inner / tp
+    wide = wide + np.where(s["fused_ops"] > 0, 0.0, kept)
+    scores = np.where(
+        (s["flash_attention"] > 0) | (s["recompute"] > 0), 0.0, 5 * model.heads * s["seq_len"] / tp
+    )
+    along = np.where(s["sequence_parallel"] > 0, tp, 1.0)
+    return np.asarray(np.where(full > 0, 2 * tokens * model.hidden / along, tokens * (wide + scores)))
+
+
+def memory_parts(model: ModelSizes, s: Columns, tokens: Floats) -> dict[str, Floats]:
+    """Bytes on the fullest device, the first stage of the pipeline."""
+    pp, chunks = s["pipeline_parallel"], s["virtual_stages"]
+    dense, routed = shares(model, s)
+    owned = dense + routed
+    ranks = s["data_parallel"] * s["context_parallel"]
+    zero = s["zero_stage"]
+    count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
+    full = (s["recompute"] == CHOICES["recompute"].index("full")).astype(float)
+    kept = layer_activation(model, s, tokens, full)
+    alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
+    activations = kept * model.layers / pp * alive
+    # recomputation needs one whole block, offloading two, at a time
+    one = layer_activation(model, s, tokens, np.zeros_like(tokens))
+    away = s["offload"] == CHOICES["offload"].index("activations")
+    activations = np.where(away, 2 * one, activations + full * one)
+    logits = (
+        tokens * model.vocabulary / s["tensor_parallel"] * 6 if model.vocabulary else np.zeros_like(tokens)
+    )
+    states = np.where(s["offload"] == CHOICES["offload"].index("optimizer"), 0.0, owned * STATE_BYTES)
+    return {
+        "weights": np.where(zero >= 3, owned / ranks, owned) * 2,
+        "gradients": np.where(zero >= 2, owned / ranks, owned) * GRADIENT_BYTES,
+        "optimizer": np.where(zero >= 1, states / ranks, states),
+        "activations": activations + logits,
+        "reserved": np.full_like(tokens, RESERVED_BYTES),
+    }

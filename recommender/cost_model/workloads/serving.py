@@ -1,0 +1,346 @@
+"""A serving step: prefill, decode, their mixture under load, and what the cache takes.
+
+Decode steps stream weights and cache once per step; a prefill of a chunk is a forward pass. A pipeline
+of p stages decodes p groups of sequences at a time, each group in every stage in turn. Under a
+request rate the engine is a single server (Pollaczek-Khinchine); P99 takes the tail of its waiting
+time as exponential. Arrays run over configurations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError
+from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
+from recommender.cost_model.operators.network import Network, collective_us, point_us
+from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
+from recommender.cost_model.workloads.block import Work, forward, products_us
+from recommender.cost_model.workloads.energy import power_w
+from recommender.cost_model.workloads.steps import PARTS, Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+
+Floats = NDArray[np.float64]
+
+HOST_US = 20.0  # host time per launch in eager mode: an assumption, see training
+GRAPH_SHARE = 0.1  # of it that remains when a captured graph is replayed: an assumption
+STEP_HOST_US = 3000.0  # scheduling, sampling and copies of a step: 2.8 to 3.8 ms (vllm-ascend 74191864b7)
+RESERVED_BYTES = 4.5e9
+SPREAD = 0.45
+DRAFT_SHARE = 0.1  # of a step that proposing the tokens of one step costs: an assumption
+
+
+def checked(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
+    """The columns with the tensor split filled in.
+
+    Raises:
+        InputError: A layout that cannot be; the message names the rule.
+    """
+    if not model.layers:
+        raise InputError(f"{model.id}: serving needs a transformer")
+    s = with_groups(settings)
+    dp, ep, pp = s["data_parallel"], s["expert_parallel"], s["pipeline_parallel"]
+    rule(dp >= 1, "data parallel is at least 1")
+    rule(divides(dp * pp, devices), "pipeline x data must divide the number of devices")
+    tp = np.where(s["tensor_parallel"] > 0, s["tensor_parallel"], devices / (dp * pp))
+    rule(tp * pp * dp == devices, "tensor x pipeline x data must be the number of devices")
+    rule(divides(pp, np.full_like(pp, model.layers)), "pipeline must divide the layers")
+    s["tensor_parallel"] = tp
+    rule(divides(tp, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
+    if model.experts:
+        rule(divides(ep, np.full_like(ep, model.experts)), "expert parallel must divide the experts")
+        rule(divides(ep, tp * dp), "expert parallel must divide tensor x data")
+    else:
+        rule(ep == 1, "expert parallel needs a model with experts")
+    ahead = s["prefill_engines"]
+    apart = s["separation"] == CHOICES["separation"].index("separate")
+    rule((ahead == 0) | apart, "engines that only prefill need separation=separate")
+    rule((ahead == 0) | (ahead < dp), "an engine that decodes must be left")
+    rule(s["prefix_hit"] < 1, "a prefix hit of 1 leaves nothing to compute")
+    return s
+
+
+def _pass_us(
+    operators: Operators,
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    s: Columns,
+    *,
+    tokens: Floats,
+    sequences: Floats,
+    length: Floats,
+    phase: str,
+    logits: Floats,
+) -> tuple[Floats, Floats, Floats, Work]:
+    """Device time, communication, host time of one forward pass over all blocks; and one block's work."""
+    tp, ep = s["tensor_parallel"], s["expert_parallel"]
+    work = forward(
+        operators, device, model, tokens=tokens, sequences=sequences, length=length, settings=s, phase=phase
+    )
+    size = tokens * model.hidden * 2
+    one = np.ones_like(tp)
+    plain = 2 * collective_us(network, operators, "all_reduce", size, tp, one)
+    # FlashComm: scatter and gather instead of all-reduce, norms split, activations quantised or not
+    share = size / tp
+    parts = (
+        collective_us(network, operators, name, share, tp, one) for name in ("all_gather", "reduce_scatter")
+    )
+    wire = np.where(s["sequence_parallel"] > 0, 2 * sum(parts), plain)
+    if model.experts:
+        sent = tokens * model.chosen * model.hidden * 2 / np.where(ep > 1, np.minimum(tp, ep), 1.0)
+        wire = wire + np.where(
+            ep > 1, 2 * collective_us(network, operators, "all_to_all", sent, ep, one), 0.0
+        )
+    x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
+    head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
+    eager = np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
+    host = model.layers * work.kernels * HOST_US * eager
+    stages = s["pipeline_parallel"]
+    far = tp * stages > network.per_node
+    hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
+    return model.layers * work.device_us + head, model.layers * wire + hops, host, work
+
+
+def serving_step(
+    operators: Operators,
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    settings: Columns,
+    devices: Floats,
+) -> Steps:
+    """Costs of serving: ``time_s`` is a decode step; prefill, TTFT, TPOT and tails are in ``extra``.
+
+    Raises:
+        InputError: An impossible layout, or a precision that the device lacks.
+        MissingFactError: A fact that the answer needs is unknown.
+    """
+    s = checked(model, settings, devices)
+    tp, dp, pp = s["tensor_parallel"], s["data_parallel"], s["pipeline_parallel"]
+    batch, length, produced, drafted = (
+        s[name] for name in ("batch", "input_len", "output_len", "speculative_tokens")
+    )
+
+    # Decode: one token (and the drafted ones) per sequence against the mean length of the cache.
+    # A pipeline keeps as many groups of sequences in flight as it has stages.
+    flight = batch / np.minimum(pp, batch)
+    rows = flight * (1 + drafted)
+    middle = length + produced / 2
+    device_us, wire, host, work = _pass_us(
+        operators,
+        device,
+        network,
+        model,
+        s,
+        tokens=rows,
+        sequences=flight,
+        length=middle,
+        phase="decode",
+        logits=rows,
+    )
+    cached = flight * middle * model.layers * _kv_bytes(model, s)
+    fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
+    proposing = np.where(drafted > 0, DRAFT_SHARE * drafted * (device_us + wire), 0.0)
+    idle_host = np.maximum(host + np.where(s["graph"] > 0, 0.0, STEP_HOST_US) - device_us - wire, 0.0)
+    stream = _stream_us(device, model, s, flight, cached)
+    launching = model.layers * work.launch_us
+    split_us = {
+        "compute": np.maximum(device_us - stream - launching, 0.0) + proposing,
+        "scheduling": np.minimum(launching, np.maximum(device_us - stream, 0.0)),
+        "memory": np.minimum(stream, device_us) + fetched,
+        "communication_exposed": wire,
+        "host": idle_host,
+    }
+    # accepted tokens of k drafted with chance a each: (1 - a^(k+1)) / (1 - a) (Leviathan et al. 2023)
+    chance = np.minimum(s["acceptance"], 0.999)
+    tokens_per_step = np.where(drafted > 0, (1 - chance ** (drafted + 1)) / (1 - chance), 1.0)
+    step_s = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6
+
+    # Prefill of one request, in chunks that each read the weights again; what the prefix holds is not redone.
+    fresh = np.maximum(length * (1 - s["prefix_hit"]), 1)
+    chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
+    count = np.ceil(fresh / chunk)
+    together = np.maximum(s["prefill_batch"], 1)
+    prefill_us, prefill_wire, prefill_host, prefill_work = _pass_us(
+        operators,
+        device,
+        network,
+        model,
+        s,
+        tokens=chunk * together,
+        sequences=together,
+        length=chunk,
+        phase="prefill",
+        logits=together,
+    )
+    # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
+    pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
+    history = model.layers * prefill_work.attention_us * pairs
+    passes_s = (count * np.maximum(prefill_us + prefill_wire, prefill_host) + history) / 1e6
+    # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
+    prefill_s = passes_s * (count + pp - 1) / (count * pp)
+    busy_s = passes_s / pp
+    kv_moved = fresh * model.layers * _kv_bytes(model, s)
+    apart = s["separation"] == CHOICES["separation"].index("separate")
+    transfer_s = np.zeros_like(tp)
+    if np.any(apart):
+        moved = np.where(apart, kv_moved, 0.0)
+        transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
+
+    # A request's share of the engine: its prefill and its part of the decode steps.
+    steps = produced / tokens_per_step
+    stalled = np.where(
+        apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
+    )  # others' prefills between steps
+    tpot = (step_s + stalled) / tokens_per_step
+    rate, alone = s["request_rate"], s["prefill_engines"] > 0
+    capacity, load, waiting = _pace(s, busy_s / together, steps * step_s / batch)
+    ttft = prefill_s + transfer_s + np.where(rate > 0, waiting, 0.0)
+    tail = np.where(rate > 0, waiting * np.log(np.maximum(100 * load, 1.0)) / np.maximum(load, 1e-9), 0.0)
+    output = produced * capacity
+
+    power, energy = _power(device, model, s, split_us, step_s, work, devices)
+    split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
+    extra = {
+        "ttft_s": ttft,
+        "ttft_p99_s": prefill_s + transfer_s + tail,
+        "tpot_s": tpot,
+        "tpot_p99_s": tpot + np.where(apart, 0.0, prefill_s),
+        "prefill_s": prefill_s,
+        "kv_transfer_s": transfer_s,
+        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * together * length / busy_s,
+        "load": load,
+        "tokens_per_step": tokens_per_step,
+        "request_s": ttft + produced * tpot,
+    }
+    if power is not None:
+        extra["energy_per_token_j"] = power * devices / np.maximum(output, 1e-12)
+    return Steps(
+        time_s=step_s,
+        split_s=split,
+        hidden_s=np.zeros_like(tp),
+        throughput=output,
+        unit="output tokens/s",
+        memory_bytes=memory_parts(model, s, batch, length + produced),
+        capacity_bytes=device.memory_capacity,
+        power_w=power,
+        energy_j=energy,
+        devices=devices,
+        spread=SPREAD,
+        extra=extra,
+    )
+
+
+def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Requests a second that all engines take, load of the busier side, and wait of a request in seconds.
+
+    Told how many engines prefill, the slower side sets the pace; prefill apart without that is done elsewhere
+    and costs these devices nothing.
+
+    Args:
+        s: Checked columns.
+        prefill_s: Seconds of an engine that the prefill of a request takes.
+        decode_s: The same of its decode steps.
+    """
+    engines, ahead, rate = s["data_parallel"], s["prefill_engines"], s["request_rate"]
+    apart = s["separation"] == CHOICES["separation"].index("separate")
+    behind = np.maximum(engines - ahead, 1) / decode_s
+    told = ahead > 0
+    both = engines / (np.where(apart, 0.0, prefill_s) + decode_s)
+    capacity = np.where(told, np.minimum(ahead / prefill_s, behind), both)
+    turn = np.where(told, prefill_s, prefill_s + decode_s)
+    load = rate * turn / np.where(told, np.maximum(ahead, 1), np.maximum(engines, 1))
+    load = np.where(told & (rate > behind), np.maximum(load, rate / behind), load)
+    waiting = np.where(load < 1, load / np.maximum(2 * (1 - load), 1e-9) * turn, np.inf)
+    return capacity, load, waiting
+
+
+def _power(
+    device: Device,
+    model: ModelSizes,
+    s: Columns,
+    split_us: Mapping[str, Floats],
+    step_s: Floats,
+    work: Work,
+    devices: Floats,
+) -> tuple[Floats | None, Floats | None]:
+    """Power of a device and energy of a decode step, where the facts are known."""
+    active = np.clip((split_us["compute"] + split_us["memory"]) / 1e6 / step_s, 0, 1)
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+    power = power_w(device, active=active, cube_use=model.layers * work.flops / (step_s * peak))
+    return power, None if power is None else power * step_s * devices
+
+
+def _kv_bytes(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Bytes of cache per token and block on one device; a latent cache is not split."""
+    split = 1.0 if model.latent else np.minimum(s["tensor_parallel"], max(model.kv_heads, 1))
+    return np.asarray(2 * model.kv_width / split)
+
+
+def _kept(s: Mapping[str, Floats]) -> Floats:
+    """Share of the blocks that one device holds."""
+    return np.asarray(1 / s["pipeline_parallel"])
+
+
+def _weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Bytes of weights behind one tensor rank, all stages of the pipeline together."""
+
+    def size(group: str) -> Floats:
+        return np.array([ELEMENT_BYTES[CHOICES["precision"][int(i)]] for i in s[group]])
+
+    routed = model.expert_parameters * model.layers
+    attention = model.layers * model.hidden * model.head_size * (2 * model.heads + 2 * model.kv_heads)
+    head = model.vocabulary * model.hidden
+    inner = np.maximum(model.parameters - routed - attention - head, 0.0)
+    tp, ep = s["tensor_parallel"], s["expert_parallel"]
+    dense = (
+        size("precision_attention") * attention
+        + size("precision_head") * head
+        + size("precision_mlp") * inner
+    )
+    return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
+
+
+def _stream_us(device: Device, model: ModelSizes, s: Columns, batch: Floats, cached: Floats) -> Floats:
+    """Least time to read weights and cache once: the memory-bound part of a decode step."""
+    read = _weights(model, s)
+    if model.experts:
+        routed = model.expert_parameters * model.layers
+        share = 1 - (1 - model.chosen / model.experts) ** batch
+        read = read * (1 - (1 - share) * routed / model.parameters)
+    return np.asarray((read + cached) / device.memory_bandwidth * 1e6)
+
+
+def _host_fetch_us(device: Device, network: Network, bytes_: Floats, s: Columns) -> Floats:
+    """Time to bring the part of the cache that lives in host memory."""
+    if not np.any(bytes_ > 0):
+        return np.zeros_like(s["batch"])
+    both = Device(device.id, {**device.facts, **network.facts})
+    bandwidth = both.number(
+        "host_to_device_bandwidth_bytes_per_s",
+        "measured_host_link_bandwidth_bytes_per_s",
+        "pcie_bandwidth_bytes_per_s",
+    )
+    return np.asarray(bytes_ / bandwidth * 1e6)
+
+
+def memory_parts(model: ModelSizes, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
+    """Bytes on the fullest device: weights, cache, activations and what the runtime keeps."""
+    chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
+    held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
+    tp = s["tensor_parallel"]
+    wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
+    return {
+        "weights": _weights(model, s) * _kept(s),
+        "kv_cache": batch * length * model.layers * _kv_bytes(model, s) * (1 - s["kv_host_share"]) * _kept(s),
+        "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
+        "reserved": np.full_like(tp, RESERVED_BYTES),
+    }

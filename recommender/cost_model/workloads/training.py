@@ -1,0 +1,302 @@
+"""A training step: pipeline of blocks, 1F1B or interleaved, gradients, optimiser, memory.
+
+Bubble: ``(p - 1) / v`` micro-batch times for p stages and v chunks a stage (Narayanan et al. 2021).
+Arrays run over configurations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.operators.convolution import operator_list
+from recommender.cost_model.operators.network import Network, collective_us, point_us
+from recommender.cost_model.settings.plans import CHOICES, Columns
+from recommender.cost_model.workloads.block import Work, forward, products_us, stream_us
+from recommender.cost_model.workloads.energy import power_w
+from recommender.cost_model.workloads.layouts import (
+    GRADIENT_BYTES,
+    RESERVED_BYTES,
+    STATE_BYTES,
+    checked,
+    layer_activation,
+    memory_parts,
+    shares,
+)
+from recommender.cost_model.workloads.networks import BACKWARD, convolutions_us
+from recommender.cost_model.workloads.steps import Steps
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+
+Floats = NDArray[np.float64]
+
+HOST_US = 20.0
+"""Host time per launch without a graph: an assumption, half of what HCCL's host launch takes (42 us).
+It was 6 until the published gain of a captured graph came out as nothing: that effect is no test of it."""
+ATTENTION_BACKWARD = 2.5  # five products for two (Dao 2023)
+OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight, moments, 16-bit weight
+UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
+OVERLAP = 0.8  # of the last backward pass that can hide gradients: an assumption
+FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
+SPREAD = 0.45  # log error of a whole step: set by judgement, its coverage is in docs/cost-model.md
+FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
+
+
+def training_step(
+    operators: Operators,
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    settings: Columns,
+    devices: Floats,
+) -> Steps:
+    """Costs of one optimiser step.
+
+    Raises:
+        InputError: An impossible layout, or a precision that the device lacks.
+        MissingFactError: A fact that the answer needs is unknown.
+    """
+    s = checked(model, settings, devices)
+    if not model.layers:
+        return _by_operations(operators, device, network, model, s, devices)
+    tp, pp, dp, cp, ep = (
+        s[n]
+        for n in (
+            "tensor_parallel",
+            "pipeline_parallel",
+            "data_parallel",
+            "context_parallel",
+            "expert_parallel",
+        )
+    )
+    chunks, micro, length = s["virtual_stages"], s["micro_batch"], s["seq_len"]
+    tokens = micro * length / cp
+    work = forward(
+        operators,
+        device,
+        model,
+        tokens=tokens,
+        sequences=micro,
+        length=length,
+        settings=s,
+        attention_parts=cp,
+    )
+    cube, vector, kernels, redo = _passes(work, s)
+
+    activation = tokens * model.hidden * 2
+    gathered = 2 * collective_us(network, operators, "all_reduce", activation, tp, np.ones_like(tp))
+    tensor_us = gathered * (2 + redo)
+    cover = np.where(s["overlap_tensor_parallel"] > 0, np.minimum(tensor_us, 0.7 * cube), 0.0)
+    expert_us = _exchange(operators, network, model, tokens, ep, tp) * (2 + redo)
+    keys = np.where(cp > 1, tokens * model.kv_width / tp * 2, 0.0)
+    ring = (cp - 1) * point_us(network, keys, tp * cp > network.per_node) * (1 + redo) * 2
+    ring = np.where(cp > 1, ring, 0.0)
+    ring_hidden = np.minimum(ring, work.attention_us * (1 + ATTENTION_BACKWARD))
+
+    layers = model.layers / pp
+    head = _head(operators, device, model, tokens, s) * (1 + BACKWARD)
+    head_flops = 2 * tokens * model.hidden * model.vocabulary / tp
+    count = s["global_batch"] / (micro * dp)
+    stage_cube, stage_vector = layers * cube + head, layers * vector
+    stage_wire = layers * (tensor_us - cover + expert_us + ring - ring_hidden)
+    hop = point_us(network, np.where(pp > 1, activation / tp, 0.0), tp * cp * dp >= network.per_node)
+    stage_wire = stage_wire + np.where(pp > 1, 2 * chunks * hop, 0.0)
+    graph = s["graph"] > 0
+    launched = np.where(graph, 0.0, layers * kernels * HOST_US)
+    stage_device = stage_cube + stage_vector + stage_wire
+    host = np.maximum(launched - stage_device, 0.0)
+    stage = stage_device + host
+    bubble = (pp - 1) / chunks * stage
+
+    wire, wire_hidden = _gradients(operators, network, model, s, stage_cube * 2 / 3, count)
+    update = _update(operators, device, model, s)
+    swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers)
+
+    launching = layers * work.launch_us * (1 + BACKWARD + redo)
+    split = {
+        "compute": count * (stage_cube - launching),
+        "memory": count * stage_vector + update + count * swap,
+        "communication_exposed": count * stage_wire + wire,
+        "scheduling": count * launching,
+        "synchronisation": np.zeros_like(tp),
+        "bubble": bubble,
+        "host": count * host,
+    }
+    busiest = np.maximum(s["expert_imbalance"], 1.0)
+    waiting = count * layers * work.experts_us * (1 + BACKWARD + redo) * (1 - 1 / busiest)
+    split["synchronisation"] = waiting
+    split["compute"] = split["compute"] - waiting
+    hidden = count * layers * (cover + ring_hidden) + wire_hidden + count * swap_hidden
+    flops = count * (3 * layers * work.flops + 3 * head_flops / np.maximum(pp, 1)) / 1.0
+    return _finish(device, s, split, hidden, devices, flops, memory_parts(model, s, tokens), "tokens",
+                   s["global_batch"] * length)  # fmt: skip
+
+
+def _passes(work: Work, s: Columns) -> tuple[Floats, Floats, Floats, Floats]:
+    """Matrix time, vector time and kernels of all passes of a block, and the forward passes repeated."""
+    again = s["recompute"]
+    full, selective = (again == CHOICES["recompute"].index(name) for name in ("full", "selective"))
+    flash = s["flash_attention"] > 0
+    # fused attention keeps nothing that selective recomputation would drop, so it repeats the vector work
+    redo_attention = np.where(full | (selective & ~flash), 1.0, 0.0)
+    redo = np.where(full, 1.0, 0.0)
+    redo_vector = np.where(full, 1.0, np.where(selective, 0.5, 0.0))
+    cube = (work.cube_us + work.experts_us) * (1 + BACKWARD + redo)
+    cube = cube + work.attention_us * (1 + ATTENTION_BACKWARD + redo_attention)
+    return cube, work.vector_us * (1 + BACKWARD + redo_vector), work.kernels * (1 + BACKWARD + redo), redo
+
+
+def _exchange(
+    operators: Operators, network: Network, model: ModelSizes, tokens: Floats, ep: Floats, tp: Floats
+) -> Floats:
+    """Dispatch and combine of one forward pass."""
+    if not model.experts:
+        return np.zeros_like(tokens)
+    size = tokens * model.chosen * model.hidden * 2 / np.where(ep > 1, np.minimum(tp, ep), 1.0)
+    return np.where(
+        ep > 1, 2 * collective_us(network, operators, "all_to_all", size, ep, np.ones_like(ep)), 0.0
+    )
+
+
+def _head(operators: Operators, device: Device, model: ModelSizes, tokens: Floats, s: Columns) -> Floats:
+    if not model.vocabulary:
+        return np.zeros_like(tokens)
+    width = model.vocabulary / s["tensor_parallel"]
+    x = np.column_stack([tokens, width, np.full_like(tokens, model.hidden)])
+    return products_us(operators, device, x, s["precision_head"]) + stream_us(
+        operators, device, tokens * width * 12, 4.0
+    )
+
+
+def _gradients(
+    operators: Operators, network: Network, model: ModelSizes, s: Columns, backward_us: Floats, count: Floats
+) -> tuple[Floats, Floats]:
+    """Exposed and hidden time to add up gradients and gather weights."""
+    tp, dp, cp = s["tensor_parallel"], s["data_parallel"], s["context_parallel"]
+    dense, routed = shares(model, s)
+    group = dp * cp
+    total = collective_us(network, operators, "all_reduce", dense * 2, group, tp)
+    if model.experts:
+        copies = np.maximum(np.floor(group * tp / np.maximum(s["expert_parallel"], tp)), 1)
+        total = total + collective_us(network, operators, "all_reduce", routed * 2, copies, tp)
+    # ZeRO 3 gathers weights in forward and backward pass of every micro-batch and scatters gradients once
+    gather = collective_us(network, operators, "all_gather", (dense + routed) * 2 / group, group, tp)
+    total = np.where(s["zero_stage"] >= 3, 2 * count * gather + total / 2, total)
+    room = np.where(s["zero_stage"] >= 3, count, 1.0) * OVERLAP * backward_us
+    hidden = np.where(s["overlap_gradients"] > 0, np.minimum(total, room), 0.0)
+    return total - hidden, hidden
+
+
+def _update(operators: Operators, device: Device, model: ModelSizes, s: Columns) -> Floats:
+    dense, routed = shares(model, s)
+    shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
+    passes = np.where(s["fused_optimizer"] > 0, 1.0, UNFUSED_OPTIMISER)
+    return stream_us(operators, device, (dense + routed) / shards * OPTIMISER_BYTES * passes, 10.0)
+
+
+def _offload(
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    s: Columns,
+    tokens: Floats,
+    stage_us: Floats,
+    layers: Floats,
+) -> tuple[Floats, Floats]:
+    """Exposed and hidden transfers to host memory per micro-batch."""
+    kinds = s["offload"]
+    zero = np.zeros_like(tokens)
+    if not np.any(kinds > 0):
+        return zero, zero
+    facts = {**network.facts, **device.facts}
+    up = Device(device.id, facts).number(
+        "device_to_host_bandwidth_bytes_per_s",
+        "measured_host_link_bandwidth_bytes_per_s",
+        "pcie_bandwidth_bytes_per_s",
+    )
+    dense, routed = shares(model, s)
+    shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
+    count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
+    states = 2 * STATE_BYTES * (dense + routed) / shards / up * 1e6 / count
+    kept = 2 * layers * layer_activation(model, s, tokens, np.zeros_like(tokens)) / up * 1e6
+    moved = np.where(kinds == CHOICES["offload"].index("activations"), kept, zero)
+    hidden = np.minimum(moved, stage_us)
+    return np.where(kinds == CHOICES["offload"].index("optimizer"), states, moved - hidden), hidden
+
+
+def _finish(
+    device: Device,
+    s: Columns,
+    split_us: dict[str, Floats],
+    hidden_us: Floats,
+    devices: Floats,
+    flops: Floats,
+    memory: dict[str, Floats],
+    unit: str,
+    items: Floats,
+    spread: float = SPREAD,
+) -> Steps:
+    time = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6
+    rate = s["samples_per_s_loaded"]
+    loading = np.where(rate > 0, np.maximum(s["global_batch"] / np.maximum(rate, 1e-9) - time, 0.0), 0.0)
+    time = time + loading
+    split = {name: part / 1e6 for name, part in split_us.items()}
+    split["data_loading"] = loading
+    active = (split["compute"] + split["memory"]) / time
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+    use = flops / time / peak
+    power = power_w(device, active=active, cube_use=use)
+    energy = None if power is None else power * time * devices
+    return Steps(
+        time_s=time,
+        split_s=split,
+        hidden_s=hidden_us / 1e6,
+        throughput=items / time,
+        unit=f"{unit}/s",
+        memory_bytes=memory,
+        capacity_bytes=device.memory_capacity,
+        power_w=power,
+        energy_j=energy,
+        devices=devices,
+        spread=spread,
+        extra={"cube_use": use, "micro_batches": s["global_batch"] / (s["micro_batch"] * s["data_parallel"])},
+    )
+
+
+def _by_operations(
+    operators: Operators, device: Device, network: Network, model: ModelSizes, s: Columns, devices: Floats
+) -> Steps:
+    """A step of a network that is known by its operations per sample alone, split by data."""
+    samples = s["global_batch"] / s["data_parallel"]
+    count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
+    layers = operator_list(model.id)
+    if layers:
+        cube, vector, kernels = convolutions_us(operators, device, layers, s, s["micro_batch"], backward=True)
+        compute, vector = count * cube, count * vector
+        spread = SPREAD
+    else:
+        peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+        compute = 3 * model.flops_per_sample * samples / (FLOPS_EFFICIENCY * peak) * 1e6
+        vector, kernels = np.zeros_like(compute), 0.0
+        spread = FLOPS_SPREAD
+    launched = np.where(s["graph"] > 0, 0.0, count * kernels * HOST_US)
+    host = np.maximum(launched - compute - vector, 0.0)
+    flops = 3 * model.flops_per_sample * samples
+    s = {**s, "tensor_parallel": np.ones_like(samples), "expert_parallel": np.ones_like(samples)}
+    wire, hidden = _gradients(operators, network, model, s, compute / count * 2 / 3, count)
+    split = {
+        "compute": compute, "memory": vector + _update(operators, device, model, s),
+        "communication_exposed": wire, "scheduling": np.zeros_like(wire),
+        "synchronisation": np.zeros_like(wire), "bubble": np.zeros_like(wire), "host": host,
+    }  # fmt: skip
+    owned = np.full_like(samples, model.known_parameters)
+    memory = {
+        "weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * STATE_BYTES,
+        "reserved": np.full_like(owned, RESERVED_BYTES),
+    }  # fmt: skip
+    return _finish(device, s, split, hidden, devices, flops, memory, "samples", s["global_batch"], spread)

@@ -1,0 +1,1 @@
+"""The cause network and its posterior."""

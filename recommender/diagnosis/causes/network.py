@@ -1,0 +1,147 @@
+"""What may be behind what: the cause graph with the strength of its edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.knowledge import Bottleneck, Cause, Confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+STRENGTHS = {Confidence.HIGH: 0.8, Confidence.MEDIUM: 0.5, Confidence.LOW: 0.2}
+"""Strength of an edge before any outcome: a source that says "causes", "may cause", "could". Assumed; the
+counts of outcomes take over from :data:`PSEUDO` on."""
+
+KIND_STRENGTH = 0.95
+"""A narrower pattern is a case of the broader one, if big enough to show there."""
+
+WHOLES = frozenset({"exposed-communication", "data-parallel-communication", "host-bound"})
+"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such whole:
+what converts or copies need not show in it."""
+
+OF_KERNELS = frozenset({"compute", "memory"})
+SLOW_RANK = "slow-rank"
+"""Whatever makes the kernels of one rank longer may make it the slow one."""
+
+OF_ALLOCATION = frozenset({"memory-capacity", "memory-allocation-stall"})
+"""Patterns of how much memory there is, and their kinds: they make no kernel longer."""
+
+PSEUDO = 5.0
+"""Outcomes that the published confidence of an edge weighs as much as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One thing makes another come on.
+
+    Attributes:
+        cause: Id.
+        effect: Id.
+        strength: Chance that it does.
+        is_kind: The cause is a narrower pattern of the effect.
+    """
+
+    cause: str
+    effect: str
+    strength: float
+    is_kind: bool = False
+
+
+@dataclass(slots=True)
+class CauseNetwork:
+    """The cause graph with strengths.
+
+    Attributes:
+        edges: All of them.
+        labels: English name of each node.
+        broader: What each pattern is a kind of.
+    """
+
+    edges: Sequence[Edge]
+    labels: Mapping[str, str]
+    broader: Mapping[str, str]
+    _causes: dict[str, list[Edge]] = field(default_factory=dict)
+    _effects: dict[str, list[Edge]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the edges by both ends."""
+        for edge in self.edges:
+            self._causes.setdefault(edge.effect, []).append(edge)
+            self._effects.setdefault(edge.cause, []).append(edge)
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Iterable[Bottleneck | Cause],
+        outcomes: Mapping[tuple[str, str], tuple[int, int]] | None = None,
+    ) -> CauseNetwork:
+        """The network of some knowledge.
+
+        Args:
+            nodes: All patterns and causes.
+            outcomes: For an edge (cause, effect), how often a fix of the cause helped against the effect, and
+                how often it did not.
+        """
+        edges: list[Edge] = []
+        labels: dict[str, str] = {}
+        broader: dict[str, str] = {}
+        seen = outcomes or {}
+        for node in nodes:
+            labels[node.id] = node.label
+            if isinstance(node, Bottleneck) and node.broader:
+                broader[node.id] = node.broader
+            for edge in node.caused_by:
+                helped, not_helped = seen.get((edge.cause, node.id), (0, 0))
+                prior = STRENGTHS[edge.confidence] * PSEUDO
+                edges.append(Edge(edge.cause, node.id, (prior + helped) / (PSEUDO + helped + not_helped)))
+        stated = {(edge.cause, edge.effect) for edge in edges}
+        for narrow, wide in sorted(broader.items()):
+            if wide in WHOLES and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
+                edges.append(Edge(narrow, wide, KIND_STRENGTH, is_kind=True))
+        edges.extend(
+            Edge(name, SLOW_RANK, STRENGTHS[Confidence.MEDIUM])
+            for name in sorted(broader)
+            if _lengthens_kernels(broader, name) and (name, SLOW_RANK) not in stated
+        )
+        return cls(edges, labels, broader)
+
+    def causes(self, effect: str) -> Sequence[Edge]:
+        """Edges into a node."""
+        return self._causes.get(effect, ())
+
+    def effects(self, cause: str) -> Sequence[Edge]:
+        """Edges out of a node."""
+        return self._effects.get(cause, ())
+
+    def above(self, node: str) -> set[str]:
+        """All that a node may bring on, itself included."""
+        found, waiting = {node}, [node]
+        while waiting:
+            for edge in self.effects(waiting.pop()):
+                if edge.effect not in found:
+                    found.add(edge.effect)
+                    waiting.append(edge.effect)
+        return found
+
+
+def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
+    kinds = [node]
+    while kinds[-1] in broader:
+        kinds.append(broader[kinds[-1]])
+    return kinds[-1] in OF_KERNELS and OF_ALLOCATION.isdisjoint(kinds)
+
+
+def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:
+    """Whether one node brings on the other already: an edge back would close a circle."""
+    waiting, seen = [start], {start}
+    while waiting:
+        node = waiting.pop()
+        if node == end:
+            return True
+        for edge in edges:
+            if edge.cause == node and edge.effect not in seen:
+                seen.add(edge.effect)
+                waiting.append(edge.effect)
+    return False

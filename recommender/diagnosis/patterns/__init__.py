@@ -1,0 +1,1 @@
+"""Analysers, one for each pattern of lost time."""

@@ -1,0 +1,233 @@
+"""What the host did while the device had nothing to do: calls that load, allocate, compile, stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.facts.intervals import gaps
+from ingest.profiles.facts.kernels import UNKNOWN_NS
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, of_setting, of_step
+from recommender.diagnosis.rank.repairs import busier
+from recommender.diagnosis.rank.view import LONG_GAP_US
+from recommender.diagnosis.thresholds import soft
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ingest.profiles.facts.run import Call, FactPlace
+    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.thresholds import Thresholds
+
+_ALLOCATION = (
+    *("aclMallocMemInner", "aclrtFreePhysical", "aclrtFree", "aclrtMalloc", "aclrtMallocPhysical"),
+    *("DevMalloc", "DevFree", "cudaMalloc", "cudaFree", "hipMalloc", "hipFree"),
+)
+_SYNCHRONISING = ("Synchronize", "synchronize")
+_ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
+_COMPILING = (
+    *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
+)
+_TILING = "_Tiling"
+_RUNTIME = frozenset({"acl", "runtime", "node", "model"})
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """All of them, where the free time of the steps is known."""
+    if not view.rank.steps or view.total_us <= 0:
+        return
+    free = view.step_sum("free_us")
+    yield from _collector(view, thresholds, free)
+    yield from _loader(view, thresholds, free)
+    yield from _allocator(view, thresholds, free)
+    yield from _compiler(view, free)
+    yield from _waiting(view, thresholds, free)
+
+
+def _calls(view: View, wanted: Callable[[Call], bool]) -> list[Call]:
+    return sorted((call for call in view.rank.calls if wanted(call)), key=lambda call: -call.total_us)
+
+
+def _places(calls: list[Call]) -> tuple[FactPlace, ...]:
+    return tuple(call.place for call in calls[:3])
+
+
+def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
+    found = _calls(view, lambda call: call.level == "gc")
+    longest = max((call.max_us or 0.0 for call in found), default=0.0)
+    pattern = "python-gc-high-latency"
+    if found:
+        lost = min(free, sum(call.total_us for call in found))
+        yield of_step(
+            view,
+            pattern,
+            lost,
+            f"Python's collector ran, the longest for {longest / 1e3:.1f} ms",
+            MetricReading(metric="gc_event_time", value=longest * 1e-6, unit="s"),
+            _places(found),
+            shown=float(thresholds.shows(pattern, "gc_event_time", longest * 1e-6)),
+            fixed=lambda rank: busier(rank, lost, found),
+        )
+        return
+    kernels = view.rank.kernels
+    if kernels is None or not (kernels.start_ns != UNKNOWN_NS).any():
+        return
+    start, end = gaps(kernels)
+    lengths = (end - start) / 1e3
+    shown_each = thresholds.shows(pattern, "free_gap_time", lengths * 1e-6)
+    guessed = min(free, float((lengths * shown_each).sum()))
+    yield of_step(
+        view,
+        pattern,
+        guessed,
+        f"a gap of {lengths.max(initial=0.0) / 1e3:.0f} ms as of a collector at work (conjectured)",
+        MetricReading(metric="free_gap_time", value=float(lengths.max(initial=0.0)) * 1e-6, unit="s"),
+        (),
+        shown=CONJECTURE if view.rank.calls else CONJECTURE / 2,
+        fixed=lambda rank: busier(rank, guessed, []),
+    )
+
+
+CONJECTURE = 0.3
+"""How far a long gap alone shows the collector: the advisor calls it a conjecture, and the host has a dozen
+other reasons to pause."""
+
+
+def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
+    pattern, metric = "slow-dataloader", "dataloader_wait_time"
+    idle = free + view.step_sum("preparing_us")
+    found = _calls(view, lambda call: call.level == "loader")
+    if found:
+        outer = found[0]  # loaders call each other: the longest holds the others
+        waited = outer.max_us or outer.total_us
+        lost = min(outer.total_us, idle)
+        yield of_step(
+            view,
+            pattern,
+            lost,
+            f"the host waits {waited / 1e3:.1f} ms for data in {outer.name[:60]}",
+            MetricReading(metric=metric, value=waited * 1e-6, unit="s"),
+            _places(found),
+            shown=float(thresholds.shows(pattern, metric, waited * 1e-6)),
+            fixed=lambda rank: busier(rank, lost, found),
+        )
+        return
+    waits = [item for item in view.rank.details.iterations if item.data_us is not None]
+    if not waits:
+        return
+    longest = max(waits, key=lambda item: item.data_us or 0.0)
+    spent = min(idle, sum(item.data_us or 0.0 for item in waits))
+    seconds = (longest.data_us or 0.0) * 1e-6
+    pipeline = view.rank.details.pipeline
+    slowest = f"; the pipeline names {pipeline.warning[:60]}" if pipeline and pipeline.warning else ""
+    yield of_step(
+        view,
+        pattern,
+        spent,
+        f"iterations wait up to {seconds * 1e3:.1f} ms for data{slowest}",
+        MetricReading(metric=metric, value=seconds, unit="s"),
+        (longest.place, *((pipeline.place,) if pipeline else ())),
+        shown=float(thresholds.shows(pattern, metric, seconds)),
+        fixed=lambda rank: busier(rank, spent, []),
+    )
+
+
+def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
+    found = _calls(view, lambda c: c.level in _RUNTIME | {"hccl"} and c.name.startswith(_ALLOCATION))
+    if not found:
+        return
+    pattern, metric = "memory-allocation-stall", "allocation_api_time"
+    spent = sum(call.total_us for call in found)
+    lost = min(spent, free)
+    yield of_step(
+        view,
+        pattern,
+        lost,
+        f"{sum(call.count for call in found)} calls to allocate and free device memory "
+        f"take {spent / 1e3:.1f} ms",
+        MetricReading(metric=metric, value=spent * 1e-6, unit="s"),
+        _places(found),
+        shown=float(thresholds.shows(pattern, metric, spent * 1e-6)),
+        fixed=lambda rank: busier(rank, lost, found),
+    )
+
+
+def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
+    compiling = _calls(view, lambda call: any(part in call.name for part in _COMPILING))
+    tiling = _calls(view, lambda call: call.name.endswith(_TILING))
+    spent = sum(max(0.0, call.total_us - call.count * LONG_GAP_US) for call in compiling)
+    if compiling:
+        lost = min(free, spent)
+        yield of_step(
+            view,
+            "operator-compilation-latency",
+            lost,
+            f"{sum(call.count for call in compiling)} calls that compile what is not compiled yet take "
+            f"{spent / 1e3:.1f} ms more than a launch",
+            MetricReading(metric="compilation time", value=spent * 1e-6, unit="s"),
+            _places(compiling),
+            fixed=lambda rank: busier(rank, lost, compiling),
+        )
+    kernels = view.kernels
+    if kernels is None or not any(kernels.texts["state"].labels):
+        return
+    state = kernels.texts["state"]
+    dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
+    tiled = sum(call.total_us for call in tiling)
+    both = [*compiling, *tiling]
+    part = min(free, spent + tiled) * dynamic
+    yield of_step(
+        view,
+        "dynamic-shape",
+        part,
+        f"{dynamic:.0%} of operators have dynamic shapes; "
+        f"tiling and compiling take {(spent + tiled) / 1e3:.1f} ms",
+        MetricReading(metric="dynamic_operator_share", value=dynamic, unit="1"),
+        _places(both),
+        fixed=lambda rank: busier(rank, part, both),
+        level=dynamic,
+    )
+
+
+def _waiting(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
+    """As many synchronising calls as long gaps: the host stops and cannot run ahead."""
+    found = _calls(
+        view,
+        lambda c: (c.level in _RUNTIME and any(part in c.name for part in _SYNCHRONISING)) or c.name in _ITEM,
+    )
+    runtime = [call for call in found if call.level in _RUNTIME]
+    count = sum(call.count for call in runtime or found)
+    kernels = view.rank.kernels
+    if kernels is None or not count or not (kernels.start_ns != UNKNOWN_NS).any():
+        return
+    start, end = gaps(kernels)
+    lengths = (end - start) / 1e3
+    long = lengths[lengths > LONG_GAP_US]
+    if not len(long):
+        return
+    together = min(1.0, count / len(long))
+    pattern, metric = "host-device-synchronisation", "synchronising_api_cooccurrence"
+    lost = min(free, float(np.sort(long)[::-1][:count].sum()))
+    yield of_step(
+        view,
+        pattern,
+        lost,
+        f"{count} synchronising calls beside {len(long)} gaps longer than {LONG_GAP_US:.0f} µs",
+        MetricReading(metric=metric, value=together, unit="1"),
+        _places(found),
+        shown=float(thresholds.shows(pattern, metric, together)),
+        fixed=lambda rank: busier(rank, lost, found),
+    )
+    items = [call for call in found if call.name in _ITEM]
+    if items:
+        many = sum(call.count for call in items if call.name == "aten::item") or items[0].count
+        part = many / max(1, count)
+        yield of_setting(
+            view,
+            "item-calls",
+            f"{many} calls of .item() and its kin",
+            _places(items),
+            shown=float(soft(np.asarray(part), 0.5, 0.25)),
+            readings=(MetricReading(metric="item calls per synchronising call", value=part, unit="1"),),
+        )

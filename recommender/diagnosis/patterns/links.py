@@ -1,0 +1,79 @@
+"""Links beside each other, and copies within the device that nobody asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import MetricReading, of_step
+from recommender.diagnosis.patterns.packets import LEAST_BYTES
+from recommender.diagnosis.rank.collectives import LOCAL
+from recommender.diagnosis.rank.repairs import even_links, without_copies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ingest.profiles.facts.run import RankTraffic
+    from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.thresholds import Thresholds
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """One link slower than its peers; and copies within the device for want of alignment."""
+    if view.total_us <= 0:
+        return
+    links = [link for link in view.rank.links if link.operator.lower().endswith("-total")] or list(
+        view.rank.links
+    )
+    local_ms = sum(link.time_ms for link in links if link.transport == LOCAL)
+    moved_ms = sum(link.time_ms for link in links if link.transport != LOCAL)
+    yield from slow_links(links, view, thresholds, view.bare)
+    if moved_ms + local_ms > 0 and local_ms > 0:
+        share = local_ms / (moved_ms + local_ms)
+        lost = local_ms * 1e3 * view.bare
+        yield of_step(
+            view,
+            "communication-address-misalignment",
+            lost,
+            f"copies within the device are {share:.0%} of the time of transfers",
+            MetricReading(metric="hccl_inner_copy_share", value=share, unit="1"),
+            tuple({link.place for link in links if link.transport == LOCAL}),
+            shown=float(
+                thresholds.shows("communication-address-misalignment", "hccl_inner_copy_share", share)
+            ),
+            fixed=lambda rank: without_copies(rank, lost),
+        )
+
+
+def slow_links(
+    links: Iterable[RankTraffic], view: View, thresholds: Thresholds, bare: float = 1.0
+) -> Iterator[SoftEvidence]:
+    """Links of one kind beside each other: one below the mean of its peers holds collectives up."""
+    by_kind: dict[str, list[RankTraffic]] = {}
+    for link in links:
+        if link.transport != LOCAL and link.bandwidth_gb_s > 0 and link.size_mb * 1e6 >= LEAST_BYTES:
+            by_kind.setdefault(link.transport, []).append(link)
+    for kind, peers in by_kind.items():
+        if len(peers) < 2:
+            continue
+        slowest = min(peers, key=lambda link: link.bandwidth_gb_s)
+        others = [link.bandwidth_gb_s for link in peers if link is not slowest]
+        mean = float(np.median(others))
+        ratio = slowest.bandwidth_gb_s / mean
+        lost = slowest.time_ms * 1e3 * max(0.0, 1 - ratio) * bare
+        shown = float(thresholds.shows("slow-link", "link_bandwidth_ratio_to_mean", ratio))
+        yield of_step(
+            view,
+            "slow-link",
+            lost,
+            f"{kind} from rank {slowest.source} to {slowest.target} "
+            f"carries {slowest.bandwidth_gb_s:.1f} GB/s, "
+            f"its peers {mean:.1f}",
+            MetricReading(metric="link_bandwidth_ratio_to_mean", value=ratio, unit="1"),
+            (slowest.place,),
+            shown=shown,
+            fixed=partial(even_links, saved_us=lost),
+        )

@@ -1,0 +1,51 @@
+"""Device memory that the allocator holds and cannot use, and memory that it hands back and asks for again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import MetricReading, of_setting
+from recommender.diagnosis.thresholds import soft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.thresholds import Thresholds
+
+
+NODE = "memory-fragmentation"
+METRIC = "reserved_unused_share"
+RETURNED = 0.5
+"""Share of the peak that went back to the driver, from which the allocator is said to churn. A caching
+allocator gives memory back only when a request failed or the program empties the cache; what a workspace of
+some operators takes and frees is less than half of the peak. Assumed: no source states a number."""
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Fragmentation: reserved memory that is not in use at the peak, or that went back to the driver.
+
+    It costs no time of its own. What it costs shows as stalls of the allocator, which it explains.
+    """
+    memory = view.rank.memory
+    if not thresholds.knows(NODE, METRIC) or memory is None or memory.peak_reserved_mb <= 0:
+        return
+    unused = max(0.0, 1 - memory.peak_allocated_mb / memory.peak_reserved_mb)
+    returned = memory.returned_mb / memory.peak_reserved_mb
+    idle = float(thresholds.shows(NODE, METRIC, unused))
+    churn = float(soft(np.asarray(returned), RETURNED, RETURNED))
+    yield of_setting(
+        view,
+        NODE,
+        f"of {memory.peak_reserved_mb:.0f} MiB that the allocator reserved {unused:.0%} were never in "
+        f"use; {memory.returned_mb:.0f} MiB went back to the driver",
+        (memory.place,),
+        shown=max(idle, churn),
+        readings=(
+            MetricReading(metric=METRIC, value=unused, unit="1"),
+            MetricReading(metric="reserved_returned_share", value=returned, unit="1"),
+        ),
+    )

@@ -1,0 +1,100 @@
+"""Ranks beside each other: one that computes longer than its peers makes all of them wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence
+from recommender.diagnosis.patterns.links import slow_links
+from recommender.diagnosis.rank.kinds import of_kind, volumes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.thresholds import Thresholds
+
+
+def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """What shows only when ranks are compared."""
+    known = [view for view in views if view.total_us > 0 and view.step_sum("computing_us") > 0]
+    for group in _alike(known):
+        if len(group) >= 2:
+            yield from _slowest(group, thresholds)
+    links = [link for view in views for link in view.rank.links if link.operator.lower().endswith("-total")]
+    if len(views) > 1 and links:
+        longest = max(views, key=lambda view: view.total_us)
+        if longest.total_us > 0:
+            yield from (
+                replace(item, rank=None, fixed=None) for item in slow_links(links, longest, thresholds)
+            )
+
+
+def _alike(views: Sequence[View]) -> list[list[View]]:
+    """Ranks that do the same work: stages of a pipeline compute different layers and are not compared."""
+    stages: dict[object, list[View]] = {}
+    for view in views:
+        stages.setdefault(_stage(view), []).append(view)
+    return list(stages.values())
+
+
+def _stage(view: View) -> object:
+    """The pipeline stage that the sizes and the rank say, in the order in which Megatron numbers ranks."""
+    parallel = view.rank.parallel
+    stages, world = parallel.get("pipeline_model_parallel_size"), parallel.get("world_size")
+    rank = view.rank.rank
+    if (
+        isinstance(stages, int)
+        and isinstance(world, int)
+        and rank is not None
+        and stages > 1
+        and world >= stages
+    ):
+        return rank * stages // world
+    return 0
+
+
+def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    computing = np.array([view.step_sum("computing_us") for view in views])
+    worst = int(computing.argmax())
+    mean = float(np.delete(computing, worst).mean())
+    ratio = float(computing[worst]) / mean if mean > 0 else 1.0
+    shown = float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", ratio))
+    slow = views[worst]
+    lost = max(0.0, float(computing[worst]) - mean)
+    number = slow.rank.rank if slow.rank.rank is not None else slow.rank.folder
+    yield SoftEvidence(
+        node="slow-rank",
+        shown=shown,
+        lost_us=lost,
+        share=lost / slow.total_us,
+        rank=slow.rank.rank,
+        says=f"rank {number} computes {float(computing[worst]) / 1e3:.1f} ms, the others {mean / 1e3:.1f} ms",
+        readings=(MetricReading(metric="rank_compute_ratio_to_mean", value=ratio, unit="1"),),
+        places=tuple(step.place for step in slow.rank.steps[:2]),
+    )
+    work = [_elements(view) for view in views]
+    if all(work):
+        more = work[worst] / float(np.mean(np.delete(np.array(work), worst)))
+        shown = float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", more))
+        yield SoftEvidence(
+            node="dp-load-imbalance",
+            shown=shown,
+            lost_us=lost * shown,
+            share=lost * shown / slow.total_us,
+            says=f"rank {number} has {more:.2f} times the elements of the others",
+            rank=slow.rank.rank,
+            readings=(MetricReading(metric="elements ratio to mean", value=more, unit="1"),),
+        )
+
+
+def _elements(view: View) -> float:
+    """Elements that matrix products and attention read: a measure of the work a rank was given."""
+    kernels = view.kernels
+    if kernels is None:
+        return 0.0
+    mask = of_kind(kernels, ("matmul", "batchmatmul", "flashattention", "conv2d", "groupedmatmul"))
+    return float(volumes(kernels.texts["input_shapes"])[mask].sum())

@@ -1,0 +1,110 @@
+"""Work that does not divide: shapes by the tiles of a core, blocks by the cores."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import MetricReading, of_kernels
+from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ingest.profiles.facts.kernels import Mask, TextColumn
+    from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.rank.view import Floats, View
+    from recommender.diagnosis.thresholds import Thresholds
+
+
+_INNER, _ATTENTION = 256, 128
+"""Elements of which a matrix's inner axis, and head size and length of attention, should be multiples."""
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Padding of products and of attention, and cores that idle in the last round."""
+    kernels = view.kernels
+    if kernels is None or not len(kernels) or view.total_us <= 0:
+        return
+    own = kernels.duration_us * view.alone
+    for node, metric, kinds, padding, says in (
+        ("inner-axis-misalignment", f"inner_axis_remainder_{_INNER}", PRODUCTS, _inner_waste,
+         f"inner axes that are no multiple of {_INNER}"),
+        ("attention-dimension-misalignment", f"attention_dimension_remainder_{_ATTENTION}", ATTENTION,
+         _attention_waste, f"attention whose head size or length is no multiple of {_ATTENTION}"),
+    ):  # fmt: skip
+        mine = of_kind(kernels, kinds)
+        waste = _waste(kernels.texts["input_shapes"], mine, padding)
+        shown = thresholds.shows(node, metric, (waste > 0).astype(float))
+        lost = np.where(mine, shown * own * waste, 0.0)
+        part = float((waste[mine] > 0).mean()) if mine.any() else 0.0
+        yield of_kernels(
+            view,
+            node,
+            lost,
+            f"{says}: {view.named(lost)} is padding",
+            MetricReading(metric=metric, value=part, unit="1"),
+            level=part,
+        )
+    yield from _blocks(view, thresholds, own)
+
+
+def _waste(shapes: TextColumn, mine: Mask, padding: Callable[[str], float]) -> Floats:
+    """Share of each kernel's time that goes into padding, shape (n,); 0 for those that are not ``mine``."""
+    wanted = set(np.unique(shapes.codes[mine]))
+    by_shape = np.array([padding(text) if i in wanted else 0.0 for i, text in enumerate(shapes.labels)])
+    return by_shape[shapes.codes]
+
+
+def _blocks(view: View, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
+    """Cores that idle in the last round of blocks, or altogether."""
+    kernels = view.kernels
+    assert kernels is not None  # noqa: S101  the caller has looked
+    if not view.cores:
+        return
+    core = kernels.texts["core"]
+    vector = core.where(label in {"AI_VECTOR_CORE", "AIV", "MIX_AIV"} for label in core.labels)
+    cores = np.where(vector, 2 * view.cores, view.cores)
+    blocks = kernels.numbers["blocks"]
+    known = np.nan_to_num(blocks) > 0
+    rounds = np.ceil(np.where(known, blocks, 1) / cores)
+    idle = np.where(known, 1 - np.where(known, blocks, 1) / (rounds * cores), 0.0)
+    partly = known & (blocks > cores) & (idle > 0)
+    shown = thresholds.shows("block-dim-imbalance", "block_dim_remainder", partly.astype(float))
+    lost = np.where(partly, shown * own * idle, 0.0)
+    yield of_kernels(
+        view,
+        "block-dim-imbalance",
+        lost,
+        f"blocks that do not divide over {view.cores:g} cube cores: {view.named(lost)} is idle cores",
+        MetricReading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"),
+        level=float(partly.mean()),
+    )
+
+
+def _sizes(text: str) -> list[list[int]]:
+    shapes = []
+    for part in text.split(";"):
+        sizes = [piece.strip() for piece in part.split(",")]
+        shapes.append([int(size) for size in sizes] if all(size.isdigit() for size in sizes) else [])
+    return shapes
+
+
+def _padding(size: int, multiple: int) -> float:
+    """Share of a tile row that is padding."""
+    return 1 - size / (math.ceil(size / multiple) * multiple) if size > 0 else 0.0
+
+
+def _inner_waste(text: str) -> float:
+    return max((_padding(shape[-1], _INNER) for shape in _sizes(text)[:2] if len(shape) > 1), default=0.0)
+
+
+def _attention_waste(text: str) -> float:
+    first = next((shape for shape in _sizes(text) if len(shape) >= 3), [])
+    if not first:
+        return 0.0
+    size = first[-1] if len(first) == 4 else 0  # BSH and SBH hide the head size in the width
+    length = max(first[:-1])
+    return max(_padding(size, _ATTENTION) if size else 0.0, _padding(length, _ATTENTION))

@@ -1,0 +1,1 @@
+"""One rank of a profile, and how it compares with its peers."""

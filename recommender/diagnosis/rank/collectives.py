@@ -1,0 +1,54 @@
+"""Operators of communication: how long one moved data, how long it stood, where it is written down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.profiles.facts.run import FactPlace
+from recommender.diagnosis.rank.view import PLACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ingest.profiles.facts.run import Collective, Rank
+
+
+LOCAL = "LOCAL"
+
+
+def standing_us(item: Collective) -> float:
+    """Microseconds in which an operator moves nothing."""
+    return max(0.0, item.elapse_ms * 1e3 - moving_us(item))
+
+
+def moving_us(item: Collective) -> float:
+    """Microseconds in which data moves.
+
+    Where the operator has no transit time of its own (sends of pairs) it is the longest time over one kind of
+    link; else that sum counts links that work side by side one after another.
+    """
+    if item.transit_ms > 0:
+        return item.transit_ms * 1e3
+    longest = max((t.time_ms for t in item.transfers if t.transport != LOCAL), default=0.0)
+    return min(max(0.0, item.elapse_ms - item.wait_ms), longest) * 1e3
+
+
+def is_of(item: Collective, parts: tuple[str, ...]) -> bool:
+    """Whether the name of an operator holds one of ``parts``."""
+    low = item.name.lower().replace("_", "")
+    return any(part.replace("_", "") in low for part in parts)
+
+
+def places(items: Iterable[Collective]) -> tuple[FactPlace, ...]:
+    """Files, with the rows of the operators that take longest."""
+    worst = sorted(items, key=lambda item: -item.elapse_ms)[:PLACES]
+    rows: dict[str, list[int]] = {}
+    for item in worst:
+        rows.setdefault(item.place.file, []).extend(item.place.rows)
+    return tuple(FactPlace(file, tuple(held)) for file, held in rows.items())
+
+
+def lateness_us(waiting: Rank, late: Rank) -> float:
+    """How much longer one rank stands in shared collectives than another: what that one comes late by."""
+    mine, other = (sum(standing_us(c) for c in r.collectives if not c.is_p2p) for r in (waiting, late))
+    return max(0.0, mine - other)

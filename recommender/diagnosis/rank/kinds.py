@@ -1,0 +1,124 @@
+"""What kinds of kernels there are, by the names that profilers give their types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ingest.profiles.facts.kernels import Kernels, Mask, TextColumn
+    from recommender.diagnosis.rank.view import Floats
+
+REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col")
+CASTS = ("cast",)
+COPIES = ("concat", "tensormove", "slice", "split", "pack", "unpack", "copy", "viewcopy", "asstrided", "pad")
+PRODUCTS = ("matmul", "batchmatmul", "gemm", "conv2d", "conv3d", "groupedmatmul", "linear")
+ATTENTION = ("flashattention", "promptflash", "increflash")
+INDEXING = ("nonzero", "index", "indexput", "argmin", "argmax", "scatter", "gather", "maskedselect", "unique",
+            "where", "topk", "sort")  # fmt: skip
+ELEMENTWISE = frozenset({
+    "add", "adds", "axpy", "mul", "muls", "sub", "subs", "div", "realdiv", "divs", "rsqrt", "sqrt", "square",
+    "pow", "pows", "neg", "exp", "log", "sigmoid", "tanh", "erf", "gelu", "swish", "silu", "relu",
+    "reducemean", "reducesum", "maximum", "minimum",
+    "reciprocal", "addcmul", "addcdiv", "maskedfill", "select", "softmax",
+    "biasadd", "abs", "cast",
+})  # fmt: skip
+BREAKERS = {
+    "reshape": "fusion-broken-by-reshape", "transpose": "fusion-broken-by-reshape",
+    "dropout": "fusion-broken-by-dropout", "dropoutdomask": "fusion-broken-by-dropout",
+}  # fmt: skip
+"""What ends a chain that would otherwise be fused, and the cause in the graph that stands for it."""
+LONGEST = 10
+"""Operators of a chain at most, as in msprof-analyze's search for fusible operators; 2 at least."""
+
+
+def of_kind(kernels: Kernels, kinds: tuple[str, ...]) -> Mask:
+    """Kernels whose type begins with, or whose name ends like, one of ``kinds``; versions are ignored."""
+    label = kernels.label
+
+    def fits(text: str) -> bool:
+        low = text.lower().rstrip("0123456789").removesuffix("v").removeprefix("aclnn")
+        return low.startswith(kinds) or low.rpartition("_")[2].startswith(kinds)
+
+    return label.where(fits(text) for text in label.labels)
+
+
+def plain(text: str) -> str:
+    """A kind without version and prefix: ``aclnnMul_MulAiCore_Mul`` and ``MulV2`` are ``mul``."""
+    low = text.rpartition("_")[2].lower().rstrip("0123456789").removesuffix("v")
+    return low if low in ELEMENTWISE else low.removesuffix("d")
+
+
+def unwanted(kernels: Kernels) -> Mask:
+    """Kernels that compute nothing: they rearrange, convert or copy."""
+    return of_kind(kernels, (*REARRANGING, *CASTS, *COPIES))
+
+
+def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:
+    """Runs of small operators on one stream: their rows and kinds; and how often what broke one."""
+    label = kernels.label
+    names = [plain(text) for text in label.labels]
+    stream = kernels.texts["stream"].codes
+    found: list[tuple[list[int], tuple[str, ...]]] = []
+    broken: Counter[str] = Counter()
+    run: list[int] = []
+
+    def close() -> None:
+        for start in range(0, len(run), LONGEST):
+            rows = run[start : start + LONGEST]
+            kinds = tuple(names[label.codes[row]] for row in rows)
+            if len(rows) >= 2 and set(kinds) != {"cast"}:
+                found.append((rows, kinds))
+        run.clear()
+
+    before = -1
+    for place in np.lexsort((kernels.start_ns, stream)):
+        row = int(place)
+        kind = names[label.codes[row]]
+        if int(stream[row]) != before:
+            close()
+            before = int(stream[row])
+        if kind in ELEMENTWISE:
+            run.append(row)
+            continue
+        if kind in BREAKERS and run:
+            broken[BREAKERS[kind]] += 1
+        close()
+    close()
+    return found, dict(broken)
+
+
+def repeats(found: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:
+    """How often the pair of kinds that a kernel stands in comes in all chains, shape (n,); 0 outside."""
+    counts = Counter(pair for _, kinds in found for pair in pairwise(kinds))
+    often = np.zeros(n)
+    for rows, kinds in found:
+        for place, pair in enumerate(pairwise(kinds)):
+            for row in rows[place : place + 2]:
+                often[row] = max(often[row], counts[pair])
+    return often
+
+
+def longest(found: list[tuple[list[int], tuple[str, ...]]], spent: Floats) -> Mask:
+    """Kernels that are the longest of their chain, shape (n,): a fused kernel takes about as long."""
+    mask = np.zeros(len(spent), np.bool_)
+    for rows, _ in found:
+        mask[rows[int(np.argmax(spent[rows]))]] = True
+    return mask
+
+
+def volumes(shapes: TextColumn) -> Floats:
+    """Elements of all tensors of each row, shape (n,); what is no size counts nothing."""
+    return np.array([_volume(text) for text in shapes.labels])[shapes.codes]
+
+
+def _volume(text: str) -> float:
+    total = 0.0
+    for part in text.split(";"):
+        sizes = [piece.strip(' "') for piece in part.split(",")]
+        if all(size.isdigit() for size in sizes):
+            total += float(np.prod([float(size) for size in sizes]))
+    return total

@@ -1,0 +1,1 @@
+"""The fix test: a cause repaired in the cost model."""

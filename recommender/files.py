@@ -1,0 +1,193 @@
+"""Where the parts of a workspace lie, and which version of the layout it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FORMAT = 1
+"""Version of the workspace directory; another one is refused."""
+
+
+def write_json(path: Path, content: Mapping[str, object]) -> None:
+    """Write ``content`` so that a reader sees the old file or the new one, never half of it."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with beside.open("w", encoding="utf-8") as stream:
+        json.dump(content, stream, ensure_ascii=False, indent=2, sort_keys=True)
+        stream.write("\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    beside.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFiles:
+    """The files of one workspace.
+
+    Attributes:
+        root: Its directory.
+    """
+
+    root: Path
+
+    @property
+    def manifest(self) -> Path:
+        """Format version, and when and by what the workspace was made."""
+        return self.root / "workspace.json"
+
+    @property
+    def graph(self) -> Path:
+        """The graph: ``live`` for the writer, ``published`` for readers."""
+        return self.root / "graph"
+
+    @property
+    def live(self) -> Path:
+        """The writer's Oxigraph store."""
+        return self.graph / "live"
+
+    @property
+    def trials(self) -> Path:
+        """The trial store."""
+        return self.root / "trials.sqlite3"
+
+    @property
+    def vectors(self) -> Path:
+        """The vector log; its FAISS index is the folder ``index`` beside it."""
+        return self.root / "vectors.log"
+
+    @property
+    def texts(self) -> Path:
+        """Cache of text embeddings."""
+        return self.root / "texts.sqlite3"
+
+    @property
+    def asked(self) -> Path:
+        """Questions answered lately, so that an answer can be explained by its id."""
+        return self.root / "asked.sqlite3"
+
+    @property
+    def experiments(self) -> Path:
+        """Folder of A/B tests: a log each, with every raw sample."""
+        return self.root / "experiments"
+
+    @property
+    def calibration(self) -> Path:
+        """What was learned from the workspace's own cases about the weight of each kind of evidence."""
+        return self.root / "calibration.json"
+
+    @property
+    def outlook(self) -> Path:
+        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
+        return self.root / "outlook.json"
+
+    @property
+    def similarity(self) -> Path:
+        """What differences between problems cost in the workspace's own cases."""
+        return self.root / "similarity.json"
+
+    @property
+    def components(self) -> Path:
+        """How the variance of gains divides among hardware, model family and context."""
+        return self.root / "components.json"
+
+    @property
+    def versions(self) -> Path:
+        """Folder of the named versions of the knowledge."""
+        return self.root / "versions"
+
+    @property
+    def models(self) -> Path:
+        """Folder of what was learned about how operators respond to configurations."""
+        return self.root / "models"
+
+    @property
+    def lock(self) -> Path:
+        """Who is writing."""
+        return self.root / "lock"
+
+    def exists(self) -> bool:
+        """Whether there is a workspace here.
+
+        Raises:
+            WorkspaceError: That cannot be told, because the folder above may not be read.
+        """
+        try:
+            return self.manifest.is_file()
+        except OSError as error:
+            raise WorkspaceError(f"{self.root} cannot be read: {error.strerror}") from None
+
+    def read(self, *, for_writing: bool = False) -> dict[str, object]:
+        """The manifest.
+
+        Args:
+            for_writing: Also see that the parts which are the truth are there: a writer would begin them
+                anew, and then sweep from the others what an empty graph never acknowledged.
+
+        Raises:
+            WorkspaceError: There is none, it or the workspace is damaged, or it is of another version.
+        """
+        try:
+            content = json.loads(self.manifest.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise WorkspaceError(
+                f"{self.root} is not a workspace", hint="any command that writes, such as ingest, makes one"
+            ) from None
+        except OSError as error:
+            raise WorkspaceError(f"{self.manifest} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise WorkspaceError(
+                f"{self.manifest} is damaged", hint="restore the workspace, or make another with --workspace"
+            ) from None
+        found = content.get("format") if isinstance(content, dict) else None
+        if found != FORMAT:
+            raise WorkspaceError(
+                f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
+                hint="use the version that wrote it, or export from there and import here",
+            )
+        for part in (self.live, self.trials) if for_writing else ():
+            if not part.exists():
+                raise WorkspaceError(
+                    f"{part} is missing", hint="restore the workspace; nothing was changed in what is left"
+                )
+        return dict(content)
+
+    def prepare(self) -> None:
+        """Make the directory, if a workspace may be made there.
+
+        Raises:
+            WorkspaceError: It holds something else, is a workspace already, or cannot be written.
+        """
+        if self.exists():
+            raise WorkspaceError(f"{self.root} is a workspace already")
+        try:
+            self.graph.mkdir(parents=True, exist_ok=True)
+            parts = (self.lock, self.graph, self.trials, self.vectors, self.texts, self.experiments)
+            ours = {*(item.name for item in parts), "index"}
+            found = [item.name for item in self.root.iterdir()]
+        except OSError as error:
+            raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None
+        strangers = [name for name in found if not name.startswith(tuple(ours))]
+        if strangers:
+            raise WorkspaceError(
+                f"{self.root} is neither empty nor a workspace: it holds {min(strangers)}",
+                hint="give another directory with --workspace",
+            )
+
+    def create(self, content: Mapping[str, object]) -> None:
+        """Write the manifest, which makes the directory a workspace; everything else is there already.
+
+        Raises:
+            WorkspaceError: It cannot be written.
+        """
+        try:
+            write_json(self.manifest, {"format": FORMAT, **content})
+        except OSError as error:
+            raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None

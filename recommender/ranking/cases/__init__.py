@@ -1,0 +1,1 @@
+"""Configurations of past cases, scored and ranked."""

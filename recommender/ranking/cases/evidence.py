@@ -1,0 +1,187 @@
+"""What the neighbours say about each candidate configuration.
+
+S: sources (neighbours that have rows which fit the question).
+C: candidate configurations, sorted by digest, so that the order in which sources come does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.nouns.entities import Kind, Status
+from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kg.nouns.entities import Configuration
+    from kg.rows.trial_rows import TrialTable
+    from kg.rows.trials import TrialStore
+    from recommender.retrieval.neighbours import Neighbour
+
+ROWS = 8192
+"""Rows read for one question, over all its sources."""
+
+LEAST_ROWS = 256
+"""Rows read of each source at least."""
+
+_REMEMBERED = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What of a configuration is asked for.
+
+    Attributes:
+        fixed: Settings that an answer must have, such as the framework in use.
+        decide: Parameters to decide on; the best of the others is taken. Empty means all.
+    """
+
+    fixed: Configuration = field(default_factory=Settings)
+    decide: tuple[str, ...] = ()
+
+    def answer(self, configuration: Configuration, *, relaxed: bool = False) -> Configuration | None:
+        """The part of a configuration that answers; None if it does not.
+
+        Args:
+            configuration: What a source has.
+            relaxed: Take one that breaks what is fixed for what it would be with it.
+        """
+        if self.fixed and not relaxed and any(configuration.get(n) != v for n, v in self.fixed.items()):
+            return None
+        if not self.decide:
+            return Settings({**configuration, **self.fixed}) if relaxed else configuration
+        if not any(name in configuration for name in self.decide):
+            return None
+        kept = {name: value for name, value in configuration.items() if name in self.decide}
+        return Settings({**kept, **self.fixed})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateEvidence:
+    """Candidates and what each source says of them.
+
+    Attributes:
+        candidates: C configurations.
+        sources: S neighbours.
+        ratios: Log cost over the source's best, shape (S, C); nan where the source has no time.
+        failed: Where it was tried and did not run, shape (S, C).
+        votes: Where the source publishes it as its choice without a time, shape (S, C).
+        relaxed: Whether the source has what is fixed otherwise, such as another framework, shape (S,).
+    """
+
+    candidates: tuple[Configuration, ...]
+    sources: tuple[Neighbour, ...]
+    ratios: NDArray[np.float64]
+    failed: NDArray[np.bool_]
+    votes: NDArray[np.bool_]
+    relaxed: NDArray[np.bool_]
+
+    @property
+    def timed(self) -> NDArray[np.bool_]:
+        """Whether a source compares configurations by their cost, shape (S,)."""
+        known: NDArray[np.bool_] = np.isfinite(self.ratios).sum(axis=1) >= 2
+        return known
+
+
+class ConfigurationReader:
+    """Reads configurations once and remembers them."""
+
+    def __init__(self, trials: TrialStore) -> None:
+        self._trials = trials
+        self._known: dict[int, Configuration] = {}
+
+    def __call__(self, ids: Sequence[int]) -> Mapping[int, Configuration]:
+        """Configurations by id; all of ``ids`` are in it, others may be."""
+        unknown = [item for item in ids if item not in self._known]
+        if unknown:
+            if len(self._known) > _REMEMBERED:
+                self._known.clear()
+                unknown = list(ids)
+            self._known.update(self._trials.configurations(unknown))
+        return self._known
+
+
+def gather(
+    neighbours: Sequence[Neighbour], question: Question, trials: TrialStore, read: ConfigurationReader
+) -> CandidateEvidence:
+    """Read the neighbours' rows and put them side by side.
+
+    Args:
+        neighbours: The sources to ask.
+        question: What is fixed and what is to be decided.
+        trials: Where the rows are.
+        read: Reads configurations.
+    """
+    limit = max(LEAST_ROWS, ROWS // max(1, len(neighbours)))
+    tables = [trials.table(item.problem.key, limit) for item in neighbours]
+    ids = sorted({int(item) for table in tables for item in table.configuration_ids})
+    known = read(ids)
+    answers = {item: question.answer(known[item]) for item in ids if item in known}
+    others: dict[int, Configuration | None] = {}
+    if question.fixed:
+        others = {item: question.answer(known[item], relaxed=True) for item in ids if item in known}
+    candidates = sorted(
+        {a for a in (*answers.values(), *others.values()) if a is not None}, key=lambda item: item.digest
+    )
+    column = {item: place for place, item in enumerate(candidates)}
+    strict = {item: column[answer] for item, answer in answers.items() if answer is not None}
+    loose = {item: column[answer] for item, answer in others.items() if answer is not None}
+    rows: list[_Row] = []
+    sources: list[Neighbour] = []
+    relaxed: list[bool] = []
+    for neighbour, table in zip(neighbours, tables, strict=True):
+        for loosely, place_of in ((False, strict), (True, loose)):
+            row = _row(table, place_of, len(candidates)) if place_of else None
+            if row is not None and row.any:
+                rows.append(row)
+                sources.append(neighbour)
+                relaxed.append(loosely)
+                break
+    shape = (0, len(candidates))
+    return CandidateEvidence(
+        candidates=tuple(candidates),
+        sources=tuple(sources),
+        ratios=np.stack([row.ratios for row in rows]) if rows else np.zeros(shape),
+        failed=np.stack([row.failed for row in rows]) if rows else np.zeros(shape, np.bool_),
+        votes=np.stack([row.votes for row in rows]) if rows else np.zeros(shape, np.bool_),
+        relaxed=np.array(relaxed, np.bool_),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    ratios: NDArray[np.float64]
+    failed: NDArray[np.bool_]
+    votes: NDArray[np.bool_]
+
+    @property
+    def any(self) -> bool:
+        return bool(np.isfinite(self.ratios).any() or self.failed.any() or self.votes.any())
+
+
+def _row(table: TrialTable, place_of: Mapping[int, int], n: int) -> _Row:
+    least = np.full(n, np.inf)
+    failed, votes = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for item, cost, status, kind in zip(
+        table.configuration_ids.tolist(), table.costs.tolist(), table.statuses, table.kinds, strict=True
+    ):
+        place = place_of.get(item)
+        if place is None:
+            continue
+        if kind in {Kind.WINNER, Kind.TARGET} or (status is Status.OK and not cost > 0):
+            votes[place] = True
+        elif status is Status.OK and kind in {Kind.MEASURED, Kind.PUBLISHED, Kind.MODELLED}:
+            least[place] = min(least[place], cost)
+        elif status.cannot_run:
+            failed[place] = True
+    timed = np.isfinite(least)
+    ratios = np.full(n, np.nan)
+    if timed.any():
+        ratios[timed] = np.log(least[timed] / least[timed].min())
+    return _Row(ratios, failed & ~timed, votes)

@@ -1,0 +1,197 @@
+"""Configurations of past cases as recommendations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyoxigraph import NamedNode
+
+from kg.nouns.entities import Source
+from kg.nouns.gain import Gain
+from kg.triples.serialisation import from_graph
+from kg.triples.vocabulary import Shared, name_of, problem_iri
+from recommender.ranking.cases.circumstances import circumstances
+from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.reference import reference_of
+from recommender.ranking.recommendation import (
+    Recommendation,
+    Support,
+    changes,
+    plain_flags,
+    recommendation_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kg.nouns.entities import Configuration, Problem
+    from kg.triples.graph import GraphStore
+    from recommender.calibration.outlook import Outlook
+    from recommender.ranking.cases.ranker import Ranker, Ranking
+    from recommender.ranking.cases.reference import Reference
+    from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
+    from recommender.retrieval.neighbours import Neighbour
+
+SHOWN_SOURCES = 3
+
+_REMEMBERED = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseChoice:
+    """What the cases say.
+
+    Attributes:
+        recommendations: Best first.
+        refused: What was left out on the way, with the rule.
+        regret: Expected log regret of the best of the first k, by k; empty if nothing was timed.
+        telling: Ids of the two whose measurement would tell most: the best, and of the others the one that
+            may be better still.
+    """
+
+    recommendations: tuple[Recommendation, ...]
+    refused: tuple[Refusal, ...] = ()
+    regret: Mapping[int, float] = field(default_factory=dict)
+    telling: tuple[str, ...] = ()
+
+
+class CaseChooser:
+    """Chooses among the configurations of similar cases.
+
+    Args:
+        ranker: Ranks the candidates.
+        graph: Where sources are looked up.
+        version: Identifier of the knowledge.
+        outlook: What may be expected of an answer by its circumstances.
+    """
+
+    def __init__(self, ranker: Ranker, graph: GraphStore, version: str, outlook: Outlook) -> None:
+        self._ranker = ranker
+        self._graph = graph
+        self._version = version
+        self._outlook = outlook
+        self._cited: dict[str, str] = {}
+
+    def choose(
+        self, problem: Problem, neighbours: Sequence[Neighbour], k: int, rules: QuestionFeasibility
+    ) -> CaseChoice:
+        """The k best configurations, and what was refused on the way.
+
+        Args:
+            problem: The question.
+            neighbours: The known problems to ask.
+            k: How many at most.
+            rules: What can run.
+        """
+        refused: list[Refusal] = []
+
+        def feasible(_: Problem, configuration: Configuration) -> bool:
+            broken = rules.check(configuration)
+            refused.extend(broken)
+            return not broken
+
+        ranking = self._ranker.rank(problem, neighbours, Question(), k, feasible)
+        reference = reference_of(problem, ranking)
+        made = tuple(self._recommendation(problem, ranking, place, reference) for place in ranking.order)
+        if not made or reference is None:
+            return CaseChoice(recommendations=made, refused=tuple(refused))
+        first, *others = range(len(made))
+        scores, order = ranking.scores, ranking.order
+        hopeful = min(
+            others, key=lambda at: scores.expected[order[at]] - scores.spread[order[at]], default=None
+        )
+        return CaseChoice(
+            recommendations=made,
+            refused=tuple(refused),
+            regret={
+                k: value
+                for k, value in self._outlook.regret(circumstances(ranking, order[0], reference)).items()
+                if k <= len(made)
+            },
+            telling=tuple(made[at].id for at in (first, hopeful) if at is not None),
+        )
+
+    def _recommendation(
+        self, problem: Problem, ranking: Ranking, place: int, reference: Reference | None
+    ) -> Recommendation:
+        configuration = changes(ranking.configuration(place), problem.current)
+        scores = ranking.scores
+        gain, probability = None, None
+        if reference is not None and ranking.distance is not None:
+            row = circumstances(ranking, place, reference)
+            raw = reference.expected - float(scores.expected[place])
+            told = self._outlook.forecast(row, ranking.distance, raw)
+            gain = Gain(expected=told.expected, low=told.low, high=told.high)
+            probability = told.probability
+        return Recommendation(
+            id=recommendation_id(problem, configuration, self._version),
+            title="configuration of similar cases" if gain else "choice of others",
+            configuration=configuration,
+            flags=plain_flags(configuration),
+            gain=gain,
+            probability=probability,
+            against="" if reference is None else reference.name,
+            basis=_basis(ranking, place),
+            distance_class="" if ranking.distance is None else ranking.distance.name.lower(),
+            parts={
+                "expected log regret": float(scores.expected[place]),
+                "spread between what is known": float(scores.spread[place]),
+                **{name: float(values[place]) for name, (_, values) in list(scores.parts.items())[:8]},
+            },
+            evidence=tuple(self._evidence(ranking, place)),
+            conditions=() if gain else ("published as somebody's choice, without its time",),
+        )
+
+    def _evidence(self, ranking: Ranking, place: int) -> Iterator[Support]:
+        evidence, scores = ranking.evidence, ranking.scores
+        column = scores.chosen[place]
+        total = float(scores.weights.sum())
+        ratios, votes = evidence.ratios[:, column], evidence.votes[:, column]
+        saying = np.flatnonzero(np.isfinite(ratios) | votes)
+        for row in saying[np.argsort(-scores.weights[saying], kind="stable")][:SHOWN_SOURCES].tolist():
+            source, ratio = evidence.sources[row], float(ratios[row])
+            count = f" x {source.problem.count}" if source.problem.count else ""
+            task = "the same task" if source.same_task else "a similar task"
+            is_timed = math.isfinite(ratio)
+            said = f"{math.exp(ratio):.2f}x the best time" if is_timed else "the published choice"
+            yield Support(
+                kind="timed" if is_timed else "winner",
+                says=f"{said} of {task} on {source.problem.hardware}{count}",
+                weight=float(scores.weights[row]) / total if total > 0 else None,
+                problem=source.problem.id,
+                source=self._citation(source.problem.id),
+            )
+
+    def _citation(self, problem_id: str) -> str:
+        """Title and place of the first source of a problem."""
+        if problem_id not in self._cited:
+            if len(self._cited) > _REMEMBERED:
+                self._cited.clear()
+            self._cited[problem_id] = ""
+            for triple in self._graph.triples(problem_iri(problem_id), Shared.DERIVED_FROM):
+                if isinstance(triple.object, NamedNode):
+                    source = from_graph(self._graph, Source, name_of(triple.object))
+                    parts = (source.title, source.url, source.path)
+                    self._cited[problem_id] = " ".join(part for part in parts if part)
+                    break
+        return self._cited[problem_id]
+
+
+def _basis(ranking: Ranking, place: int) -> str:
+    evidence = ranking.evidence
+    column = ranking.scores.chosen[place]
+    timed = int(np.isfinite(evidence.ratios[:, column]).sum())
+    votes = int(evidence.votes[:, column].sum())
+    said = []
+    if timed:
+        said.append(f"timed in {timed} similar problem{'s' if timed > 1 else ''}")
+    if votes:
+        said.append(f"the choice of {votes} tuning{'s' if votes > 1 else ''}")
+    if not said:
+        said.append("expected from similar configurations")
+    if ranking.distance is not None:
+        said.append(f"nearest: {ranking.distance.name.lower().replace('_', ' ')}")
+    return ", ".join(said)

@@ -1,0 +1,1 @@
+"""Strategies that fit a question, with the gain to expect."""

@@ -1,0 +1,102 @@
+"""The effects of a graph for people: each with what it makes one expect in its own context."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.effects import Effect
+from kg.triples.serialisation import all_of
+from recommender.ranking.changes.posterior import (
+    EQUAL,
+    KIND_TRUST,
+    Components,
+    ObservedEffect,
+    Prior,
+    posterior,
+    standing,
+)
+from recommender.ranking.recommendation import factor_text
+
+if TYPE_CHECKING:
+    from kg.nouns.gain import Gain
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRow:
+    """An effect and what follows from it and its kin.
+
+    Attributes:
+        effect: What was seen.
+        gain: What to expect on one more problem of its context; None where nothing was measured.
+        drift: When and how it changed, in words; empty if it did not.
+    """
+
+    effect: Effect
+    gain: Gain | None
+    drift: str
+
+    @property
+    def gain_text(self) -> str:
+        """The expected factor with its 90 % interval."""
+        return factor_text(self.gain)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        effect, last = self.effect, self.effect.last_evidence
+        return {
+            "strategy": effect.strategy,
+            "bottleneck": effect.context.bottleneck or None,
+            "hardware": effect.context.hardware or None,
+            "model_family": effect.context.family or None,
+            "metric": effect.metric,
+            "kind": str(effect.kind),
+            "trust": str(effect.trust),
+            "n": effect.n,
+            "mean_factor": None if effect.mean is None else round(math.exp(effect.mean), 4),
+            "posterior": None if self.gain is None else self.gain.to_json(),
+            "last_evidence": None if last is None else last.isoformat(timespec="seconds"),
+            "drift": self.drift or None,
+        }
+
+
+def effect_rows(
+    graph: GraphStore, tree: HardwareTree, components: Components = EQUAL, strategy: str = ""
+) -> list[EffectRow]:
+    """Every effect, by strategy and context.
+
+    Args:
+        graph: The graph.
+        tree: Its hardware.
+        components: How the variance between contexts divides.
+        strategy: Id of the only strategy wanted; all if empty.
+    """
+    every = list(all_of(graph, Effect))
+    priors: dict[str, Prior] = {}
+    rows = []
+    for effect in every:
+        if strategy and effect.strategy != strategy:
+            continue
+        known, gain = standing(effect), None
+        if known is not None:
+            if effect.metric not in priors:
+                priors[effect.metric] = Prior.of(item for item in every if item.metric == effect.metric)
+            kin = [item for item in every if (item.strategy, item.metric) == (effect.strategy, effect.metric)]
+            evidence = [
+                ObservedEffect(context=item.context, mean=stands.mean, n=stands.n, trust=trust)
+                for item in kin
+                if (stands := standing(item)) is not None
+                and (trust := min(item.trust.weight, 1.0) * KIND_TRUST.get(item.kind, 0.0)) > 0
+            ]
+            gain, _ = posterior(priors[effect.metric], evidence, effect.context, tree.distance, components)
+        rows.append(EffectRow(effect=effect, gain=gain, drift="" if known is None else known.drift))
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.effect.strategy, row.effect.metric, row.effect.context.hardware, row.effect.context.family,
+            row.effect.context.bottleneck, str(row.effect.kind), str(row.effect.trust),
+        ),
+    )  # fmt: skip

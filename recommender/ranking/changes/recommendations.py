@@ -1,0 +1,152 @@
+"""Ranked strategies as recommendations: a few that differ, with what they rest on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import show
+from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kg.nouns.entities import Problem, Source
+    from kg.nouns.knowledge import Assignment, Strategy
+    from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
+
+BASELINE = "the same without it"
+SHOWN_EFFECTS = 4
+NOISE = "deviation between problems of a context"
+"""Name of the part of a recommendation that no test takes away."""
+
+
+def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
+    """The k strategies to try: the best for each observed bottleneck in turn, none that excludes another.
+
+    Two fixes of one bottleneck do not add up, so the second of a kind waits until each has its first.
+    """
+    chosen: list[RankedStrategy] = []
+    waiting = list(ranked)
+    while waiting and len(chosen) < k:
+        counts = {item.match.bottleneck: 0 for item in waiting}
+        for item in chosen:
+            if item.match.bottleneck in counts:
+                counts[item.match.bottleneck] += 1
+        fewest = min(counts.values())
+        item = next(item for item in waiting if counts[item.match.bottleneck] == fewest)
+        waiting.remove(item)
+        if not any(_exclude(item, other) for other in chosen):
+            chosen.append(item)
+    return chosen
+
+
+def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> Recommendation:
+    """A strategy for people: what to set, what to expect, and why."""
+    strategy = item.strategy
+    configuration = changes(strategy.configuration, problem.current)
+    ceiling = item.match.ceiling
+    return Recommendation(
+        id=recommendation_id(problem, configuration, version, strategy.id),
+        title=strategy.label,
+        how=strategy.definition,
+        configuration=configuration,
+        flags=tuple(flag(item) for item in strategy.sets if item.parameter in configuration),
+        gain=item.gain,
+        against=BASELINE,
+        basis=_basis(item),
+        distance_class="" if item.distance is None else item.distance.name.lower(),
+        bottleneck=item.match.bottleneck,
+        ceiling=None if math.isinf(ceiling) else ceiling,
+        parts={
+            "closeness to the observed bottleneck": item.match.closeness,
+            "prior mean": item.prior.mean,
+            "prior deviation between strategies": item.prior.between_strategies,
+            "deviation between contexts": item.prior.between_contexts,
+            NOISE: item.prior.noise,
+            "strategies behind the prior": float(item.prior.strategies),
+        },
+        evidence=tuple(_evidence(item)),
+        conflicts=item.conflicts,
+        conditions=tuple(_conditions(strategy)),
+        accuracy=strategy.accuracy,
+        strategy=strategy.id,
+    )
+
+
+def flag(assignment: Assignment) -> str:
+    """How an assignment is written: an ``export``, a command-line flag, or ``name=value``."""
+    value = assignment.value
+    if assignment.environment:
+        return f"export {assignment.parameter}={'' if value is None else show(value)}"
+    if assignment.flag:
+        # A flag that is merely present, and one that brings its value along.
+        bare = value is None or value is True or assignment.flag.endswith(show(value))
+        return assignment.flag if bare else f"{assignment.flag} {show(value)}"
+    return assignment.parameter if value is None else f"{assignment.parameter}={show(value)}"
+
+
+def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
+    return other.strategy.id in one.conflicts or one.strategy.id in other.conflicts
+
+
+def _basis(item: RankedStrategy) -> str:
+    if not item.effects:
+        known = (
+            "claimed only"
+            if item.strategy.kind == "claimed"
+            else f"{item.strategy.kind}, never measured here"
+        )
+        if item.gain is None:
+            return f"{known}; it frees memory, and what that is worth here is not known"
+        return f"{known}; gain as of {item.prior.strategies} published strategies"
+    number = sum(seen.effect.n for seen in item.effects)
+    kinds = sorted({str(seen.effect.kind) for seen in item.effects})
+    nearest = item.distance.name.lower().replace("_", " ") if item.distance is not None else "unknown"
+    return f"{number} {'/'.join(kinds)} gain{'s' if number > 1 else ''}, nearest: {nearest}"
+
+
+def _evidence(item: RankedStrategy) -> Iterable[Support]:
+    whole = sum(abs(seen.weight) for seen in item.effects)
+    for seen in item.effects[:SHOWN_EFFECTS]:
+        effect = seen.effect
+        mean = effect.mean or 0.0
+        where = (
+            ", ".join(part for part in (effect.context.hardware, effect.context.family) if part) or "unknown"
+        )
+        yield Support(
+            kind=str(effect.kind),
+            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){_dated(seen)}",
+            weight=abs(seen.weight) / whole if whole else None,
+            source="; ".join(f"{source.title} {_place(source)}".strip() for source in seen.sources[:2]),
+        )
+    for source in item.strategy.sources[:SHOWN_EFFECTS]:
+        yield Support(kind=item.strategy.kind, says=f"described in {source.title}", source=_place(source))
+
+
+def _dated(seen: SeenEffect) -> str:
+    """When the newest gain came in, where a test found it, and whether the effect has drifted."""
+    last = seen.effect.last_evidence
+    dated = f", last {last:%Y-%m-%d}" if last is not None and seen.effect.recent else ""
+    return dated + (f", {seen.drift}" if seen.drift else "")
+
+
+def _conditions(strategy: Strategy) -> Iterable[str]:
+    for relation in strategy.requires:
+        yield f"needs {relation.target}" if relation.target else f"needs: {relation.condition}"
+    for relation in strategy.contraindicated_by:
+        yield (
+            f"does harm with {relation.target}"
+            if relation.target
+            else f"does harm where: {relation.condition}"
+        )
+    for bound in strategy.since:
+        yield f"from {bound.software} {bound.version} on"
+    for relation in strategy.conflicts_with:
+        if relation.condition:
+            yield f"not together: {relation.condition}"
+
+
+def _place(source: Source) -> str:
+    path = "" if source.path in source.url else source.path
+    return " ".join(part for part in (source.url, path, source.note) if part)

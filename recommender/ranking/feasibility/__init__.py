@@ -1,0 +1,1 @@
+"""Rules and evidence on what cannot run."""

@@ -1,0 +1,242 @@
+"""What cannot run, and which rule says so.
+
+A rule has a name and a source. One whose facts are missing says nothing, and :attr:`Feasibility.skipped`
+says that. Which rules can apply is found once for each set of parameter names, so that a candidate of a
+kernel costs a few look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import Settings
+from recommender.ranking.feasibility import rules
+from recommender.ranking.feasibility.buffers import NAMES as BUFFER_NAMES
+from recommender.ranking.feasibility.buffers import buffers
+from recommender.ranking.feasibility.memory_need import LIMIT_RULE, MemoryNeed
+from recommender.ranking.feasibility.rules import Broken
+from recommender.ranking.feasibility.task_history import TaskHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.values import Value
+    from kg.rows.trials import TrialStore
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.ranking.feasibility.exclusions import Exclusions, Pair
+    from recommender.ranking.feasibility.memory_need import Known
+    from recommender.ranking.feasibility.task_history import TrialFailures
+    from recommender.retrieval.neighbours import Neighbour
+
+Rule = Callable[["Mapping[str, Value]"], Iterator[Broken]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a configuration is not proposed.
+
+    Attributes:
+        configuration: What.
+        rule: Which rule.
+        reason: The numbers behind it.
+        source: What the rule rests on.
+        is_certain: False where a model, or another device, says so.
+    """
+
+    configuration: Configuration
+    rule: str
+    reason: str
+    source: str
+    is_certain: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "configuration": self.configuration.to_json(),
+            "rule": self.rule,
+            "reason": self.reason,
+            "source": self.source,
+            "certainty": "high" if self.is_certain else "lower",
+        }
+
+
+@dataclass(slots=True)
+class QuestionFeasibility:
+    """The rules for one question.
+
+    Attributes:
+        problem: The question.
+        model: Facts of the model, where one is named.
+        facts: Facts of the hardware; empty if nothing is known of it.
+        tried: What became of configurations where they were tried.
+        exclusions: Strategies that exclude each other.
+        known_memory: Needs of memory that were reckoned before.
+    """
+
+    problem: Problem
+    model: Mapping[str, Value]
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+    tried: TaskHistory | None = None
+    exclusions: Exclusions | None = None
+    known_memory: Known = field(default_factory=dict)
+    memory: MemoryNeed = field(init=False)
+    _sizes: Mapping[str, Value] = field(init=False)
+    _current: dict[str, Value] = field(init=False)
+    _of_names: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict, init=False)
+    _before: frozenset[tuple[str, str]] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare what all candidates share; what is set now is not held against a change."""
+        shape = self.problem.workload.shape
+        kind = self.problem.workload.traits.get("architecture")
+        self._sizes = {**self.model, **shape}
+        told = self._sizes if kind is None else {**self._sizes, "architecture": kind}
+        self.memory = MemoryNeed(self.problem, told, self.facts, self.known_memory)
+        self._current = {**self.problem.current} if self.problem.current else {}
+        if self._current:
+            current = Settings(self._current)
+            self._before = frozenset(map(self._key, self._broken(self._found(tuple(current)), current)))
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Rules that say nothing because a fact is missing, and which."""
+        if not self.memory.applies or not self.memory.skipped:
+            return ()
+        return (f"the memory that is needed was not checked: {self.memory.skipped}",)
+
+    def check(self, configuration: Configuration) -> tuple[Refusal, ...]:
+        """The rules that a configuration breaks, beside what is set already."""
+        found = self._found(tuple(configuration))
+        broken = [
+            item
+            for item in self._broken(found, configuration)
+            if self._key(item) not in self._before or item.rule == LIMIT_RULE
+        ]
+        if self.tried is not None and (seen := self.tried.broken(configuration)) is not None:
+            broken.append(seen)
+        return tuple(
+            Refusal(
+                configuration=configuration,
+                rule=item.rule,
+                reason=item.reason,
+                source=item.source,
+                is_certain=item.is_certain,
+            )
+            for item in broken
+        )
+
+    def warnings(self, configuration: Configuration) -> tuple[str, ...]:
+        """What to mind of a configuration that may run."""
+        found = [self.memory.warning({**self._current, **configuration})]
+        if self.tried is not None:
+            found.append(self.tried.warning(configuration))
+        return tuple(text for text in found if text)
+
+    def checks(self, metric: str, configurations: Sequence[Configuration]) -> bool:
+        """Whether a limit on a metric can be told for all of some configurations."""
+        return metric == "peak_memory" and all(
+            self.memory.is_whole({**self._current, **item}) for item in configurations
+        )
+
+    @staticmethod
+    def _key(broken: Broken) -> tuple[str, str]:
+        return broken.rule, broken.reason
+
+    def _found(self, names: tuple[str, ...]) -> tuple[Rule, ...]:
+        found = self._of_names.get(names)
+        if found is None:
+            found = self._of_names[names] = tuple(self._rules(frozenset(names), frozenset(self._current)))
+        return found
+
+    def _broken(self, found: tuple[Rule, ...], configuration: Configuration) -> Iterator[Broken]:
+        if found:
+            told = {**self._current, **configuration}
+            for rule in found:
+                yield from rule(told)
+
+    def _rules(self, own: frozenset[str], current: frozenset[str]) -> Iterator[Rule]:
+        """The rules that setting these parameters beside the current ones can break."""
+        problem, hardware = self.problem, self.problem.hardware.name
+        if own & rules.SPLITS:
+            yield lambda told: rules.divisibility(problem, told, self._sizes)
+            yield lambda told: rules.layout(problem, told)
+        if own & rules.FORMATS or rules.asks_fp8(str(problem.workload.precision or "")):
+            yield lambda told: rules.number_format(problem, told, hardware, self.facts)
+        if self.facts and own & BUFFER_NAMES:
+            precision, shape = problem.workload.precision, dict(problem.workload.shape)
+            block = problem.workload.traits.get("block_shape")
+            yield lambda told: buffers(told, precision, hardware, self.facts, shape, block)
+        if self.memory.decides(own):
+            yield self._memory
+        if self.exclusions is not None and (pairs := self.exclusions.among(own | current)):
+            yield lambda told: _excluded(told, pairs)
+
+    def _memory(self, told: Mapping[str, Value]) -> Iterator[Broken]:
+        for broken in self.memory.broken(told):
+            if self.tried is None or not self.tried.ran_here(Settings(told)):
+                yield broken
+
+
+def _excluded(told: Mapping[str, Value], pairs: Sequence[Pair]) -> Iterator[Broken]:
+    for one, two, reason, source in pairs:
+        if all(told.get(name) == value for item in (one, two) for name, value in item.items()):
+            yield Broken(rule="what excludes each other is not set together", reason=reason, source=source)
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityRules:
+    """Makes the rules for a question from a workspace's stores.
+
+    Attributes:
+        tree: Facts of hardware.
+        trials: What was measured.
+        failures: What failed, remembered from question to question.
+        exclusions: Strategies that exclude each other.
+        known_memory: Needs of memory that were reckoned before.
+    """
+
+    tree: HardwareTree
+    trials: TrialStore
+    failures: TrialFailures
+    exclusions: Exclusions
+    known_memory: Known = field(default_factory=dict)
+
+    def of(
+        self, problem: Problem, model: Mapping[str, Value], neighbours: Sequence[Neighbour]
+    ) -> QuestionFeasibility:
+        """The rules for one question.
+
+        Args:
+            problem: The question.
+            model: Facts of its model.
+            neighbours: The known problems near it.
+        """
+        return QuestionFeasibility(
+            problem,
+            model,
+            self.tree.facts(problem.hardware.name),
+            TaskHistory(self.failures, neighbours),
+            self.exclusions,
+            self.known_memory,
+        )
+
+
+def by_rules(
+    facts: Callable[[str], Mapping[str, float | str]],
+) -> Callable[[Problem, Configuration], bool]:
+    """Whether a configuration can run by the rules for its problem, where no workspace is at hand.
+
+    Args:
+        facts: Facts by hardware id.
+    """
+    last: list[QuestionFeasibility] = []  # of one question at a time
+
+    def can_run(problem: Problem, configuration: Configuration) -> bool:
+        if not last or last[0].problem is not problem:
+            last[:] = [QuestionFeasibility(problem, {}, facts(problem.hardware.name))]
+        return not last[0].check(configuration)
+
+    return can_run

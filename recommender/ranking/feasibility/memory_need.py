@@ -1,0 +1,222 @@
+"""Whether weights, optimizer states, cache and activations of a configuration fit the device.
+
+The memory part of the cost model, asked only where the layout is told. Of 33 published runs whose
+devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: what it says is above
+``TOLERANCE`` of ``cost_model.fitting`` is refused, what is between that and the capacity is warned of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError
+from kg.nouns.entities import WorkloadKind
+from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_whole, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
+    from recommender.cost_model.facts.model import ModelSizes
+
+RULE = "weights, states, cache and activations fit the memory"
+LIMIT_RULE = "the limit on peak_memory is kept"
+SOURCE = "modelled: memory part of the cost model (docs/cost-model.md)"
+
+_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
+_REMEMBERED = 4096
+
+_DECIDING = frozenset(
+    {
+        "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel", "expert_parallel",
+        "virtual_stages", "zero_stage", "micro_batch", "global_batch", "seq_len", "sequence_parallel",
+        "flash_attention", "fused_ops", "recompute", "offload", "precision", "batch", "input_len",
+        "output_len", "chunk", "kv_host_share", "speculative_tokens",
+    }
+)  # fmt: skip
+"""Settings of the cost model that decide about memory."""
+
+_PAGED = ("max_num_seqs", "max_running_requests", "max-running-requests", "gpu_memory_utilization",
+          "mem_fraction_static")  # fmt: skip
+"""Parameters of servers whose cache is paged: sequences beyond the memory wait, and fail nothing."""
+
+_PAGING = ("vllm", "sglang", "trt", "tensorrt", "mii", "lmdeploy", "lightllm", "mindie")
+"""Servers that do so, by words of the framework's name."""
+
+_LEAST_SERVED: Mapping[str, object] = MappingProxyType({"batch": 1, "input_len": 1, "output_len": 1})
+_LEAST_KEPT: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 1})
+
+_BEYOND = frozenset(
+    {
+        "fsdp",
+        "fsdp_size",
+        "parallel.fsdp_size",
+        "smart_swap",
+        "layerzero",
+        "automated_pipeline",
+        "compress_activation",
+        "chunkmbs",
+    }
+)
+"""Parameters that free memory, and that the cost model has no setting for."""
+
+
+Known = dict[tuple[object, ...], "float | None"]
+"""Bytes by model, phase, devices and settings; None where they cannot be told."""
+
+
+@dataclass(slots=True)
+class MemoryNeed:
+    """The memory that configurations of one problem need.
+
+    Attributes:
+        problem: The question.
+        model: Facts of the model.
+        facts: Facts of the device.
+        known: What was reckoned before, from question to question.
+        skipped: Why the rule says nothing; empty if it can.
+    """
+
+    problem: Problem
+    model: Mapping[str, Value]
+    facts: Mapping[str, float | str]
+    known: Known = field(default_factory=dict)
+    skipped: str = ""
+    _sizes: ModelSizes | None = None
+    _capacity: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Find out whether everything that is needed is known."""
+        if not self.applies:
+            return
+        from recommender.cost_model.facts.device import Device
+        from recommender.cost_model.facts.model import model_of
+
+        facts = {name: value for name, value in self.model.items() if isinstance(value, int | float | str)}
+        name = self.problem.workload.model or "the model"
+        try:
+            device = Device(self.problem.hardware.name, dict(self.facts))
+            self._capacity = device.memory_bytes
+            self._sizes = model_of(name, str(facts.get("architecture", "")), facts)
+        except (MissingFactError, InputError) as missing:
+            self.skipped = str(missing)
+        if self._sizes is not None and not self._sizes.layers:
+            self.skipped = f"{name} is no transformer"
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a question of training or serving a model that is named."""
+        return self.problem.workload.kind in _PHASES and bool(self.problem.workload.model)
+
+    def decides(self, names: frozenset[str]) -> bool:
+        """Whether setting parameters of these names can break a rule, as far as the cost model knows."""
+        from recommender.cost_model.settings.dialects import setting_of
+
+        if not self.applies or self.skipped:
+            return False
+        return self.limit_bytes is not None or any(setting_of(name) in _DECIDING for name in names)
+
+    def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
+        """Least bytes on the fullest device; None where the layout or a size is not told, or it cannot be.
+
+        What is not told is taken as what needs least: a server with a paged cache needs room for one
+        sequence, and where nothing is told of the current settings, recomputation and a split optimizer.
+        """
+        if self.skipped or self._sizes is None:
+            return None
+        from recommender.cost_model.settings.dialects import translate
+
+        problem = self.problem
+        phase = _PHASES[problem.workload.kind]
+        told = configuration
+        if any(told.get(name) for name in _BEYOND):
+            return None  # frees memory in a way that the cost model has no setting for
+        count = problem.hardware.count
+        if count is None or (count > 1 and first_whole(told, LAYOUT[0]) is None):
+            return None  # how the model is split decides, and is not told
+        layers = whole(self.model.get("layers"))
+        settings = dict(translate(told, phase, count=count, layers=layers).settings)
+        settings = {**_lengths(problem, phase), **settings}
+        settings = {name: value for name, value in settings.items() if name in _DECIDING}
+        if phase == "serving":
+            settings = {**_LEAST_SERVED, **settings}
+            if _is_paged(told):
+                settings["batch"] = 1
+        elif problem.current is None:
+            settings = {**_LEAST_KEPT, **settings}
+        if problem.workload.precision and "precision" not in settings:
+            settings["precision"] = problem.workload.precision
+        said = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        key = (self._sizes, phase, count, said)
+        if key not in self.known:
+            if len(self.known) > _REMEMBERED:
+                self.known.clear()
+            self.known[key] = self._asked(phase, settings, count)
+        return self.known[key]
+
+    def is_whole(self, configuration: Mapping[str, Value]) -> bool:
+        """Whether :meth:`bytes_of` is all that will be used, so that a limit can be told to be kept."""
+        if self.bytes_of(configuration) is None:
+            return False
+        if self.problem.workload.kind is WorkloadKind.TRAINING:
+            return self.problem.current is not None
+        told = {*configuration, *self.problem.workload.shape}
+        return {"batch", "input_len", "output_len"} <= told and not _is_paged(configuration)
+
+    def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
+        from recommender.cost_model.workloads.memory_fit import memory_bytes
+
+        assert self._sizes is not None  # noqa: S101  asked only then
+        try:
+            parts = memory_bytes(self._sizes, phase, [settings], count)
+        except (InputError, MissingFactError):
+            return None  # a layout that the cost model does not know, which is another rule's matter
+        return float(sum(part[0] for part in parts.values()))
+
+    @property
+    def limit_bytes(self) -> float | None:
+        """The bound on memory that the question sets; None if it sets none."""
+        return min((x.maximum for x in self.problem.limits if x.metric == "peak_memory"), default=None)
+
+    def broken(self, configuration: Mapping[str, Value]) -> Iterator[Broken]:
+        """The rules that are broken for sure enough: the device's capacity, and the bound of the question."""
+        needed = self.bytes_of(configuration)
+        if needed is None:
+            return
+        from recommender.cost_model.workloads.memory_fit import TOLERANCE
+
+        for rule, most in ((RULE, self._capacity), (LIMIT_RULE, self.limit_bytes)):
+            if most is not None and needed > TOLERANCE * most:
+                reason = f"{needed / 1e9:.3g} GB needed of {most / 1e9:.3g} GB"
+                yield Broken(rule=rule, reason=reason, source=SOURCE, is_certain=False)
+
+    def warning(self, configuration: Mapping[str, Value]) -> str:
+        """What to look at, where it is close; empty if it is not."""
+        needed = self.bytes_of(configuration)
+        most = min(self._capacity, self.limit_bytes or self._capacity)
+        if needed is None or needed <= most:
+            return ""
+        from recommender.cost_model.workloads.memory_fit import TOLERANCE
+
+        if needed > TOLERANCE * most:
+            return ""
+        return f"memory is tight: {needed / 1e9:.3g} of {most / 1e9:.3g} GB by the cost model"
+
+
+def _is_paged(told: Mapping[str, Value]) -> bool:
+    """Whether a server's cache is paged, so that a batch is what may run at once and not what is kept."""
+    framework = str(told.get("framework", "")).lower()
+    return any(name in told for name in _PAGED) or any(name in framework for name in _PAGING)
+
+
+def _lengths(problem: Problem, phase: str) -> dict[str, object]:
+    """Sizes of the workload that decide how much memory it takes."""
+    names = {
+        "training": {"seq_len": "seq_len"},
+        "serving": {"input_len": "input_len", "output_len": "output_len"},
+    }
+    shape = problem.workload.shape
+    return {name: shape[key] for name, key in names[phase].items() if key in shape}

@@ -1,0 +1,1 @@
+"""What a search believes of candidates: surrogate, transfer, acquisition."""

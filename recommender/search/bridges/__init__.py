@@ -1,0 +1,1 @@
+"""The search inside other tools: Optuna and Kernel Tuner."""

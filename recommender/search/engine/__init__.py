@@ -1,0 +1,1 @@
+"""The ask-and-tell engine: candidates, proposals, stopping."""

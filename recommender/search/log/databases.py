@@ -1,0 +1,211 @@
+"""Databases that hold searches: opened without making what was not asked for, and one worker at a time.
+
+What a driver says of a database that is away is told in one line, and never with a password.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kg.errors import InputError, MissingDependencyError, TuningError, WorkspaceError
+from kg.nouns.values import digest
+from recommender.search.log.addresses import is_server, scheme, shown, with_driver, without_password
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALONE_S = 60
+"""How long one worker may keep the others from choosing: a server takes the turn from one that hangs; a
+choice, far above the seconds that choosing takes."""
+_SQLITE = "sqlite:///"
+_CONNECT_S = 10
+_IN_VAIN = ("password", "authentication", "pg_hba", "does not exist", "permission denied")
+"""What a server says where trying again is of no use."""
+_LASTING = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
+"""Connections of one worker: two stay, as many more for a moment (its turn, and the thread that says that it
+lives), and each is asked whether it still stands, since servers restart."""
+_CONNECTION = {
+    "connect_timeout": _CONNECT_S,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""Of libpq, seconds: a host that is gone is noticed after a minute rather than after two hours."""
+
+
+def open_database(storage: str, *, create: bool) -> Any:
+    """Optuna's storage in a database.
+
+    Args:
+        storage: Its URL.
+        create: Make the tables of Optuna where there are none.
+
+    Raises:
+        InputError: The URL is none, of a database that is not supported, or there is nothing in it.
+        WorkspaceError: Its tables are of another version of Optuna.
+        MissingDependencyError: The driver is not installed.
+        SQLAlchemyError: It cannot be reached; ``reason`` says why.
+    """
+    import optuna
+    import sqlalchemy as sql
+    import sqlalchemy.exc as faults
+
+    if scheme(storage) not in {"sqlite", "postgresql", "postgres"}:
+        raise InputError(
+            f"{shown(storage)}: a search is kept in a file, in SQLite or in PostgreSQL",
+            hint="postgresql://USER@HOST/DATABASE",
+        )
+    if not create and storage.startswith(_SQLITE) and not Path(storage.removeprefix(_SQLITE)).is_file():
+        raise InputError(f"no search at {storage}", hint="begin one: tunegraph search run FILE")
+    address = with_driver(storage)
+    options = _options(address)
+    try:
+        sql.engine.make_url(address)
+        engine = sql.create_engine(address, **options)
+    except ImportError:
+        raise MissingDependencyError(
+            f"{shown(storage)}: the driver of this database is not installed",
+            hint="pip install 'tunegraph[postgresql]'",
+        ) from None
+    except (faults.ArgumentError, ValueError):  # what they say may hold a part of the password
+        raise InputError(
+            f"{shown(storage)} is no URL of a database",
+            hint="signs such as @ : / % in a password are written as %40 %3A %2F %25",
+        ) from None
+    try:
+        if not create and not sql.inspect(engine).has_table("studies"):
+            raise InputError(f"no search at {shown(storage)}", hint="begin one: tunegraph search run FILE")
+    finally:
+        engine.dispose()
+    try:
+        tables = optuna.storages.RDBStorage(address, engine_kwargs=options)
+    except RuntimeError as fault:
+        raise WorkspaceError(
+            f"{shown(storage)} is of another version of Optuna than {optuna.__version__}, which is here",
+            hint="one version on all machines; or, with nobody at work: optuna storage upgrade --storage URL",
+        ) from fault
+    return optuna.storages.get_storage(tables)  # reads each ended trial once
+
+
+def _options(address: str) -> dict[str, Any]:
+    """How a server is connected to."""
+    if not is_server(address):
+        return {}
+    driver = address.partition("://")[0].partition("+")[2]
+    reach: dict[str, Any] = dict(_CONNECTION) if driver in {"", "psycopg", "psycopg2"} else {}
+    if driver == "psycopg":
+        reach["prepare_threshold"] = None  # what is prepared belongs to one connection, which a pooler swaps
+    return {**_LASTING, "connect_args": reach}
+
+
+def troubles() -> tuple[type[Exception], ...]:
+    """What an operation on a database may raise where the database is at fault."""
+    import optuna
+    import sqlalchemy.exc as faults
+
+    return (OSError, faults.SQLAlchemyError, optuna.exceptions.StorageInternalError)
+
+
+def reason(fault: Exception, storage: str) -> str | None:
+    """What a fault says of a database that is away; None where trying again is of no use."""
+    import sqlalchemy.exc as faults
+
+    root = _root(fault)
+    away = getattr(root, "connection_invalidated", False)  # whatever the server said when it closed it
+    lost = OSError | faults.OperationalError | faults.InterfaceError | faults.TimeoutError
+    ended = faults.PendingRollbackError  # of a transaction that went with its connection
+    if not away and not isinstance(root, lost | ended):
+        return None
+    text = _words(root, storage)
+    return None if any(words in text for words in _IN_VAIN) else text
+
+
+def refusal(fault: Exception, storage: str) -> TuningError:
+    """The error to end with where trying again is of no use."""
+    text = _words(_root(fault), storage)
+    hint = "is it the right URL? passwords may also stand in PGPASSWORD or ~/.pgpass"
+    if "does not exist" in text and "database" in text:
+        hint = "make it first: createdb NAME"
+    return WorkspaceError(f"{shown(storage)}: {text}", hint=hint)
+
+
+@contextmanager
+def alone(backend: Any, storage: str, study: str) -> Iterator[None]:
+    """Keep all other workers of a study from choosing, wherever they run, until the end of the block.
+
+    PostgreSQL: an advisory lock of a transaction, which ends with the connection. SQLite: a lock of the
+    kernel on the folder, since a lock on the file would undo SQLite's own.
+
+    Raises:
+        ConnectionError: A transaction was to begin after the turn was lost, because the server went away or
+            this process was stopped for longer than ``ALONE_S``: nothing is written without the turn.
+    """
+    import sqlalchemy as sql
+
+    if not is_server(storage):
+        folder = Path(storage.removeprefix(_SQLITE)).resolve().parent
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+        return
+    key = int(digest("tunegraph search", study)[:15], 16)
+    tables = getattr(backend, "_backend", backend)  # below Optuna's cache
+    with tables.engine.begin() as connection:
+        connection.execute(sql.text(f"SET LOCAL lock_timeout = '{ALONE_S}s'"))
+        connection.execute(sql.text(f"SET LOCAL idle_in_transaction_session_timeout = '{ALONE_S}s'"))
+        connection.execute(sql.text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+        with _watched(tables.engine, connection):
+            yield
+
+
+@contextmanager
+def _watched(engine: Any, turn: Any) -> Iterator[None]:
+    """See before each transaction of this thread that the turn is still held.
+
+    Optuna begins a failed transaction anew by itself, on a server that may have been restarted meanwhile.
+    """
+    import sqlalchemy as sql
+    import sqlalchemy.event as events
+    import sqlalchemy.exc as faults
+
+    here = threading.get_ident()
+
+    def see(_connection: object) -> None:
+        if threading.get_ident() != here:
+            return
+        try:
+            turn.execute(sql.text("SELECT 1"))
+        except faults.SQLAlchemyError as lost:  # of a kind that Optuna does not try again
+            raise ConnectionError("the server went away while this worker was choosing") from lost
+
+    events.listen(engine, "begin", see)
+    try:
+        yield
+    finally:
+        events.remove(engine, "begin", see)
+
+
+def _root(fault: Exception) -> Exception:
+    """The error of the database below Optuna's."""
+    import optuna
+
+    while isinstance(fault, optuna.exceptions.StorageInternalError) and isinstance(
+        fault.__cause__, Exception
+    ):
+        fault = fault.__cause__
+    return fault
+
+
+def _words(root: Exception, storage: str) -> str:
+    """The first line of what a driver says."""
+    said = getattr(root, "strerror", None) or str(getattr(root, "orig", None) or root)
+    lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    return without_password(lines[0] if lines else type(root).__name__, storage)

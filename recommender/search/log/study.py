@@ -1,0 +1,337 @@
+"""The log of a search: a study in Optuna's storage, and nothing beside it.
+
+A journal file is the default; a URL (``sqlite:///search.db``, ``postgresql://...``) is a database that many
+machines share. The study says what is searched; each trial carries its evaluation whole. A trial is written
+as running before it is evaluated, so whoever comes after a crash finds it and queues it again. The study
+reads back through ``ingest.formats.trackers.optuna_study`` as the cases that were measured.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ingest.formats.trackers.optuna_study import WHOLE
+from kg.errors import InputError
+from kg.nouns.entities import Better, Status
+from recommender.search.log.addresses import is_server, is_url, shown
+from recommender.search.log.storage import (
+    alone,
+    distributions,
+    load_optuna,
+    open_backend,
+    patient,
+    study_names,
+)
+from recommender.search.log.storage_journal import PATIENCE_S
+from recommender.search.log.trial_record import BEAT, OWN, logged, noted_of, outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kg.nouns.entities import Objective
+    from recommender.measuring.outcome import RunOutcome
+    from recommender.search.evaluations import Evaluation, Suggestion
+    from recommender.search.log.trial_record import LoggedTrial
+    from recommender.space.space import SearchSpace
+
+SOURCES = "search_sources"
+SCHEMA = 1
+
+T = TypeVar("T")
+
+
+class SearchLog:
+    """One search in its storage.
+
+    Attributes:
+        storage: File or URL, as the user named it but for its password.
+        name: Of the study.
+        about: What the search is: ``task`` (its file, resolved), ``digest``, ``seed`` and the like.
+        sources: What it was started from, as JSON.
+        patience_s: How long to wait for a storage that is away.
+    """
+
+    def __init__(
+        self, storage: str, backend: Any, study_id: int, name: str, *, patience_s: float = PATIENCE_S
+    ) -> None:
+        self.storage, self.name, self.patience_s = shown(storage), name, patience_s
+        self._url, self._backend, self._id = storage, backend, study_id
+        self._is_alone = False
+        self._ended: dict[int, LoggedTrial] = {}
+        attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
+        about = attributes.get(OWN)
+        if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+            raise InputError(
+                f"{self.storage}: study {name!r} was not made by a search of this version",
+                hint="its trials can be ingested: tunegraph ingest",
+            )
+        self.about: dict[str, Any] = about
+        self.sources: list[dict[str, Any]] = list(attributes.get(SOURCES) or [])
+
+    @classmethod
+    def create(
+        cls,
+        storage: str,
+        *,
+        name: str,
+        objectives: Sequence[Objective],
+        about: Mapping[str, object],
+        whole: Mapping[str, object],
+        sources: Sequence[Mapping[str, object]] = (),
+        patience_s: float = PATIENCE_S,
+    ) -> Self:
+        """Begin a search.
+
+        Args:
+            storage: File or URL.
+            name: Of the study.
+            objectives: What decides.
+            about: What the search needs to go on.
+            whole: What of a case is not its configuration and outcome (``ingest.formats.trackers.optuna_study.WHOLE``).
+            sources: What it starts from.
+            patience_s: How long to wait for a storage that is away.
+
+        Raises:
+            InputError: There is a search of this name already.
+            WorkspaceError: The storage cannot be reached.
+            MissingDependencyError: Optuna is not installed.
+        """
+        optuna = load_optuna()
+        if not is_url(storage) and not Path(storage).parent.is_dir():
+            raise InputError(f"{storage}: there is no folder {Path(storage).parent}")
+        backend = open_backend(storage, create=True, patience_s=patience_s)
+        already = InputError(
+            f"{shown(storage)} holds a search named {name!r} already",
+            hint=f"go on with it: tunegraph search resume {shown(storage)}; or --log another, or --name",
+        )
+        if name in study_names(backend, storage, patience_s):
+            raise already
+        directions = [
+            optuna.study.StudyDirection.MINIMIZE
+            if item.better is Better.LOWER
+            else optuna.study.StudyDirection.MAXIMIZE
+            for item in objectives
+        ]
+        try:
+            study_id = patient(lambda: backend.create_new_study(directions, name), storage, patience_s)
+        except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
+            raise already from None
+        for key, content in (
+            (WHOLE, dict(whole)),
+            (SOURCES, list(sources)),
+            (OWN, {**about, "schema": SCHEMA}),  # last: a study without it was never begun
+        ):
+            patient(partial(backend.set_study_user_attr, study_id, key, content), storage, patience_s)
+        return cls(storage, backend, study_id, name, patience_s=patience_s)
+
+    @classmethod
+    def open(cls, storage: str, *, name: str = "", patience_s: float = PATIENCE_S) -> Self:
+        """Open a search that was begun.
+
+        Args:
+            storage: File or URL.
+            name: Of the study; needed only where the storage holds several.
+            patience_s: How long to wait for a storage that is away.
+
+        Raises:
+            InputError: It holds no search, or several and no name was given.
+            WorkspaceError: The storage is not there or cannot be read.
+            MissingDependencyError: Optuna is not installed.
+        """
+        if not is_url(storage) and not Path(storage).is_file():
+            raise InputError(f"no search at {storage}", hint="begin one: tunegraph search run FILE")
+        backend = open_backend(storage, create=False, patience_s=patience_s)
+        names = study_names(backend, storage, patience_s)
+        if not name and len(names) == 1:
+            name = next(iter(names))
+        if name not in names:
+            hint = f"--name one of: {', '.join(sorted(names)[:20])}" if names else "it is empty"
+            raise InputError(
+                f"{shown(storage)} holds no search named {name!r}"
+                if name
+                else f"{shown(storage)}: which search?",
+                hint=hint,
+            )
+        return cls(storage, backend, names[name], name, patience_s=patience_s)
+
+    def trials(self) -> list[LoggedTrial]:
+        """All trials, by number."""
+        found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
+        trials = [self._ended.get(item.number) or logged(item) for item in found]
+        self._ended.update((item.number, item) for item in trials if item.evaluation is not None)
+        return trials
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on other machines may be at work, which show that they live by ``beat``."""
+        return is_server(self._url)
+
+    def alone(self, action: Callable[[], T]) -> T:
+        """Do something while no other worker does the like: read what there is, choose, write it down.
+
+        Where the storage goes away in the middle, ``action`` is done again from its beginning.
+        """
+        if self._is_alone:
+            return action()
+
+        def once() -> T:
+            with alone(self._backend, self._url, self.name):
+                self._is_alone = True
+                try:
+                    return action()
+                finally:
+                    self._is_alone = False
+
+        return patient(once, self._url, self.patience_s)
+
+    def study(self) -> Any:
+        """The study, for Optuna's own analyses and plots."""
+        return self._do(lambda: load_optuna().load_study(study_name=self.name, storage=self._backend))
+
+    def start(
+        self, suggestion: Suggestion, space: SearchSpace, *, owner: str, until: float | None
+    ) -> LoggedTrial:
+        """Write that a suggestion is being evaluated.
+
+        Args:
+            suggestion: What is evaluated.
+            space: Its space, for Optuna's distributions.
+            owner: Who evaluates it.
+            until: Unix time after which the owner counts as gone.
+        """
+        noted: dict[str, object] = {
+            "origin": suggestion.origin,
+            "owner": owner,
+            "until": until,
+            "expected": None if suggestion.expected is None else list(suggestion.expected),
+        }
+        optuna = load_optuna()
+        configuration = suggestion.configuration
+        template = optuna.trial.create_trial(
+            state=optuna.trial.TrialState.RUNNING,
+            params=configuration.to_json(),
+            distributions=distributions(space, configuration),
+            user_attrs={OWN: noted, **self._beat()},
+        )
+
+        def make() -> Any:
+            return self._backend.get_trial(self._backend.create_new_trial(self._id, template))
+
+        return logged(self._do(make))
+
+    def claim(self, trial: LoggedTrial, *, owner: str, until: float | None) -> LoggedTrial | None:
+        """Take a waiting trial; None if somebody else was faster."""
+        expected = None if trial.expected is None else list(trial.expected)
+        noted = {"origin": trial.origin, "owner": owner, "until": until, "expected": expected}
+
+        def take() -> LoggedTrial | None:
+            if self._now(trial).state != "WAITING":
+                return None
+            self._set_state(trial, "RUNNING")
+            self._set(trial, {OWN: noted, **self._beat()})
+            return self._now(trial)
+
+        return self.alone(take)
+
+    def requeue(self, trial: LoggedTrial, *, own: bool = False) -> bool:
+        """Put a trial that nobody evaluates any more back in the queue; False if somebody does, or did.
+
+        Args:
+            trial: As it was read when its worker was found to be gone.
+            own: It is this worker's, who gives it up.
+        """
+
+        def put_back() -> bool:
+            now = self._now(trial)
+            if now.state != "RUNNING" or now.owner != trial.owner or not (own or now.beat == trial.beat):
+                return False
+            self._set_state(trial, "WAITING")
+            return True
+
+        return self.alone(put_back)
+
+    def beat(self, trial: LoggedTrial) -> None:
+        """Show that the worker of a trial lives; from a thread of its own, and without patience.
+
+        Raises:
+            Exception: Whatever the storage says where it is away or the trial has ended.
+        """
+        self._set(trial, self._beat())
+
+    def finish(
+        self,
+        trial: LoggedTrial,
+        evaluation: Evaluation,
+        outcome: RunOutcome,
+        *,
+        objectives: Sequence[Objective],
+        elapsed_s: float,
+    ) -> bool:
+        """Write what came out; on disk when this returns.
+
+        Returns:
+            False where the trial was given to another worker meanwhile, who tells it, or something else ended
+            it: nothing was written.
+        """
+        noted = noted_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
+        values = None
+        if evaluation.ok:
+            state, values = "COMPLETE", evaluation.values[: len(objectives)]
+        elif evaluation.status in {Status.FORBIDDEN, Status.NOT_MEASURED, Status.UNKNOWN}:
+            state = "PRUNED"
+        else:
+            state = "FAIL"
+
+        def write() -> bool:
+            now = self._now(trial)
+            if now.state not in {"RUNNING", "WAITING"}:  # written already, if only the answer was lost
+                return now.evaluation is not None and now.owner == trial.owner
+            if now.owner != trial.owner:
+                return False
+            self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
+            self._set_state(trial, state, values)
+            return True
+
+        return self.alone(write)
+
+    def _now(self, trial: LoggedTrial) -> LoggedTrial:
+        """A trial as it stands."""
+        return logged(self._backend.get_trial(trial.trial_id))
+
+    def _set(self, trial: LoggedTrial, attributes: Mapping[str, object]) -> None:
+        for key, content in attributes.items():
+            self._backend.set_trial_user_attr(trial.trial_id, key, content)
+
+    def _set_state(self, trial: LoggedTrial, state: str, values: object = None) -> None:
+        states = load_optuna().trial.TrialState
+        self._backend.set_trial_state_values(trial.trial_id, getattr(states, state), values)
+
+    def _beat(self) -> dict[str, float]:
+        return {BEAT: round(time.time(), 3)} if self.is_shared else {}
+
+    def copy_to(self, path: Path) -> None:
+        """Write the search into a new journal, which every reader of files understands."""
+        optuna = load_optuna()
+        target = open_backend(str(path), create=True, patience_s=self.patience_s)
+        self._do(
+            lambda: optuna.copy_study(
+                from_study_name=self.name, from_storage=self._backend, to_storage=target
+            )
+        )
+
+    def note(self, key: str, content: object) -> None:
+        """Keep something of the search as a whole, such as why it ended."""
+
+        def write() -> None:
+            self.about = {**self._backend.get_study_user_attrs(self._id)[OWN], key: content}
+            self._backend.set_study_user_attr(self._id, OWN, self.about)
+
+        self.alone(write)
+
+    def _do(self, action: Callable[[], T]) -> T:
+        if self._is_alone:  # the whole turn is done again where the storage goes away in it
+            return action()
+        return patient(action, self._url, self.patience_s)

@@ -1,0 +1,1 @@
+"""Objectives: the cost model, a callable, a recorded table."""

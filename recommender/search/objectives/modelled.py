@@ -1,0 +1,139 @@
+"""An objective that is the cost model: throughput, step time, peak memory and energy of a step.
+
+What does not fit the device's memory fails as out of memory, where the capacity is known; a layout that
+cannot be fails with its rule. Numbers are modelled, and say so.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from kg.errors import InputError
+from kg.nouns.entities import Kind, Status
+from recommender.cost_model.estimate import PHASES, as_records, estimate, machine
+from recommender.cost_model.facts.model import model_of
+from recommender.measuring.outcome import RunOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from threading import Event
+
+    from kg.nouns.values import Settings
+    from recommender.cost_model.estimate import Machine
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+
+_METRICS = {
+    "throughput": "throughput",
+    "step_time": "time_s",
+    "latency": "time_s",
+    "peak_memory": "memory_total_bytes",
+    "energy": "energy_j",
+    "power": "power_w",
+    "ttft": "ttft_s",
+    "tpot": "tpot_s",
+}
+"""Metrics and where the estimate has them; energy is that of one step over all devices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostModel:
+    """The cost model as an objective.
+
+    Attributes:
+        model: What runs.
+        machine: Where.
+        phase: ``"training"`` or ``"serving"``.
+        fixed: Settings that are not searched.
+        operators: Calibrated operators; the shipped ones if None.
+    """
+
+    model: ModelSizes
+    machine: Machine
+    phase: str
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    operators: Operators | None = None
+
+    @classmethod
+    def of_section(cls, told: Mapping[str, Any]) -> Self:
+        """The cost model of a section of a search file, with the facts that a log keeps.
+
+        Raises:
+            MissingFactError: A size of the model is unknown.
+            InputError: The facts were not looked up: the file was not prepared by a workspace.
+        """
+        if not isinstance(told, dict) or "facts" not in told:
+            raise InputError(
+                "cost_model: the facts of model and device are not there", hint="search with a workspace"
+            )
+        facts, phase = told["facts"], str(told.get("phase", "training"))
+        if phase not in PHASES:
+            raise InputError(f"cost_model: no phase named {phase!r}", hint=f"known: {', '.join(PHASES)}")
+        count, fixed = told.get("count", 1), told.get("fixed") or {}
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise InputError(f"cost_model: {count!r} is no number of devices")
+        if not isinstance(fixed, dict):
+            raise InputError("cost_model: fixed: expected settings and their values", hint="{seq_len: 4096}")
+        server = facts["server"]
+        return cls(
+            model=model_of(facts["model"]["id"], facts["model"]["architecture"], facts["model"]["facts"]),
+            machine=machine(
+                facts["device"]["id"],
+                facts["device"]["facts"],
+                count=count,
+                server=server["id"] if server else "",
+                server_facts=server["facts"] if server else None,
+            ),
+            phase=phase,
+            fixed=dict(fixed),
+        )
+
+    @property
+    def kind(self) -> Kind:
+        """Modelled."""
+        return Kind.MODELLED
+
+    def evaluate(self, configuration: Settings, cancel: Event) -> RunOutcome:  # noqa: ARG002  takes milliseconds
+        """Estimate one configuration.
+
+        Raises:
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        started = time.monotonic()
+        try:
+            record = self.records([configuration])[0]
+        except InputError as fault:
+            return RunOutcome(status=Status.FAILED, reason=str(fault), cost_s=time.monotonic() - started)
+        if record["fits"] is False:
+            total, capacity = record["memory_total_bytes"], record["memory_capacity_bytes"]
+            reason = f"out of memory: {_gigabytes(total)} of {_gigabytes(capacity)}"
+            return RunOutcome(status=Status.FAILED, reason=reason, cost_s=time.monotonic() - started)
+        values = {
+            name: float(value)
+            for name, key in _METRICS.items()
+            if isinstance(value := record.get(key), int | float)
+        }
+        return RunOutcome(values=values, cost_s=time.monotonic() - started)
+
+    def records(self, configurations: Sequence[Settings]) -> list[dict[str, object]]:
+        """Full estimates, with the split of the time.
+
+        Raises:
+            InputError: A layout that cannot be.
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        settings = [{**self.fixed, **configuration} for configuration in configurations]
+        steps = estimate(
+            model=self.model,
+            machine=self.machine,
+            phase=self.phase,
+            settings=settings,
+            operators=self.operators,
+        )
+        return as_records(steps, settings)
+
+
+def _gigabytes(value: object) -> str:
+    return f"{value / 1e9:.1f} GB" if isinstance(value, int | float) else "?"

@@ -1,0 +1,198 @@
+"""Reading a search: how fast it came near its best, how steady it became, what it wasted. Ours or imported.
+
+``cost``: the first objective on the log scale, lower is better; nan where an evaluation failed.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, NoEvidenceError
+from kg.nouns.entities import Status
+from recommender.search.evaluations import Evaluation, cost_of, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kg.nouns.entities import Case, Limit, Objective
+
+NEAR = 0.95
+"""Share of the best performance that counts as near it: 95 %, as the founding documents have it."""
+LATE = 10
+"""Evaluations at the end over which steadiness is told; a choice, the length of their early stop."""
+
+
+_NOT_RUN = frozenset({Status.OK, Status.FORBIDDEN, Status.NOT_MEASURED, Status.UNKNOWN})
+"""What is no failure of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What a search tried, in order.
+
+    Attributes:
+        objective: What decided.
+        evaluations: All of them.
+        limits: Bounds whose values stand in each evaluation after those of the objectives.
+        objectives: How many objectives there were.
+    """
+
+    objective: Objective
+    evaluations: tuple[Evaluation, ...]
+    limits: tuple[Limit, ...] = ()
+    objectives: int = 1
+
+    @property
+    def costs(self) -> list[float]:
+        """Log costs by evaluation; nan for a failure or where a limit is broken or unknown."""
+        return [self._cost(item) for item in self.evaluations]
+
+    @property
+    def best_so_far(self) -> list[float]:
+        """Lowest log cost up to each evaluation; inf before the first success."""
+        best, found = math.inf, []
+        for cost in self.costs:
+            best = min(best, cost) if not math.isnan(cost) else best
+            found.append(best)
+        return found
+
+    def figures(self) -> dict[str, object]:
+        """The figures of the search.
+
+        ``evaluations_to_95_percent``: evaluations until 95 % of the best performance that it found, and
+        ``time_to_95_percent_s`` how long they took, None where the time of one is not known;
+        ``regret``: mean over all evaluations, from the first success, of the factor between the best so far
+        and the best at last, less 1; ``late_spread``: standard deviation of the log cost of the last ten
+        successes; ``noise``: median over evaluations of the relative spread of their repeats;
+        ``since_gain``: evaluations since the last gain. None where nothing tells.
+
+        Raises:
+            NoEvidenceError: Nothing succeeded.
+        """
+        costs, running = self.costs, self.best_so_far
+        good = [cost for cost in costs if not math.isnan(cost)]
+        if not good:
+            raise NoEvidenceError(
+                f"none of {len(costs)} evaluations succeeded within the limits",
+                hint="their reasons: tunegraph search status",
+            )
+        best = min(good)
+        near = best - math.log(NEAR)
+        known = [cost for cost in running if math.isfinite(cost)]
+        last_gain = max(
+            (place for place, (a, b) in enumerate(pairwise([math.inf, *running])) if b < a), default=0
+        )
+        late = good[-LATE:]
+        noise = [
+            item.stdev[0] / abs(item.values[0])
+            for item in self.evaluations
+            if item.stdev and item.stdev[0] is not None and item.values[0]
+        ]
+        to_near = next(k for k, cost in enumerate(running, 1) if cost <= near)
+        spans = [item.cost_s for item in self.evaluations[:to_near]]
+        repeated = len(self.evaluations) - len({item.configuration.digest for item in self.evaluations})
+        failed = [item for item in self.evaluations if item.status not in _NOT_RUN]
+        return {
+            "evaluations": len(costs),
+            "failed": len(failed),
+            "out_of_memory": sum("out of memory" in item.reason for item in failed),
+            "over_limits": len(costs) - len(failed) - len(good),
+            "repeated": repeated,
+            "best": value_of(best, self.objective),
+            "metric": self.objective.metric,
+            "unit": self.objective.unit,
+            "evaluations_to_95_percent": to_near,
+            "time_to_95_percent_s": None if None in spans else sum(span or 0.0 for span in spans),
+            "since_gain": len(costs) - 1 - last_gain,
+            "regret": statistics.fmean(math.expm1(cost - best) for cost in known),
+            "late_spread": statistics.stdev(late) if len(late) > 1 else None,
+            "noise": statistics.median(noise) if noise else None,
+            "time_s": sum(item.cost_s or 0.0 for item in self.evaluations) or None,
+        }
+
+    def _cost(self, item: Evaluation) -> float:
+        value = item.values[0] if item.ok else None
+        bounds = item.values[self.objectives :]
+        held = all(
+            bound is not None and bound <= limit.maximum
+            for bound, limit in zip(bounds, self.limits, strict=False)
+        )
+        if value is None or value <= 0 or (self.limits and not held):
+            return math.nan
+        return cost_of(value, self.objective)
+
+
+def imported(cases: Iterable[Case], *, metric: str = "") -> dict[str, History]:
+    """Histories in a file of another tool, by problem, in the order of the file.
+
+    Args:
+        cases: Its cases.
+        metric: Only this one; all if empty.
+
+    Raises:
+        InputError: There is no case of the metric.
+    """
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        if metric in {"", case.measurement.metric}:
+            groups.setdefault(case.problem.id, []).append(case)
+    if not groups:
+        raise InputError(f"no case of {metric or 'any metric'} in it")
+    return {_title(members[0]): _history(members) for members in groups.values()}
+
+
+def _history(cases: Sequence[Case]) -> History:
+    return History(
+        objective=cases[0].problem.objective,
+        evaluations=tuple(
+            Evaluation(
+                configuration=case.configuration,
+                values=(case.measurement.value,),
+                status=case.measurement.status
+                if case.measurement.status is not Status.UNKNOWN
+                else Status.NOT_MEASURED,
+                reason=case.measurement.reason,
+                stdev=None if case.measurement.stdev is None else (case.measurement.stdev,),
+                repeats=case.measurement.repeats or 1,
+            )
+            for case in cases
+        ),
+    )
+
+
+def _title(case: Case) -> str:
+    problem = case.problem
+    what = " ".join(part for part in (problem.workload.model, problem.workload.operator) if part)
+    shape = f" ({problem.workload.shape})" if problem.workload.shape else ""
+    return f"{what}{shape} on {problem.hardware.name} by {problem.objective.metric} [{problem.id[:8]}]"
+
+
+def shown(figures: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Figures in words, for a table."""
+    unit = figures["unit"] if figures["unit"] not in {None, "1"} else ""
+    rows = [
+        ("evaluations", str(figures["evaluations"])),
+        ("failed", f"{figures['failed']}, of which {figures['out_of_memory']} out of memory"),
+        ("over a limit", str(figures["over_limits"])),
+        ("measured again", str(figures["repeated"])),
+        (f"best {figures['metric']}", f"{figures['best']:.6g} {unit}".strip()),
+        ("evaluations to 95 % of the best", str(figures["evaluations_to_95_percent"])),
+        ("time to 95 % of the best", _seconds(figures["time_to_95_percent_s"])),
+        ("evaluations since the last gain", str(figures["since_gain"])),
+    ]
+    for key, title in (
+        ("regret", "regret, mean"),
+        ("late_spread", f"spread of the last {LATE}"),
+        ("noise", "noise of one evaluation"),
+    ):
+        value = figures[key]
+        rows.append((title, "unknown" if not isinstance(value, float) else f"{100 * value:.1f} %"))
+    return rows
+
+
+def _seconds(span: object) -> str:
+    return f"{span:.3g} s" if isinstance(span, float) else "unknown"

@@ -1,0 +1,278 @@
+"""What a search found, read from its log."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.errors import InputError
+from kg.nouns.entities import Better, Status
+from recommender.search.evaluations import cost_of
+from recommender.search.report.contribution import Contribution, ablation, importances
+from recommender.search.report.estimates import Estimates
+from recommender.search.report.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kg.nouns.entities import Objective
+    from kg.nouns.values import Settings
+    from recommender.measuring.outcome import RunOutcome
+    from recommender.search.evaluations import Evaluation
+    from recommender.search.log.study import SearchLog
+    from recommender.search.log.trial_record import LoggedTrial
+    from recommender.search.run.task import Task
+
+_T90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
+"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; 1.645 beyond the list is a
+little narrow, by 10 % at ten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedConfiguration:
+    """One configuration with all its evaluations.
+
+    Attributes:
+        configuration: What was set.
+        values: One an objective, then one a limit: means over its evaluations; None where unknown.
+        interval: 90 % interval of the first value; None where it was measured once.
+        measured: How often, all repeats counted.
+        keeps: Whether all limits are known to be kept.
+        notes: What is to be known of it.
+        numbers: Its trials.
+    """
+
+    configuration: Settings
+    values: tuple[float | None, ...]
+    interval: tuple[float, float] | None
+    measured: int
+    keeps: bool
+    notes: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Where a search stands, or what it found.
+
+    Attributes:
+        log: Its log.
+        task: What was searched.
+        trials: All trials.
+    """
+
+    log: SearchLog
+    task: Task
+    trials: Sequence[LoggedTrial]
+
+    @classmethod
+    def of(cls, log: SearchLog, task: Task) -> Result:
+        """Read a log."""
+        return cls(log=log, task=task, trials=log.trials())
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """All that ended, in order of their numbers."""
+        return [trial.evaluation for trial in self.trials if trial.evaluation is not None]
+
+    @property
+    def history(self) -> History:
+        """The same as a history."""
+        return History(
+            objective=self.task.objectives[0],
+            evaluations=tuple(self.evaluations),
+            limits=self.task.limits,
+            objectives=len(self.task.objectives),
+        )
+
+    def tried(self) -> list[EvaluatedConfiguration]:
+        """Configurations that ran, those that keep the limits first, best first."""
+        groups: dict[Settings, list[LoggedTrial]] = {}
+        for trial in self.trials:
+            if trial.evaluation is not None and trial.evaluation.ok:
+                groups.setdefault(trial.configuration, []).append(trial)
+        sign = 1 if self.task.objectives[0].better is Better.LOWER else -1
+        found = [self._tried(settings, members) for settings, members in groups.items()]
+        return sorted(
+            found,
+            key=lambda item: (not item.keeps, sign * (item.values[0] or 0.0), item.configuration.digest),
+        )
+
+    def _tried(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
+        evaluations = [item.evaluation for item in members if item.evaluation is not None]
+        columns = zip(*(item.values for item in evaluations), strict=True)
+        known = [[value for value in column if value is not None] for column in columns]
+        values = tuple(statistics.fmean(column) if column else None for column in known)
+        bounds = values[len(self.task.objectives) :]
+        return EvaluatedConfiguration(
+            configuration=settings,
+            values=values,
+            interval=_interval(evaluations),
+            measured=sum(item.repeats for item in evaluations),
+            keeps=all(
+                bound is not None and bound <= limit.maximum
+                for bound, limit in zip(bounds, self.task.limits, strict=True)
+            ),
+            notes=tuple(dict.fromkeys(note for item in members for note in item.notes)),
+            numbers=tuple(item.number for item in members),
+        )
+
+    def best(self) -> EvaluatedConfiguration | None:
+        """The best that keeps the limits; None if nothing does."""
+        return next((item for item in self.tried() if item.keeps), None)
+
+    def front(self) -> list[EvaluatedConfiguration]:
+        """What keeps the limits and is bettered in every objective by nothing else."""
+        allowed = [item for item in self.tried() if item.keeps and None not in item.values]
+        costs = np.array([_costs(item.values, self.task.objectives) for item in allowed])
+        return [
+            item
+            for place, item in enumerate(allowed)
+            if not ((costs <= costs[place]).all(axis=1) & (costs < costs[place]).any(axis=1)).any()
+        ]
+
+    def default(self) -> EvaluatedConfiguration | None:
+        """What the default gave; None if it was not evaluated or did not run."""
+        return next((item for item in self.tried() if item.configuration == self.task.default), None)
+
+    def gain(self) -> float | None:
+        """Log gain of the best over the default; None if either is missing."""
+        best, default = self.best(), self.default()
+        if best is None or default is None or not best.values[0] or not default.values[0]:
+            return None
+        objective = self.task.objectives[0]
+        return cost_of(default.values[0], objective) - cost_of(best.values[0], objective)
+
+    def contributions(self, evaluate: Callable[[Settings], RunOutcome] | None = None) -> list[Contribution]:
+        """What each parameter contributed to the gain over the default.
+
+        Args:
+            evaluate: Evaluates what the search did not; None predicts it from what it did.
+
+        Raises:
+            InputError: There is no default that ran, or nothing that keeps the limits.
+        """
+        best, objective = self.best(), self.task.objectives[0]
+        if self.task.default is None or best is None:
+            raise InputError("contributions need a default and something that keeps the limits")
+        tried = [item for item in self.tried() if item.values[0]]
+        estimates = Estimates(
+            space=self.task.space,
+            configurations=[item.configuration for item in tried],
+            costs=np.array([cost_of(item.values[0] or math.nan, objective) for item in tried]),
+        )
+
+        def cost(configuration: Settings) -> tuple[float, bool]:
+            found = estimates(configuration)
+            if found[1] or evaluate is None:
+                return found
+            outcome = evaluate(configuration)
+            value = outcome.values.get(objective.metric)
+            if outcome.status is not Status.OK or value is None or value <= 0:
+                return math.inf, True
+            return cost_of(value, objective), True
+
+        return ablation(self.task.space, self.task.default, best.configuration, cost)
+
+    def importances(self) -> dict[str, float] | None:
+        """Optuna's importances of the parameters for the first objective; None where they cannot be had."""
+        return importances(self.log.study())
+
+    def to_json(self, *, most: int = 10) -> dict[str, object]:
+        """Plain content: names, figures, best, front, the best few, failures.
+
+        Args:
+            most: Configurations listed at most.
+        """
+        best, default, gain = self.best(), self.default(), self.gain()
+        history = self.history
+        figures = history.figures() if best is not None else None
+        states = [trial.state for trial in self.trials]
+        return {
+            "search": self.log.name,
+            "log": self.log.storage,
+            "objectives": [_objective(item) for item in self.task.objectives],
+            "limits": [
+                {"metric": item.metric, "maximum": item.maximum, "unit": item.unit}
+                for item in self.task.limits
+            ],
+            "state": {
+                "ended": len(self.evaluations),
+                "running": states.count("RUNNING"),
+                "waiting": states.count("WAITING"),
+                "failed": sum(not item.ok for item in self.evaluations),
+            },
+            "stop_reason": self.log.about.get("stop_reason"),
+            "sources": [
+                {
+                    "name": item["name"],
+                    "similarity": round(item["similarity"], 4),
+                    "rows": len(item["costs"]),
+                    "problem": item["problem_id"],
+                }
+                for item in self.log.sources
+            ],
+            "best": None if best is None else self._row(best),
+            "default": None if default is None else self._row(default),
+            "gain_factor": None if gain is None else math.exp(gain),
+            "front": [self._row(item) for item in self.front()] if len(self.task.objectives) > 1 else [],
+            "top": [self._row(item) for item in self.tried()[:most]],
+            "failures": _reasons(self.evaluations),
+            "figures": figures,
+            "notes": list(self.log.about.get("notes") or []),
+            "environment": self.log.about.get("environment"),
+        }
+
+    def _row(self, item: EvaluatedConfiguration) -> dict[str, object]:
+        names = [*(x.metric for x in self.task.objectives), *(x.metric for x in self.task.limits)]
+        return {
+            "configuration": item.configuration.to_json(),
+            "values": dict(zip(names, item.values, strict=True)),
+            "interval_90": None if item.interval is None else list(item.interval),
+            "measured": item.measured,
+            "keeps_limits": item.keeps,
+            "notes": list(item.notes),
+            "trials": list(item.numbers),
+        }
+
+
+def _objective(item: Objective) -> dict[str, object]:
+    return {"metric": item.metric, "unit": item.unit, "better": item.better.value}
+
+
+def _costs(values: Sequence[float | None], objectives: Sequence[Objective]) -> list[float]:
+    pairs = zip(values, objectives, strict=False)
+    return [cost_of(value, objective) for value, objective in pairs if value is not None]
+
+
+def _interval(evaluations: Sequence[Evaluation]) -> tuple[float, float] | None:
+    """90 % interval of the mean of the first value, from spreads within and between evaluations."""
+    means = [item.values[0] for item in evaluations if item.values[0] is not None]
+    if not means:
+        return None
+    mean = statistics.fmean(means)
+    if len(means) > 1:
+        error, freedom = statistics.stdev(means) / math.sqrt(len(means)), len(means) - 1
+    elif evaluations[0].stdev and evaluations[0].stdev[0] is not None and evaluations[0].repeats > 1:
+        error, freedom = (
+            evaluations[0].stdev[0] / math.sqrt(evaluations[0].repeats),
+            evaluations[0].repeats - 1,
+        )
+    else:
+        return None
+    factor = _T90[freedom - 1] if freedom <= len(_T90) else 1.645
+    return mean - factor * error, mean + factor * error
+
+
+def _reasons(evaluations: Sequence[Evaluation]) -> list[dict[str, object]]:
+    """Why evaluations failed, most frequent first."""
+    counts: dict[str, int] = {}
+    for item in evaluations:
+        if not item.ok:
+            counts[item.reason[:200]] = counts.get(item.reason[:200], 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [{"reason": reason, "times": times} for reason, times in ordered[:20]]

@@ -1,0 +1,1 @@
+"""A search run from its file: task, objective, workers."""

@@ -1,0 +1,214 @@
+"""The trials of a search as one of its workers finds them: what ended, what others are at, what comes next.
+
+Choosing what comes next is done by one worker at a time: it reads what all others have, and writes down what
+it took, before the next one reads. So none proposes what another has, and no budget is overdrawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recommender.measuring.process import kill_marked
+from recommender.search.evaluations import Suggestion
+from recommender.search.log.workers import MANUAL, Watch, gone_here, is_gone, pid_here, worker
+from recommender.search.run.finalists import turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.search.engine.search import Search
+    from recommender.search.log.study import SearchLog
+    from recommender.search.log.trial_record import LoggedTrial
+    from recommender.search.run.task import Task
+
+_COUNT = itertools.count()
+"""Tells the workers of one process apart."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class TrialQueue:
+    """What one worker sees of the trials.
+
+    Attributes:
+        log: Of the search.
+        task: What is searched.
+        search: Proposes; is told what ended, here and elsewhere, and what is being evaluated.
+        watch: Finds workers that have fallen silent.
+        mark: Marks the processes of commands; empty without a command.
+        clock: Unix time.
+        owner: Who this worker is.
+        mine: By number, what is being evaluated here.
+        trials: All of them, as they were read last.
+        requeued: How many trials of workers that are gone this one has queued again.
+    """
+
+    log: SearchLog
+    task: Task
+    search: Search
+    watch: Watch
+    mark: str = ""
+    clock: Callable[[], float] = time.time
+    owner: str = field(default_factory=lambda: f"{worker()}:{next(_COUNT)}")
+    mine: dict[int, LoggedTrial] = field(default_factory=dict)
+    trials: list[LoggedTrial] = field(default_factory=list)
+    requeued: int = 0
+    _told: set[int] = field(default_factory=set)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    _asked: Suggestion | None = None
+
+    @property
+    def elsewhere(self) -> int:
+        """How many trials are being evaluated by others, people included."""
+        return sum(item.state == "RUNNING" and item.number not in self.mine for item in self.trials)
+
+    @property
+    def others(self) -> int:
+        """How many trials are being evaluated by other workers."""
+        return sum(
+            item.state == "RUNNING" and item.number not in self.mine and item.owner != MANUAL
+            for item in self.trials
+        )
+
+    def catch_up(self) -> None:
+        """Read the log, tell the search what is new in it, and queue again what was left."""
+        self.trials = self.log.trials()
+        silent = self._silent()
+        left = [item for item in self.trials if self._is_left(item, silent)]
+        if left:
+            self._take_back(left)
+            self.trials = self.log.trials()
+        for trial in self.trials:
+            if trial.number in self._told:
+                continue
+            self._recognise(trial)
+            if trial.evaluation is not None:
+                self._told.add(trial.number)
+                self.search.tell(trial.evaluation, self._numbers.pop(trial.number, None))
+            elif trial.state in {"RUNNING", "WAITING"} and trial.origin != "repeat":
+                self._hold(trial)
+
+    def take(self, until: float | None, stopped: Callable[[], bool]) -> LoggedTrial | None:
+        """The next trial for this worker, which nobody else has; None if there is none.
+
+        Args:
+            until: Unix time by which its evaluation will have ended; None if that is unknown.
+            stopped: Whether nothing new may be begun, asked once all others are known.
+        """
+        self.catch_up()  # what takes long is learned before the others are kept waiting
+        return self._taken(self.log.alone(lambda: self._next(until, stopped)))
+
+    def take_final(self, until: float | None) -> LoggedTrial | None:
+        """The next repetition of a finalist; None if there is none, or another worker is at one."""
+        return self._taken(self.log.alone(lambda: self._next_final(until)))
+
+    def ended(self, trial: LoggedTrial, *, kept: bool) -> int | None:
+        """Take note that a trial has ended here.
+
+        Args:
+            trial: Which.
+            kept: Whether its result was written; else another worker tells it.
+
+        Returns:
+            The number of its suggestion, for ``Search.tell``; None if it was not proposed here.
+        """
+        del self.mine[trial.number]
+        if not kept:
+            return None
+        self._told.add(trial.number)
+        return self._numbers.pop(trial.number, None)
+
+    def give_back(self) -> None:
+        """Queue again all that is being evaluated here."""
+        for trial in self.mine.values():
+            self.log.requeue(trial, own=True)
+        self.mine.clear()
+
+    def _taken(self, trial: LoggedTrial | None) -> LoggedTrial | None:
+        if trial is not None:
+            self.mine[trial.number] = trial
+        return trial
+
+    def _next(self, until: float | None, stopped: Callable[[], bool]) -> LoggedTrial | None:
+        self.catch_up()
+        found = self._lost()
+        if found is not None or stopped():
+            return found
+        if (found := self._left(until)) is not None:
+            return found
+        if self._asked is None:
+            self._asked = next(iter(self.search.ask(1)), None)
+        if self._asked is None:
+            return None
+        trial = self.log.start(self._asked, self.task.space, owner=self.owner, until=until)
+        self._numbers[trial.number] = self._asked.number
+        self._asked = None
+        return trial
+
+    def _next_final(self, until: float | None) -> LoggedTrial | None:
+        self.catch_up()
+        if self.others:
+            return None
+        if (found := self._lost() or self._left(until)) is not None:
+            return found
+        begun = sum(item.origin == "repeat" for item in self.trials)
+        again = turns(self.trials, self.search, self.task.finalists)[begun:]
+        if not again:
+            return None
+        suggestion = Suggestion(number=-1, configuration=again[0], origin="repeat")
+        return self.log.start(suggestion, self.task.space, owner=self.owner, until=until)
+
+    def _lost(self) -> LoggedTrial | None:
+        """A trial that this worker has taken, of which the storage's answer was lost."""
+        own = (item for item in self.trials if item.state == "RUNNING" and item.owner == self.owner)
+        return next((item for item in own if item.number not in self.mine), None)
+
+    def _left(self, until: float | None) -> LoggedTrial | None:
+        """A trial that waited, now taken; None if there is none."""
+        waiting = [item for item in self.trials if item.state == "WAITING"]
+        claims = (self.log.claim(item, owner=self.owner, until=until) for item in waiting)
+        return next(filter(None, claims), None)
+
+    def _hold(self, trial: LoggedTrial) -> None:
+        """Have the search know that a configuration is being evaluated."""
+        if trial.number not in self._numbers:
+            self._numbers[trial.number] = self.search.hold(trial.configuration)
+
+    def _recognise(self, trial: LoggedTrial) -> None:
+        """See whether a trial is what this worker was about to begin when its turn was lost.
+
+        It is its own then, or of another worker, which has chosen the same since and may even have ended.
+        """
+        if self._asked is not None and self._asked.configuration == trial.configuration:
+            self._numbers[trial.number] = self._asked.number
+            self._asked = None
+
+    def _is_left(self, trial: LoggedTrial, silent: set[int]) -> bool:
+        """Whether a trial is running under a worker that is gone."""
+        if trial.state != "RUNNING" or trial.owner in {MANUAL, self.owner}:
+            return False
+        if trial.beat is not None and not gone_here(trial.owner):
+            return trial.number in silent  # elsewhere, or a process that is there and does nothing
+        return is_gone(trial.owner, trial.until, self.clock())
+
+    def _silent(self) -> set[int]:
+        """Trials of other workers whose beats have stopped."""
+        beats = {
+            item.number: (item.owner, item.beat)
+            for item in self.trials
+            if item.state == "RUNNING" and item.beat is not None and item.owner not in {MANUAL, self.owner}
+        }
+        return self.watch.look(beats, time.monotonic())
+
+    def _take_back(self, left: list[LoggedTrial]) -> None:
+        for trial in left:
+            if self.mark and gone_here(trial.owner) and (pid := pid_here(trial.owner)) is not None:
+                kill_marked(f"{self.mark}/{pid}")  # its command may have outlived it
+            if self.log.requeue(trial):
+                self.requeued += 1
+                _log.info("trial %d was left by a worker that is gone: queued again", trial.number)

@@ -1,0 +1,1 @@
+"""The declared search space: parameters, constraints, and the files that hold them."""

@@ -1,0 +1,110 @@
+"""A space that was made, with what was left out of it and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kg.errors import InfeasibleError
+from recommender.space.space_file import read_space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What was left out, and why.
+
+    Attributes:
+        what: Parameter and value.
+        why: The rule.
+        source: Where the rule is from.
+    """
+
+    what: str
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """A space that was made.
+
+    Attributes:
+        parameters: Values by parameter, or values and condition as a search file has them.
+        constraints: Rules that relate parameters, as a search file has them.
+        left: What was left out before.
+        skipped: Rules that could not be asked, and the fact they lack.
+        notes: What else is to be known of it.
+        configurations: How many are left; None if more than were counted.
+    """
+
+    parameters: Mapping[str, Any]
+    constraints: tuple[Mapping[str, str], ...]
+    left: tuple[Left, ...]
+    skipped: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=())
+    configurations: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class SpaceDraft:
+    """A space while it is being made; see ``Generated``."""
+
+    parameters: dict[str, Any] = field(default_factory=dict)
+    constraints: list[dict[str, str]] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def finished(self, *, most: int) -> Generated:
+        """The space, counted if it has at most ``most`` configurations.
+
+        Raises:
+            InfeasibleError: It is empty; the message names the rules that emptied it.
+        """
+        return Generated(
+            parameters=self.parameters,
+            constraints=tuple(self.constraints),
+            left=tuple(self.left),
+            skipped=tuple(self.skipped),
+            notes=tuple(self.notes),
+            configurations=counted(self.parameters, self.constraints, self.left, most=most),
+        )
+
+
+def rule(expression: str, reason: str, source: str) -> dict[str, str]:
+    """A constraint as a search file has it."""
+    return {"expression": expression, "reason": reason, "source": source}
+
+
+def counted(
+    parameters: Mapping[str, Any],
+    constraints: list[dict[str, str]],
+    left: list[Left],
+    *,
+    most: int,
+) -> int | None:
+    """How many configurations there are; None if more than ``most``.
+
+    Raises:
+        InfeasibleError: None; the message names the rules that emptied the space.
+    """
+    if empty := [name for name, values in parameters.items() if not values]:
+        rules = "; ".join(dict.fromkeys(item.why for item in left if item.what.startswith(f"{empty[0]}=")))
+        raise InfeasibleError(f"no value of {empty[0]} is left: {rules}")
+    space = read_space({"parameters": dict(parameters), "constraints": constraints})
+    count = space.size(most)
+    if count == 0:
+        emptied = [item["reason"] for item in constraints if not _alone(parameters, item)]
+        if not emptied:
+            emptied = [item["reason"] for item in constraints]
+        raise InfeasibleError("no configuration is left", hint="; ".join(dict.fromkeys(emptied)))
+    return count
+
+
+def _alone(parameters: Mapping[str, Any], constraint: dict[str, str]) -> bool:
+    """Whether one rule alone leaves anything."""
+    space = read_space({"parameters": dict(parameters), "constraints": [constraint]})
+    return any(len(block) for block in space.blocks())

@@ -1,0 +1,146 @@
+"""Spaces of kernels: which kernels can be made one for, and in which of the ways to write them.
+
+Rules leave out what cannot run; one whose fact is unknown is skipped, and that is said. Names of facts:
+``docs/knowledge-format.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeAlias
+
+from kg.errors import InputError
+from recommender.cost_model.facts.device import ELEMENT_BYTES, precision
+from recommender.space.made import ascendc, cuda, triton
+from recommender.space.made.needs import KernelRequest
+from recommender.space.made.shapes import sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.cost_model.facts.device import Device
+    from recommender.space.made.generated import Generated, SpaceDraft
+
+_Family: TypeAlias = "Callable[[KernelRequest], SpaceDraft]"
+MOST = 1_000_000
+"""Configurations up to which a space is counted; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelKind:
+    """A kind of kernel.
+
+    Attributes:
+        names: What it is called.
+        needs: Sizes that must be told.
+        may: Sizes that may be told.
+        grouped: Whether it is many products at once.
+        forms: How it is written, and what makes its space.
+    """
+
+    names: tuple[str, ...]
+    needs: tuple[str, ...]
+    may: tuple[str, ...] = ()
+    grouped: bool = False
+    forms: Mapping[str, _Family]
+
+
+_PRODUCTS: Mapping[str, _Family] = {"triton": triton.product, "ascendc": ascendc.product}
+_ROWS: Mapping[str, _Family] = {"triton": triton.row, "ascendc": ascendc.row}
+KERNELS = (
+    KernelKind(
+        names=("gemm", "matmul", "linear", "fully_connected", "w8a8_block_fp8_gemm"),
+        needs=("M", "N", "K"),
+        forms=_PRODUCTS,
+    ),
+    KernelKind(
+        names=("fused_moe", "grouped_gemm", "moe"),
+        needs=("M", "N"),
+        may=("K", "E", "TOPK"),
+        grouped=True,
+        forms=_PRODUCTS,
+    ),
+    KernelKind(
+        names=("softmax", "layernorm", "layer_norm", "rmsnorm", "rms_norm", "log_softmax"),
+        needs=("N",),
+        may=("M",),
+        forms=_ROWS,
+    ),
+    KernelKind(
+        names=("attention", "flash_attention", "flash"),
+        needs=("S", "D"),
+        may=("Q", "B", "H"),
+        forms={"triton": triton.attention, "ascendc": ascendc.attention},
+    ),
+    KernelKind(
+        names=("convolution", "conv2d"), needs=("FW", "FH"), may=("W", "H"), forms={"cuda": cuda.convolution}
+    ),
+)
+
+
+def kernel_space(
+    operator: str,
+    shape: Mapping[str, object],
+    number_format: str,
+    device: Device,
+    *,
+    form: str = "",
+    block: int | None = None,
+    spills: bool = True,
+) -> Generated:
+    """Configurations of a kernel that can run.
+
+    Args:
+        operator: What it does, one of the names of ``KERNELS``.
+        shape: Its sizes.
+        number_format: Of the operands.
+        device: Whose buffers count.
+        form: ``"triton"``, ``"ascendc"`` or ``"cuda"``; by kernel and device if empty.
+        block: Side of the blocks that share a scale, where the operands are quantised by blocks.
+        spills: Whether sums may outgrow the registers of a thread.
+
+    Raises:
+        InputError: Another kernel or form, or a size that is missing or none.
+        InfeasibleError: Nothing fits; the message names the rules.
+    """
+    kernel = _kernel(operator)
+    if not form:
+        preferred = "ascendc" if device.ascend else "triton"
+        form = preferred if preferred in kernel.forms else next(iter(kernel.forms))
+    if form not in kernel.forms:
+        raise InputError(
+            f"no form {form!r} of {operator} is known", hint=f"one of: {', '.join(kernel.forms)}"
+        )
+    if form == "cuda" and device.ascend:
+        raise InputError(
+            f"no way to write {operator} for {device.id} is known",
+            hint="as an implicit product: --kernel gemm, M pixels, N filters, K channels times window",
+        )
+    if block is not None and block < 1:
+        raise InputError(f"a block of {block} that shares a scale", hint="such as 128")
+    wanted = KernelRequest(
+        sizes=sizes(shape, kernel.needs, may_lack=kernel.may),
+        element_bytes=ELEMENT_BYTES[precision(number_format)],
+        device=device,
+        block=block,
+        grouped=kernel.grouped,
+        spills=spills,
+    )
+    return kernel.forms[form](wanted).finished(most=MOST)
+
+
+def _kernel(operator: str) -> KernelKind:
+    """The kind that a name belongs to.
+
+    Raises:
+        InputError: None does; the hint has the nearest names.
+    """
+    name = operator.strip().lower().replace("-", "_")
+    by_name = {known: kernel for kernel in KERNELS for known in kernel.names}
+    if name not in by_name:
+        near = get_close_matches(name, by_name, n=3, cutoff=0.5)
+        every = ", ".join(kernel.names[0] for kernel in KERNELS)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"of {every}; or declare it"
+        raise InputError(f"no space of {operator!r} can be made", hint=hint)
+    return by_name[name]

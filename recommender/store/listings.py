@@ -1,0 +1,215 @@
+"""What a workspace holds: counted, checked, asked, written out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import Literal
+
+from ingest.questions.problems import KnownOperator
+from kg.errors import InputError, UnknownEntityError, WorkspaceError
+from kg.nouns.entities import Problem
+from kg.triples.exchange import SUFFIXES, export_triples
+from kg.triples.queries import CATALOGUE, query_named
+from kg.triples.serialisation import TABLES, from_graph
+from kg.triples.sparql import Limits, ask
+from kg.triples.vocabulary import RDF_TYPE, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pyoxigraph import Triple
+
+    from ingest.exporting import Exported
+    from kg.nouns.entities import Case
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore, Term
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRows:
+    """The answer to a query, as text.
+
+    Attributes:
+        columns: Names.
+        rows: One text a column; None where nothing is bound.
+        cut: There were more rows than allowed.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    cut: bool = False
+
+
+def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
+    """What the cases know of an operator.
+
+    Raises:
+        UnknownEntityError: No case has it.
+    """
+    objectives = trials.objectives(name)
+    if not objectives:
+        known = trials.operators()
+        near = get_close_matches(name.lower(), known, n=5) or known[:20]
+        hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
+        raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
+    metric, better, problem_id = objectives[0]
+    kind = from_graph(graph, Problem, problem_id).workload.kind
+    return KnownOperator(name=name, kind=kind, metric=metric, better=better)
+
+
+def count(graph: GraphStore, trials: TrialStore) -> dict[str, Any]:
+    """How much there is of everything."""
+    classes = {
+        table.noun.__name__: sum(1 for _ in graph.triples(None, RDF_TYPE, table.term))
+        for table in TABLES.values()
+        if table.term is not None
+    }
+    found = trials.counts()
+    return {
+        "knowledge": {name: number for name, number in classes.items() if number},
+        "cases": {
+            "rows": found.trials,
+            "problems": found.problems,
+            "configurations": found.configurations,
+        },
+        "rows_by_kind": {str(kind): number for kind, number in found.kinds.items()},
+        "rows_by_status": {str(status): number for status, number in found.statuses.items()},
+        "triples": len(graph),
+    }
+
+
+def run_query(
+    graph: GraphStore, snapshot: Path, text: str, given: Mapping[str, str], *, seconds: float
+) -> QueryRows:
+    """Answer a catalogue query by name, or SPARQL in a process of its own.
+
+    Args:
+        graph: The open graph, for the catalogue.
+        snapshot: Its folder, for a user's SPARQL.
+        text: Name or SPARQL.
+        given: Parameters of a catalogue query.
+        seconds: Deadline of a user's SPARQL.
+
+    Raises:
+        InputError: Neither a known name nor SPARQL that can be answered in time.
+    """
+    if text in CATALOGUE or not any(mark in text for mark in "{ \n"):
+        named = query_named(text)
+        return QueryRows(
+            columns=named.columns,
+            rows=tuple(
+                tuple(None if term is None else _short(term) for term in row)
+                for row in named.run(graph, given)
+            ),
+        )
+    if given:
+        raise InputError("parameters go with a query of the catalogue", hint=f"known: {', '.join(CATALOGUE)}")
+    answer = ask(snapshot, text, limits=Limits(seconds=seconds))
+    if answer.truth is not None:
+        return QueryRows(columns=("answer",), rows=(("true" if answer.truth else "false",),))
+    return QueryRows(
+        columns=answer.columns,
+        rows=tuple(tuple(None if cell is None else cell.value for cell in row) for row in answer.rows),
+        cut=answer.cut,
+    )
+
+
+def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
+    """Write triples in the format that the ending of ``path`` names; returns how many.
+
+    Raises:
+        InputError: The ending is unknown, or the file is there and ``force`` is not given.
+        WorkspaceError: It cannot be written; nothing is left half.
+    """
+    suffix = "".join(path.suffixes[-1:])
+    if suffix not in SUFFIXES:
+        known = ", ".join([*SUFFIXES, ".jsonl", ".csv", ".parquet"])
+        reason = f"no format ends in {suffix!r}" if suffix else "its ending says no format"
+        raise InputError(f"{path}: {reason}", hint=f"one of: {known}")
+    number = 0
+
+    def counted() -> Iterator[Triple]:
+        nonlocal number
+        for triple in triples:
+            number += 1
+            yield triple
+
+    _replace(path, lambda stream: export_triples(counted(), stream, path.name), force=force)
+    return number
+
+
+def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> Exported:
+    """Write cases in one of the forms of ``ingest.exporting``.
+
+    Args:
+        path: A file, or a folder for the forms that are folders.
+        cases: What to write; for some forms, all of a problem one after the other.
+        form: Name of the form.
+        force: Replace a file that is there; into a folder that is there, replace files of the same names.
+
+    Raises:
+        InputError: The form is unknown or cannot hold the cases, or something is there already.
+        MissingDependencyError: What the form needs is not installed.
+        WorkspaceError: It cannot be written; no file is left half.
+    """
+    from ingest import exporting  # with the forms of other programs, which no question needs
+
+    if form in exporting.FOLDERS:
+        return _write_folder(path, cases, form, force=force)
+    if form not in exporting.FILES:
+        raise InputError(f"no form {form!r} for cases", hint=f"one of: {', '.join(exporting.FORMS)}")
+    written: list[Exported] = []
+    if form == "optuna":
+        _replace_file(path, lambda beside: written.append(exporting.write_study(cases, beside)), force=force)
+    else:
+        _replace(path, lambda stream: written.append(exporting.write_file(form, cases, stream)), force=force)
+    return written[0]
+
+
+def _write_folder(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> Exported:
+    from ingest import exporting
+
+    try:
+        if path.exists() and not (path.is_dir() and (force or not any(path.iterdir()))):
+            raise InputError(f"{path} is there already", hint="give an empty folder, or --force")
+        done, tables = exporting.write_folder(form, cases)
+        for table in tables:
+            file = path / table.name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _replace(file, lambda stream, text=table.text: stream.write(text.encode()), force=force)
+    except OSError as error:
+        raise WorkspaceError(f"cannot write {path}: {error.strerror or error}") from None
+    return done
+
+
+def _replace(path: Path, write: Any, *, force: bool) -> None:
+    def stream(beside: Path) -> None:
+        with beside.open("wb") as opened:
+            write(opened)
+
+    _replace_file(path, stream, force=force)
+
+
+def _replace_file(path: Path, write: Callable[[Path], object], *, force: bool) -> None:
+    if path.exists() and not force:
+        raise InputError(f"{path} is there already", hint="--force replaces it")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        write(beside)
+        beside.replace(path)
+    except OSError as error:
+        raise WorkspaceError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _short(term: Term) -> str:
+    if isinstance(term, Literal):
+        return term.value
+    value = getattr(term, "value", str(term))
+    return name_of(term) if "/tunegraph/" in value and "#" not in value else value  # type: ignore[arg-type]

@@ -1,0 +1,297 @@
+"""Another workspace joined to this one: its cases, its knowledge, and what it knows of effects.
+
+Cases go through the writer batch by batch, so effects are reckoned from the cases that come in and nothing
+counts twice. Effects that the other has without their cases, from an imported graph, are added once and
+remembered. Where both describe the same thing differently, ours stays and the conflict is told. The other
+workspace is only read; a crash leaves both whole, and merging again goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import Literal
+
+from kg.errors import InputError
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import Trust
+from kg.nouns.knowledge import (
+    Bottleneck,
+    Cause,
+    FaultPattern,
+    GreenSchedule,
+    GridRegion,
+    HardwareProfile,
+    Model,
+    ModelFamily,
+    Strategy,
+)
+from kg.nouns.outcomes import Outcome
+from kg.nouns.recipe import Recipe
+from kg.nouns.values import digest
+from kg.rows.cases import all_cases
+from kg.rows.gains import gains
+from kg.rows.joining import LISTED, compare
+from kg.rows.trials import TrialStore
+from kg.triples.serialisation import all_of, newest_batch, table_of
+from kg.triples.snapshots import open_newest
+from kg.triples.tables.effects import EFFECT
+from kg.triples.vocabulary import NAMESPACE, TG, outcome_iri
+from recommender.files import WorkspaceFiles
+from recommender.store.writer import BATCH_ROWS, Added
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyoxigraph import NamedNode
+
+    from kg.nouns.entities import Case
+    from kg.triples.graph import GraphStore
+    from recommender.store.writer import Writer
+
+KNOWLEDGE: tuple[type[Any], ...] = (
+    HardwareProfile,
+    ModelFamily,
+    Model,
+    Bottleneck,
+    Cause,
+    Strategy,
+    FaultPattern,
+    GridRegion,
+    GreenSchedule,
+    Recipe,
+)
+"""Nouns that people describe, and may describe differently."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Something that both workspaces have and say differently.
+
+    Attributes:
+        about: What it is.
+        ours: What this workspace says, and goes on saying.
+        theirs: What the other says.
+    """
+
+    about: str
+    ours: str
+    theirs: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What a merge did, or would do.
+
+    Attributes:
+        label: What the other workspace is called in the provenance of its batches.
+        dry_run: Nothing was written.
+        added: Rows and problems.
+        knowledge: Names of the described things that were new.
+        effects: Effects without cases that were added.
+        conflicts: The first hundred.
+        conflict_count: How many there are.
+    """
+
+    label: str
+    dry_run: bool
+    added: Added
+    knowledge: tuple[str, ...]
+    effects: int
+    conflicts: tuple[Conflict, ...]
+    conflict_count: int
+
+    def to_json(self) -> dict[str, object]:
+        """The same for programs."""
+        return {
+            "label": self.label,
+            "dry_run": self.dry_run,
+            "rows_new": self.added.rows,
+            "rows_known": self.added.known,
+            "problems_new": self.added.problems,
+            "knowledge_new": list(self.knowledge),
+            "effects_merged": self.effects,
+            "conflicts": [
+                {"about": item.about, "ours": item.ours, "theirs": item.theirs} for item in self.conflicts
+            ],
+            "conflict_count": self.conflict_count,
+        }
+
+
+def merge(
+    here: WorkspaceFiles,
+    graph: GraphStore,
+    trials: TrialStore,
+    writer: Writer | None,
+    other: Path,
+    *,
+    label: str = "",
+) -> Merged:
+    """Join another workspace.
+
+    Args:
+        here: This workspace.
+        graph: Its graph.
+        trials: Its rows.
+        writer: Takes what is new; None for a dry run.
+        other: Directory of the other workspace.
+        label: What to call it; its directory's name if empty.
+
+    Raises:
+        InputError: It is this very workspace.
+        WorkspaceError: It is none, or is damaged, or of another version.
+    """
+    there = WorkspaceFiles(other)
+    if there.root.resolve() == here.root.resolve():
+        raise InputError(f"{other} is this workspace itself")
+    there.read()
+    label = label or there.root.resolve().name
+    with open_newest(there.graph) as their_graph:
+        theirs = newest_batch(their_graph)
+        with TrialStore(there.trials, read_only=True, acknowledged=theirs) as their_trials:
+            ours = newest_batch(graph)
+            rows = compare(here.trials, there.trials, acknowledged=(ours, theirs))
+            nouns, described = _knowledge(graph, their_graph)
+            effects, marks, odd = _effects(graph, trials, their_graph, their_trials)
+            conflicts = [*described, *odd] + [
+                Conflict(
+                    about=f"{row.metric} of {row.operator} on {row.hardware} with {row.configuration}",
+                    ours=row.ours,
+                    theirs=row.theirs,
+                )
+                for row in rows.contradictions
+            ]
+            added = Added(rows=rows.new_rows, known=rows.rows - rows.new_rows, problems=rows.new_problems)
+            if writer is not None:
+                if nouns:
+                    writer.add_knowledge(nouns)
+                added = Added()
+                outcomes = {item.source.id: item for item in _outcomes(graph, their_graph)}
+                for batch in _batches(all_cases(their_graph, their_trials)):
+                    told = [outcomes.pop(key) for key in {c.source.id for c in batch} if key in outcomes]
+                    added += writer.add(batch, origin=label, about=told)
+                if outcomes:
+                    writer.add_knowledge(outcomes.values())
+                if effects:
+                    writer.add_effects(effects, completed=marks, origin=label)
+    return Merged(
+        label=label,
+        dry_run=writer is None,
+        added=added,
+        knowledge=tuple(
+            dict.fromkeys(table_of(type(noun)).iri(noun).value.removeprefix(NAMESPACE) for noun in nouns)
+        ),
+        effects=len(effects),
+        conflicts=tuple(conflicts[:LISTED]),
+        conflict_count=len(described) + len(odd) + rows.contradiction_count,
+    )
+
+
+def _outcomes(ours: GraphStore, theirs: GraphStore) -> list[Outcome]:
+    """Outcomes of A/B tests that only the other has; their cases come with the others."""
+    known = {iri.value for iri in table_of(Outcome).subjects(ours)}
+    return [item for item in all_of(theirs, Outcome) if outcome_iri(item.id).value not in known]
+
+
+def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
+    batch: list[Case] = []
+    for case in cases:
+        batch.append(case)
+        if len(batch) == BATCH_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Conflict]]:
+    """Nouns that only the other has, and those that both have and describe differently.
+
+    A bottleneck and a cause may share a node; it is taken over whole or not at all.
+    """
+    here: dict[NamedNode, list[Any]] = {}
+    there: dict[NamedNode, list[Any]] = {}
+    for graph, found in ((ours, here), (theirs, there)):
+        for kind in KNOWLEDGE:
+            table = table_of(kind)
+            for noun in all_of(graph, kind):
+                found.setdefault(table.iri(noun), []).append(noun)
+    missing: list[Any] = []
+    conflicts = []
+    for iri, nouns in there.items():
+        known = here.get(iri)
+        if known is None:
+            missing += nouns
+        elif known != nouns:
+            about = iri.value.removeprefix(NAMESPACE)
+            conflicts.append(
+                Conflict(about=about, ours=_differing(known, nouns), theirs=_differing(nouns, known))
+            )
+    return missing, conflicts
+
+
+def _differing(nouns: list[Any], others: list[Any]) -> str:
+    """What of some nouns others of the same node do not say, attribute by attribute."""
+    said = []
+    for noun in nouns:
+        twin = next((item for item in others if type(item) is type(noun)), None)
+        for name in noun.__dataclass_fields__:
+            value = getattr(noun, name)
+            if twin is None or getattr(twin, name) != value:
+                said.append(f"{name}: {value}")
+    return "; ".join(said)[:1000] or "nothing more"
+
+
+def _effects(
+    graph: GraphStore, trials: TrialStore, their_graph: GraphStore, their_trials: TrialStore
+) -> tuple[list[Effect], list[str], list[Conflict]]:
+    """What the other knows of effects beyond its cases and we do not, how to remember it, and what is odd."""
+    said = (triple.object for triple in graph.triples(None, TG.COMPLETED))
+    marks = {term.value for term in said if isinstance(term, Literal)}
+    known = {EFFECT.iri(effect).value: sums for effect, sums in _beyond_cases(graph, trials)}
+    found, fresh, odd = [], [], []
+    for effect, (n, total, squares) in _beyond_cases(their_graph, their_trials):
+        iri = EFFECT.iri(effect).value
+        mark = f"effect/{digest(iri, n, total, squares)}"
+        if mark in marks or known.get(iri) == (n, total, squares):
+            continue
+        if n < 1 or total**2 > n * squares:
+            odd.append(
+                Conflict(
+                    about=f"effect of {effect.strategy} on {effect.metric}",
+                    ours="what the cases say",
+                    theirs=f"{effect.n} gains, which its own cases contradict: passed over",
+                )
+            )
+            continue
+        found.append(replace(effect, n=n, sum_unats=total, sum_squares_unats2=squares))
+        fresh.append(mark)
+    return found, fresh, odd
+
+
+def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effect, tuple[int, int, int]]]:
+    """Effects that the cases of their workspace do not account for, and what of their sums is left over.
+
+    How far a source is trusted is each workspace's own affair: effects that differ by that alone are one.
+    """
+    families = {model.id: model.family for model in all_of(graph, Model)}
+    accounted: dict[str, tuple[int, int, int]] = {}
+    for gain in gains(trials):
+        context = Context(
+            bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
+        )
+        about = Effect(context=context, strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
+        n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))
+        accounted[EFFECT.iri(about).value] = n + 1, total + gain.unats, squares + gain.unats**2
+    whole: dict[str, Effect] = {}
+    for effect in all_of(graph, Effect):
+        plain = replace(effect, trust=Trust.MEDIUM, recent=())
+        iri = EFFECT.iri(plain).value
+        whole[iri] = whole[iri].merge(plain) if iri in whole else plain
+    for iri, effect in whole.items():
+        n, total, squares = accounted.get(iri, (0, 0, 0))
+        left = (effect.n - n, effect.sum_unats - total, effect.sum_squares_unats2 - squares)
+        if left != (0, 0, 0):
+            yield effect, left

@@ -1,0 +1,435 @@
+"""The one writer of a workspace: batches of cases in the order that makes them survive a crash.
+
+Trials (one transaction), vectors (append, fsync), then one atomic write to the graph, which is the
+acknowledgement. What a crash leaves of an unacknowledged batch is swept when the next writer opens.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from pyoxigraph import Triple
+
+from embeddings.index import ProblemIndex
+from embeddings.vector_log import write_log
+from kg.errors import IndexMismatchError
+from kg.lock import WriterLock
+from kg.nouns.entities import Problem, Trust
+from kg.nouns.knowledge import Model
+from kg.nouns.outcomes import Outcome
+from kg.nouns.provenance import Batch
+from kg.nouns.values import Settings
+from kg.rows.copies import mark_copied_devices
+from kg.rows.ledger import Ledger
+from kg.rows.trial_rows import Trial
+from kg.rows.trials import TrialStore
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import (
+    all_of,
+    batch_triples,
+    description,
+    newest_batch,
+    problem_triples,
+    table_of,
+    to_triples,
+)
+from kg.triples.snapshots import publish
+from kg.triples.tables.effects import EFFECT
+from kg.triples.tables.fields import Node
+from kg.triples.vocabulary import TG, Shared, batch_iri, literal, problem_iri, source_iri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from embeddings.encoder import ProblemEncoder
+    from kg.nouns.effects import Effect
+    from kg.nouns.entities import Case
+    from recommender.files import WorkspaceFiles
+
+logger = logging.getLogger(__name__)
+
+BATCH_ROWS = 4000
+"""Rows taken into one batch: some 20 ms of SQLite and a second of graph, so little is ever at risk."""
+PUBLISH_EVERY_S = 5.0
+"""How old a published snapshot may be while a writer works (DESIGN.md section 4)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """What became of cases that were offered.
+
+    Attributes:
+        rows: Rows that were new.
+        known: Rows that were there already.
+        problems: Problems that were new.
+    """
+
+    rows: int = 0
+    known: int = 0
+    problems: int = 0
+
+    def __add__(self, other: Added) -> Added:
+        return Added(
+            rows=self.rows + other.rows,
+            known=self.known + other.known,
+            problems=self.problems + other.problems,
+        )
+
+
+class Writer:
+    """Adds knowledge and cases to a workspace; a context manager.
+
+    Args:
+        layout: The workspace's files; also an attribute.
+        encoder: Makes the problem encoder from the hardware tree.
+        clock: Tells the time, with its time zone.
+        command: What the lock says about its holder.
+        durable: Also wait for the disk after each batch, so that acknowledged survives loss of power.
+
+    Raises:
+        WorkspaceError: Another process is writing, or a part of the workspace is damaged.
+    """
+
+    def __init__(
+        self,
+        layout: WorkspaceFiles,
+        encoder: Callable[[HardwareTree], ProblemEncoder],
+        clock: Callable[[], datetime],
+        *,
+        command: str = "",
+        durable: bool = False,
+    ) -> None:
+        self.layout = layout
+        self._make_encoder = encoder
+        self._clock = clock
+        self._durable = durable
+        self._command = command
+        self._published = time.monotonic()
+        self._dirty = True  # the writer before may have been killed before it published
+        self._trusts: dict[str, Trust] = {}
+        self._touched: set[str] = set()
+
+    def __enter__(self) -> Self:
+        self._lock = WriterLock(self.layout.lock, command=self._command or None, now=self._clock())
+        with ExitStack() as undo:
+            undo.callback(self._lock.release)
+            self.graph = undo.enter_context(OxigraphStore(self.layout.live))
+            self.trials = undo.enter_context(TrialStore(self.layout.trials))
+            self.batch = newest_batch(self.graph)
+            self.trials.sweep(self.batch)
+            self._is_torn = False
+            if self._lock.was_left:  # what it took in was not looked through for copies
+                self._touched.update(self.trials.operators())
+            self._learn_names()
+            undo.callback(self.index.close)
+            self._open = undo.pop_all()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self._open:
+            if self._touched and kind is None:
+                mark_copied_devices(self.trials, self._touched)
+            self.publish()
+            self.index.catch_up(self.batch)
+            if kind is None:
+                self._lock.finish()
+
+    def add_knowledge(self, nouns: Iterable[object]) -> None:
+        """Put nouns of the knowledge into the graph; one that is there already is replaced."""
+        removed: list[Triple] = []
+        added: list[Triple] = []
+        for noun in nouns:
+            triples = to_triples(noun)
+            removed += description(self.graph, table_of(type(noun)).iri(noun))
+            added += triples
+        if removed:
+            self.graph.replace(removed, added)
+        else:
+            self.graph.extend(added)
+        self.changed()
+
+    def changed(self) -> None:
+        """Take note that the knowledge in the graph is another now."""
+        self._dirty = True
+        self.index.close()
+        self._learn_names()
+
+    def add(
+        self,
+        cases: Sequence[Case],
+        files: Iterable[str] = (),
+        *,
+        completed: Sequence[str] = (),
+        origin: str = "",
+        trust: Trust | None = None,
+        about: Sequence[object] = (),
+    ) -> Added:
+        """Take in cases as one batch; returns once they are acknowledged.
+
+        Cases that are all known, from sources that are trusted as before, change nothing and make no batch.
+
+        Args:
+            cases: The cases.
+            files: Names of the files they are from.
+            completed: What is taken in whole with this batch; see ``kg.nouns.provenance.Batch``.
+            origin: Label of the workspace they are from; empty for files.
+            trust: How far their sources are trusted from now on; None to leave that as it is, except that
+                a source which comes with low trust keeps it.
+            about: Nouns to describe in the graph with the cases, such as the outcome they are of; left out
+                where all cases are known.
+        """
+        if self._is_torn:
+            self._clear_away()
+        self._is_torn = True
+        number, now = self.batch + 1, self._clock()
+        groups: dict[str, list[Case]] = {}
+        for case in cases:
+            groups.setdefault(case.problem.id, []).append(case)
+        fresh: list[Problem] = []
+        triples: list[Triple] = []
+        gains: list[Case] = []
+        rows = 0
+        removed: list[Triple] = []
+        with self.trials.transaction():
+            ledger = Ledger(self.graph, self._families, now)
+            is_trusted_anew = self._set_trust(number, cases, trust, removed, triples, ledger)
+            for problem_id, group in groups.items():
+                problem = group[0].problem
+                is_fresh = self.trials.problem_key(problem_id) is None
+                new = self._add_rows(number, problem, group, gains)
+                rows += new
+                if is_fresh:
+                    fresh.append(problem)
+                if is_fresh:
+                    triples += self._describe(problem, number, group)
+                elif new:
+                    triples += self._brought(problem, number, group)
+        if not rows and not completed and not is_trusted_anew:
+            self._is_torn = False
+            return Added(known=len(cases))
+        if fresh:
+            keys = [self.trials.problem_key(problem.id) for problem in fresh]
+            self.index.append(np.array(keys, np.int64), number, self.encoder.encode(fresh))
+        activity = Batch(
+            number=number,
+            time=now,
+            files=tuple(dict.fromkeys(files)),
+            counts=Settings({"problems": len(fresh), "trials": rows}),
+            completed=tuple(completed),
+            origin=origin,
+        )
+        outcomes = {
+            (item.source.id, item.configuration.digest): item for item in about if isinstance(item, Outcome)
+        }
+        for case in gains:
+            outcome = outcomes.get((case.source.id, case.configuration.digest))
+            ledger.count(case, self._trusts[case.source.id], outcome)
+        for noun in about:
+            triples += to_triples(noun)
+        gone, come = ledger.triples()
+        self._acknowledge(activity, triples + come, removed + gone)
+        self._is_torn = False
+        self._touched.update(group[0].problem.workload.operator for group in groups.values())
+        logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
+        if time.monotonic() - self._published > PUBLISH_EVERY_S:
+            self.publish()
+        return Added(rows=rows, known=len(cases) - rows, problems=len(fresh))
+
+    def add_effects(self, effects: Sequence[Effect], *, completed: Sequence[str], origin: str = "") -> None:
+        """Add what is known of effects without their cases to the effects that are there, as one batch.
+
+        Args:
+            effects: The gains to add.
+            completed: What to remember them by.
+            origin: Label of the workspace they are from.
+        """
+        if self._is_torn:
+            self._clear_away()
+        triples: list[Triple] = []
+        removed: list[Triple] = []
+        for effect in effects:
+            node = Node(self.graph, EFFECT.iri(effect))
+            said = self.graph.triples(node.iri)
+            removed += (triple for triple in said if triple.predicate != Shared.DERIVED_FROM)
+            triples += to_triples(EFFECT.read(node).merge(effect) if node.said else effect)
+        activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
+        self._acknowledge(activity, triples, removed)
+
+    def revise(
+        self, removed: Iterable[Triple], added: Iterable[Triple], trusts: Mapping[str, Trust], *, mark: str
+    ) -> None:
+        """Change what is known and how far sources are trusted, as one batch.
+
+        Args:
+            removed: What is no longer said.
+            added: What is said instead.
+            trusts: Trust of sources by id; their gains go over to the effects of that trust.
+            mark: What to remember the batch by.
+        """
+        if self._is_torn:
+            self._clear_away()
+        self._is_torn = True
+        number, now = self.batch + 1, self._clock()
+        gone, come = list(removed), list(added)
+        with self.trials.transaction():
+            ledger = Ledger(self.graph, self._families, now)
+            for source_id, trust in trusts.items():
+                self._trust(number, source_id, trust, gone, come, ledger)
+        without, instead = ledger.triples()
+        activity = Batch(number=number, time=now, completed=(mark,))
+        self._acknowledge(activity, come + instead, gone + without)
+        self._is_torn = False
+        self.changed()
+
+    def learn(self) -> list[str]:
+        """Learn how operators respond to configurations; returns the operators learned.
+
+        Raises:
+            MissingDependencyError: scikit-learn is not installed.
+        """
+        from recommender.backtest.learning import learn
+
+        return learn(self.graph, self.trials, HardwareTree.load(self.graph), self.layout.models)
+
+    def _clear_away(self) -> None:
+        """Sweep what a batch that failed left behind, as the next writer would.
+
+        The graph is asked anew: the failure may have come just after it acknowledged.
+        """
+        self.batch = newest_batch(self.graph)
+        self.trials.sweep(self.batch)
+        self.index.sweep(self.batch)
+        self._trusts.clear()
+        self._is_torn = False
+
+    def repair(self) -> None:
+        """Make the vectors anew if some are missing, and the index if anything in it is wrong."""
+        if set(self.trials.keys().tolist()) != set(self.index.keys(self.batch).tolist()):
+            self.index.close()
+            self._encode_again()
+            self._learn_names()
+        if self.index.verify():
+            self.index.rebuild(self.batch)
+
+    def publish(self) -> None:
+        """Let readers see what was acknowledged."""
+        if self._dirty:
+            publish(self.graph, self.layout.graph)
+            self._dirty = False
+        self._published = time.monotonic()
+
+    def _add_rows(self, number: int, problem: Problem, group: list[Case], gains: list[Case]) -> int:
+        plain = [Trial.of(case) for case in group if case.log_gain is None or not case.strategy]
+        new = self.trials.add(number, problem, plain)
+        for case in group:
+            if case.log_gain is None or not case.strategy:
+                continue
+            trial = Trial.of(case)
+            is_copy = self.trials.has_gain(problem, trial)
+            if self.trials.add(number, problem, [trial]):
+                new += 1
+                if not is_copy:
+                    gains.append(case)
+        return new
+
+    def _set_trust(
+        self,
+        number: int,
+        cases: Sequence[Case],
+        told: Trust | None,
+        removed: list[Triple],
+        added: list[Triple],
+        ledger: Ledger,
+    ) -> bool:
+        """Keep how far sources are trusted; whether any is trusted otherwise than before."""
+        changed = False
+        for source in {case.source.id: case.source for case in cases}.values():
+            before = self._trust_of(source.id)
+            trust = told or (Trust.LOW if source.trust is Trust.LOW else before)
+            changed |= self._trust(number, source.id, trust, removed, added, ledger)
+        return changed
+
+    def _trust(
+        self,
+        number: int,
+        source_id: str,
+        trust: Trust,
+        removed: list[Triple],
+        added: list[Triple],
+        ledger: Ledger,
+    ) -> bool:
+        """Trust a source so far from a batch on; whether that is otherwise than before."""
+        before = self._trust_of(source_id)
+        if trust is before:
+            return False
+        ledger.move(self.trials, source_id, before, trust)
+        self.trials.set_trust(number, source_id, trust)
+        self._trusts[source_id] = trust
+        node = source_iri(source_id)
+        removed += self.graph.triples(node, TG.TRUST)
+        if trust is not Trust.MEDIUM:
+            added.append(Triple(node, TG.TRUST, literal(trust.value)))
+        return True
+
+    def _trust_of(self, source_id: str) -> Trust:
+        if source_id not in self._trusts:
+            self._trusts[source_id] = self.trials.trust_of(source_id)
+        return self._trusts[source_id]
+
+    def _describe(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
+        sources = {case.source.id: case.source for case in group}
+        family = self._families.get(problem.workload.model or "", "")
+        return problem_triples(problem, number, sources.values(), family=family)
+
+    def _brought(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
+        """That a batch brought rows of a problem which the graph describes already, and from where."""
+        node = problem_iri(problem.id)
+        triples = [Triple(node, TG.BATCH_OF, batch_iri(number))]
+        for source in {case.source.id: case.source for case in group}.values():
+            triples += to_triples(source)
+            triples.append(Triple(node, Shared.DERIVED_FROM, source_iri(source.id)))
+        return triples
+
+    def _acknowledge(self, activity: Batch, triples: list[Triple], removed: list[Triple]) -> None:
+        triples += batch_triples(activity)
+        triples = list(dict.fromkeys(triples))  # problems of one task share their workload: a fifth less work
+        if removed:
+            self.graph.replace(removed, triples)
+        else:
+            self.graph.extend(triples)
+        if self._durable:
+            self.graph.flush()
+        self.batch = activity.number
+        self._dirty = True
+
+    def _learn_names(self) -> None:
+        """Take from the graph what encoding needs, and open the index that fits it."""
+        self._families = {model.id: model.family for model in all_of(self.graph, Model)}
+        self.encoder = self._make_encoder(HardwareTree.load(self.graph))
+        try:
+            self.index = self._index()
+        except IndexMismatchError:
+            logger.warning("the encoder changed: making all vectors again")
+            self._encode_again()
+            self.index = self._index()
+        self.index.sweep(self.batch)
+
+    def _index(self) -> ProblemIndex:
+        return ProblemIndex(self.layout.root, self.encoder.dimension, self.encoder.hash)
+
+    def _encode_again(self) -> None:
+        """Make the vectors of all problems of the graph anew, as after a change of encoder."""
+        asked = ((self.trials.problem_key(problem.id), problem) for problem in all_of(self.graph, Problem))
+        known = [(key, problem) for key, problem in asked if key is not None]
+        vectors = self.encoder.encode([problem for _, problem in known])
+        keys = np.array([key for key, _ in known], np.int64)
+        order = np.argsort(keys, kind="stable")
+        part = (keys[order], self.batch, vectors[order])
+        write_log(self.layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if known else [])

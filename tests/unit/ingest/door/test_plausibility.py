@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.door.plausibility import LOOKED_AT, marked
+from ingest.door.records import NameResolver, Records
+from ingest.reading import FileReport, read
+from kg.nouns.entities import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FACTS: dict[str, Mapping[str, float | str]] = {
+    "rtx-2080-ti": {"memory_bandwidth_bytes_per_s": 616e9, "peak_fp32_flops": 13.45e12},
+    "nvidia-a100": {"memory_bandwidth_bytes_per_s": 1555e9, "peak_fp16_flops": 312e12},
+}
+"""Peaks as NVIDIA publishes them for these cards."""
+
+
+def facts(name: str) -> Mapping[str, float | str]:
+    return FACTS.get(name, {})
+
+
+def gemm(records: Records, value: float, unit: str = "ms", op: str = "gemm") -> Case:
+    return records.case(
+        {
+            "task": {"kind": "kernel", "op": op, "shape": {"M": 4096, "N": 4096, "K": 4096}, "dtype": "fp16"},
+            "hardware": {"name": "A100"},
+            "config": {"v": value},
+            "outcome": {"metric": "kernel_time", "unit": unit, "value": value, "status": "ok"},
+            "source": {"title": "t", "note": "n"},
+        }
+    )
+
+
+def test_a_table_in_seconds_that_is_labelled_ms_is_kept_marked_and_told(
+    names: NameResolver, shared: Path
+) -> None:
+    path = shared / "formats/kernel_tuner_cache/pnpoly_RTX_2080_Ti.SECONDS_NOT_MS.json.gz"
+    *items, report = read([path], names, facts=facts)
+    assert isinstance(report, FileReport)
+    assert report.good == 4092
+    assert [guess for guess in report.guesses if "the unit is in doubt" in guess]
+    cases = [item for item in items if isinstance(item, Case) and item.measurement.value is not None]
+    note = "kernel cn_pnpoly; unit in doubt: beyond the 616 GB/s of memory"
+    assert {case.source.note for case in cases} == {note}
+
+
+def test_a_table_whose_unit_is_right_is_not_doubted(names: NameResolver, shared: Path) -> None:
+    path = shared / "formats/kernel_tuner_cache/pnpoly_RTX_2080_Ti.SECONDS_NOT_MS.json.gz"
+    seconds = (shared / "cases/kerneltuner_pnpoly.jsonl.gz", path.with_name("convolution_milo_A100.json.gz"))
+    for right in seconds:
+        *_, report = read([right], names, facts=facts)
+        assert isinstance(report, FileReport)
+        assert report.good > 4000
+        assert not [guess for guess in report.guesses if "doubt" in guess]
+
+
+def test_a_product_faster_than_the_peak_is_doubted_with_all_of_its_table(names: NameResolver) -> None:
+    records = Records(names)  # 2 * 4096^3 operations at 312 TFLOP/s take 0.44 ms
+    rows = [gemm(records, 900.0, "us"), gemm(records, 400.0, "us"), gemm(records, 0.9, "us")]
+    found = list(marked(rows, facts, records))
+    assert [case.measurement.value for case in found] == [case.measurement.value for case in rows]
+    assert {case.source.note for case in found} == {"n; unit in doubt: beyond the peak of 312 TFLOP/s"}
+    assert len(records.guesses) == 1
+    fine = rows[:2]
+    assert list(marked(fine, facts, records)) == fine
+
+
+@pytest.mark.parametrize("op", ["fused_moe", "something"])
+def test_what_work_is_not_known_for_is_not_doubted(names: NameResolver, op: str) -> None:
+    records = Records(names)
+    rows = [gemm(records, 1e-6, op=op)]
+    assert list(marked(rows, facts, records)) == rows
+    assert list(marked([gemm(records, 1e-6)], lambda _: {}, records)) == [gemm(records, 1e-6)]
+
+
+def test_a_doubt_that_comes_late_marks_what_follows(names: NameResolver) -> None:
+    records = Records(names)
+    rows = [gemm(records, 1.0 + n) for n in range(LOOKED_AT)] + [gemm(records, 1e-4), gemm(records, 2.0)]
+    notes = [case.source.note for case in marked(rows, facts, records)]
+    assert set(notes[:LOOKED_AT]) == {"n"}
+    assert len(set(notes[LOOKED_AT:])) == 1
+    assert "doubt" in notes[-1]
+
+
+def test_training_faster_than_the_peak_is_doubted(names: NameResolver) -> None:
+    records = Records(names)
+
+    def run(rate: float) -> Case:
+        return records.case(
+            {
+                "task": {"kind": "training", "op": "pretrain", "shape": {"params": 7e9}},
+                "hardware": {"name": "A100", "count": 8},
+                "config": {},
+                "outcome": {"metric": "throughput", "unit": "tokens/s/gpu", "value": rate, "status": "ok"},
+                "source": {"title": "t"},
+            }
+        )
+
+    rows = [run(3500)]  # 6 * 7e9 * 3500 = 147 TFLOP/s
+    assert list(marked(rows, facts, records)) == rows
+    assert "doubt" in next(iter(marked([run(3500 * 8)], facts, records))).source.note

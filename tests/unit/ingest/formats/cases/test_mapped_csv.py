@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from ingest.door.columns import Quantity, quantity
+from ingest.formats.cases.mapping_draft import suggest_mapping
+from ingest.reading import FileReport, read
+from kg.errors import CaseFormatError, InputError
+from kg.nouns.entities import Case, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.door.records import NameResolver
+
+TABLE = "Device,GPUs,tile,Latency (ms),State,Extra\nA100,2,16,3.5,done,x\n"
+TABLE += "A100,2,32,,crashed,y\nA100,2,8,4,odd,z\n"
+MAPPING = """
+format: tunegraph-mapping
+version: 1
+task: {kind: operator, op: gemm}
+hardware: {name: {column: Device}, count: {column: GPUs}}
+shape: {M: 64}
+config: {tile: {column: tile}, framework: mine}
+metrics: [{column: Latency (ms), metric: latency, unit: ms}]
+status: {column: State, ok: [done], failed: [crashed]}
+"""
+
+
+def ingest(names: NameResolver, path: Path, mapping: Path | None = None) -> tuple[list[Case], FileReport]:
+    *cases, report = read([path], names, mapping=mapping)
+    assert isinstance(report, FileReport)
+    return [case for case in cases if isinstance(case, Case)], report
+
+
+def test_a_mapping_beside_a_table_explains_it(names: NameResolver, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "t.mapping.yaml").write_text(MAPPING)
+    cases, report = ingest(names, tmp_path / "t.csv")
+    assert [(case.measurement.status, case.measurement.value) for case in cases] == [
+        (Status.OK, 0.0035),
+        (Status.FAILED, None),
+    ]
+    assert dict(cases[0].configuration) == {"tile": 16, "framework": "mine"}
+    assert (cases[0].problem.hardware.name, cases[0].problem.hardware.count) == ("nvidia-a100", 2)
+    assert dict(cases[0].problem.workload.shape) == {"M": 64}
+    assert [str(fault) for fault in report.faults] == [
+        "line 4, Latency (ms): State: 'odd' is not explained by the mapping"
+    ]
+    assert report.guesses == ("columns that the mapping leaves out: Extra",)
+    skipped = [item.skipped for item in read([tmp_path], names) if isinstance(item, FileReport)]
+    assert "the mapping of a table" in skipped
+
+
+def test_a_mapping_can_be_given(names: NameResolver, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "other.yaml").write_text(MAPPING)
+    cases, _ = ingest(names, tmp_path / "t.csv", tmp_path / "other.yaml")
+    assert len(cases) == 2
+    with pytest.raises(InputError, match="a mapping would explain it"):
+        list(read([tmp_path / "t.csv"], names))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "reason"),
+    [
+        (MAPPING.replace("unit: ms", "unit: '? which'"), "to be answered first: metrics[0].unit (which)"),
+        (MAPPING.replace("column: tile", "column: tyle"), "no column 'tyle', which the mapping names"),
+        (MAPPING.replace("version: 1", "version: 2"), "version 2; this is version 1"),
+        ("a: 1", "no mapping (format: tunegraph-mapping)"),
+        ("[", "no YAML"),
+        (MAPPING.replace("metrics: [", "metricx: ["), "without metrics there is no result"),
+        (MAPPING.replace("[done]", "done"), "status.ok: a list"),
+    ],
+)
+def test_a_mapping_that_is_none_or_unfinished_is_told(
+    names: NameResolver, tmp_path: Path, mapping: str, reason: str
+) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "t.mapping.yaml").write_text(mapping)
+    cases, report = ingest(names, tmp_path / "t.csv")
+    assert cases == []
+    assert reason in str(report.faults[0])
+
+
+def test_a_draft_answers_what_headers_tell_and_asks_the_rest(names: NameResolver, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    text = suggest_mapping(tmp_path / "t.csv")
+    draft = yaml.safe_load(text)
+    assert draft["hardware"] == {"name": {"column": "Device"}, "count": {"column": "GPUs"}}
+    assert draft["metrics"] == [{"column": "Latency (ms)", "metric": "latency", "unit": "ms"}]
+    assert draft["status"] == {
+        "column": "State",
+        "failed": ["crashed"],
+        "ok": ["done", "? does 'odd' mean that it went well"],
+    }
+    assert draft["task"]["kind"].startswith("?")
+    (tmp_path / "t.mapping.yaml").write_text(text)
+    _, report = ingest(names, tmp_path / "t.csv")
+    assert "to be answered first" in str(report.faults[0])
+    answered = text.replace("'? kernel, operator, training, serving or hpc'", "operator")
+    answered = answered.replace("'? what runs (gemm, pretrain, llm_serve)'", "gemm")
+    answered = answered.replace("\"? does 'odd' mean that it went well\"", "odd")
+    answered = answered.replace("'? does ''odd'' mean that it went well'", "odd")
+    (tmp_path / "t.mapping.yaml").write_text(answered)
+    cases, report = ingest(names, tmp_path / "t.csv")
+    assert ([case.measurement.value for case in cases], report.bad) == ([0.0035, None, 0.004], 0)
+
+
+def test_a_column_of_results_without_a_telling_name_is_a_question(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("tile,score,power\n1,0.5,2\n2,0.25,3\n4,0.75,4\n")
+    draft = yaml.safe_load(suggest_mapping(tmp_path / "t.csv"))
+    assert draft["config"] == {"tile": {"column": "tile"}}
+    assert [item["metric"][0] for item in draft["metrics"]] == ["?", "p"]
+    assert draft["metrics"][1]["unit"] == "? W or mW (values up to 4)"
+
+
+def test_what_is_no_table_gets_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("")
+    with pytest.raises(CaseFormatError, match="no rows under a header"):
+        suggest_mapping(tmp_path / "t.csv")
+    with pytest.raises(InputError):
+        suggest_mapping(tmp_path / "missing.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "unit"),
+    [
+        ("throughput/tokens_per_sec_per_gpu", "throughput", "tokens/s/gpu"),
+        ("throughput/device/tokens_per_sec", "throughput", "tokens/s/device"),
+        ("Tokens/s", "throughput", "tokens/s"),
+        ("time_ms", "run_time", "ms"),
+        ("Latency (us)", "latency", "us"),
+        ("tpot_s_mean", "tpot", "s"),
+        ("avg_power", "power", ""),
+        ("throughput/device/mfu", "mfu", ""),
+        ("peak_memory_GB", "peak_memory", "GB"),
+    ],
+)
+def test_columns_tell_what_they_measure(name: str, metric: str, unit: str) -> None:
+    assert quantity(name) == Quantity(metric=metric, unit=unit)
+
+
+@pytest.mark.parametrize("name", ["loss", "block_size_x", "tile (wide)", "", "timestamp", "max_seq_len"])
+def test_columns_that_measure_nothing_known(name: str) -> None:
+    assert quantity(name) is None

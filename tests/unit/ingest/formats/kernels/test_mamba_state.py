@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ingest.reading import FileReport
+
+    Reader = Callable[[Path], tuple[list[Case], FileReport]]
+
+
+NAME = "headdim=64,dstate=128,device_name=NVIDIA_GeForce_RTX_2080_Ti,cache_dtype=float32.json"
+
+
+def test_facts_come_from_the_file_name(tmp_path: Path, read_file: Reader) -> None:
+    path = tmp_path / NAME
+    path.write_text(json.dumps({"8": {"BLOCK_SIZE_M": 4, "num_warps": 1}}))
+    (case,), report = read_file(path)
+    assert report.format == "mamba-state"
+    work = case.problem.workload
+    assert (work.operator, work.precision) == ("mamba_selective_state_update", "float32")
+    assert work.shape == Settings({"headdim": 64, "dstate": 128, "batch": 8})
+    assert case.problem.hardware.name == "rtx-2080-ti"
+    assert case.configuration == Settings({"BLOCK_SIZE_M": 4, "num_warps": 1})
+    assert (case.kind, case.measurement.status) == (Kind.WINNER, Status.NOT_MEASURED)
+
+
+def test_a_device_name_may_have_parentheses(tmp_path: Path, read_file: Reader) -> None:
+    path = (
+        tmp_path / "headdim=1,dstate=2,device_name=Intel(R)_Arc(TM)_Pro_B70_Graphics,cache_dtype=float16.json"
+    )
+    path.write_text(json.dumps({"8": {"BLOCK_SIZE_M": 4}}))
+    (case,), _ = read_file(path)
+    assert case.problem.hardware.reported == "Intel(R) Arc(TM) Pro B70 Graphics"
+
+
+def test_samples_have_a_winner_for_each_key(shared: Path, read_file: Reader) -> None:
+    files = sorted((shared / "formats" / "vllm_mamba_ssu").iterdir())
+    assert len(files) == 2
+    for path in files:
+        cases, report = read_file(path)
+        assert (len(cases), report.bad) == (12, 0)
+        assert {case.problem.workload.shape["batch"] for case in cases} == {
+            int(key) for key in json.loads(path.read_text()) if key != "triton_version"
+        }

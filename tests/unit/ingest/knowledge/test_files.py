@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import textwrap
+from importlib import resources
+
+import pytest
+
+from ingest.knowledge.cross_references import check_knowledge
+from ingest.knowledge.files import Noun, read_knowledge
+from kg.errors import CaseFormatError
+from kg.nouns.knowledge import (
+    Bottleneck,
+    Confidence,
+    FactKind,
+    FaultPattern,
+    HardwareProfile,
+    Level,
+    Strategy,
+)
+
+GOOD = """
+sources:
+  spec: {title: A document, url: "https://example.org/spec", licence: Apache-2.0}
+hardware:
+  - {id: acme, level: vendor, label: {en: Acme, zh: 顶点}}
+  - id: acme-one
+    level: family
+    broader: acme
+    label: {en: Acme One}
+    ambiguous: true
+  - id: acme-1a
+    level: device
+    broader: acme-one
+    label: {en: Acme 1A}
+    aliases: [1A, "17"]
+    facts:
+      memory_bytes: {value: 68719476736, source: spec, kind: documented, confidence: high, note: nominal}
+      peak_bf16_flops: {value: 1e15, source: spec, kind: derived, confidence: low}
+      core_design: {value: "cube, vector", source: spec, kind: documented, confidence: high}
+  - id: acme-box
+    level: server
+    broader: acme
+    label: {en: Acme Box}
+    contains: {device: acme-1a, count: 8}
+families:
+  - {id: bert, label: {en: BERT}}
+models:
+  - id: bert-large
+    family: bert
+    architecture: encoder
+    label: {en: BERT-large}
+    facts: {layers: {value: 24, source: spec, kind: config, confidence: high}}
+bottlenecks:
+  - {id: communication, label: {en: Communication}}
+  - id: slow-link
+    broader: communication
+    label: {en: Slow link, zh: 慢链路}
+    definition: One link is slow.
+    symptoms:
+      - {metric: ratio, comparator: below, threshold: 0.95, softness: 0.05, unit: "1", source: spec}
+    caused_by: [{cause: dirty-fibre, confidence: medium, source: spec}]
+causes:
+  - {id: dirty-fibre, label: {en: Dirty fibre}, source: spec}
+strategies:
+  - id: clean
+    label: {en: Clean}
+    phases: [training]
+    families: [bert, transformer]
+    hardware: [acme]
+    sets:
+      - {parameter: clean, value: true, flag: --clean, software: broom}
+      - {parameter: CLEAN_MODE, value: "a:1", environment: true}
+    mitigates: [{bottleneck: slow-link, source: spec}]
+    requires: [{condition: a cloth, source: spec}]
+    conflicts_with: [{strategy: wait, source: spec}]
+    since: [{software: broom, version: "8.0", source: spec}]
+    accuracy: unchanged
+    kind: documented
+    sources: [spec]
+  - {id: wait, label: {en: Wait}, kind: claimed, sources: [spec]}
+faults:
+  - id: fibre-broken
+    codes: ["507014"]
+    label: {en: Broken}
+    cause: {en: It broke., zh: 断了}
+    remedy: {en: Mend it.}
+    strategies: [clean]
+    source: spec
+    confidence: high
+"""
+
+
+def faults_of(text: str) -> list[str]:
+    with pytest.raises(CaseFormatError) as error:
+        read_knowledge(textwrap.dedent(text), "mine.yaml")
+    return [str(fault) for fault in error.value.faults]
+
+
+def by_id(nouns: list[Noun], identifier: str) -> Noun:
+    return next(noun for noun in nouns if noun.id == identifier)
+
+
+def test_a_file_becomes_nouns_with_their_sources() -> None:
+    nouns = read_knowledge(GOOD, "good.yaml")
+    assert len(nouns) == 12
+    device = by_id(nouns, "acme-1a")
+    assert isinstance(device, HardwareProfile)
+    assert (device.level, device.broader, device.aliases) == (Level.DEVICE, "acme-one", ("1A", "17"))
+    memory, peak, design = device.facts
+    assert (memory.value, memory.kind, memory.confidence) == (
+        68719476736,
+        FactKind.DOCUMENTED,
+        Confidence.HIGH,
+    )
+    assert memory.source.url == "https://example.org/spec"
+    assert (peak.value, design.value) == (10**15, "cube, vector")
+    box = by_id(nouns, "acme-box")
+    assert isinstance(box, HardwareProfile)
+    assert (box.device, box.device_count) == ("acme-1a", 8)
+    link = by_id(nouns, "slow-link")
+    assert isinstance(link, Bottleneck)
+    assert link.labels == {"en": "Slow link", "zh": "慢链路"}
+    assert (link.symptoms[0].threshold, link.caused_by[0].cause) == (0.95, "dirty-fibre")
+    clean = by_id(nouns, "clean")
+    assert isinstance(clean, Strategy)
+    assert dict(clean.configuration) == {"clean": True, "CLEAN_MODE": "a:1"}
+    assert [item.environment for item in clean.sets] == [False, True]
+    assert (clean.requires[0].condition, clean.conflicts_with[0].target) == ("a cloth", "wait")
+    assert clean.since[0].version == "8.0"
+    broken = by_id(nouns, "fibre-broken")
+    assert isinstance(broken, FaultPattern)
+    assert (broken.codes, broken.cause["zh"]) == (("507014",), "断了")
+    assert check_knowledge(nouns) == []
+
+
+def test_all_faults_come_at_once_with_their_lines() -> None:
+    assert faults_of("""\
+        sources:
+          s: {title: A}
+        hardware:
+          - id: Bad_Id
+            level: planet
+            label: {en: No}
+            colour: red
+            facts:
+              memory_bytes: {value: many, source: s, kind: documented, confidence: high}
+              clock_hz: {value: 0, source: t, kind: rumour, confidence: high}
+          - {level: device, broader: x, label: {en: Y}}
+        """) == [
+        "line 4: hardware Bad_Id: an id has lower-case letters, digits, hyphens and dots",
+        "line 5: hardware Bad_Id: level 'planet' is none of vendor, architecture, family, device, server",
+        "line 4: hardware Bad_Id: broader is missing: only a vendor has nothing above it",
+        "line 6: hardware Bad_Id.label: en is a truth value; quote it to make it text",
+        "line 9: hardware Bad_Id.facts.memory_bytes: value is no number",
+        "line 10: hardware Bad_Id.facts.clock_hz: source 't' is not in the sources of this file",
+        f"line 10: hardware Bad_Id.facts.clock_hz: kind 'rumour' is none of {', '.join(FactKind)}",
+        "line 10: hardware Bad_Id.facts.clock_hz: clock_hz: 0 is not a positive number",
+        "line 7: hardware Bad_Id: unknown field colour",
+        "line 11: file.hardware: id is missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("- 1\n", "line 1: file: expected fields, found a list"),
+        ("a: [1\n", "no YAML"),
+        ("a: &x 1\nb: *x\n", "line 1: anchors and aliases are not used here"),
+        ("[" * 30 + "]" * 30, "nested more than 20 deep"),
+        ("hardware: []\nhardware: []\n", "line 2: file: hardware is there twice"),
+        ("hardwear: []\n", "line 1: file: unknown field hardwear"),
+        ("sources: {}\n", "none of hardware, models"),
+        ("hardware: 3\n", "file: hardware is a number, not a list"),
+        ("hardware: [3]\n", "expected fields, found a number"),
+        ("hardware: [{id: !!python/object/apply:os.getpid []}]\n", "id is a list, not text"),
+        ("hardware: [{id: !!python/name:os.getpid x}]\n", "not text"),
+        ("a: \ud800\n", "no YAML"),
+        ("a: \x00\n", "no YAML"),
+        ("causes: [{id: x, label: {en: X}}]\n", "source is missing"),
+        ("causes: [{id: x, label: {fr: X}, source: s}]\n", "language 'fr' is neither en nor zh"),
+        ("strategies: [{id: x, label: {en: X}, kind: claimed}]\n", "sources are missing"),
+        ("strategies: [{id: x, label: {en: X}, kind: claimed, phases: [nap]}]\n", "phase 'nap' is none of"),
+        ("faults: [{id: x, label: {en: X}, source: s, confidence: low}]\n", "neither codes nor patterns"),
+        ("strategies: [{id: x, requires: [{source: s}]}]\n", "either a target or a condition"),
+        ("bottlenecks: [{id: x, symptoms: [{comparator: near}]}]\n", "neither above nor below"),
+    ],
+)
+def test_what_is_no_knowledge_is_refused_with_its_reason(text: str, reason: str) -> None:
+    assert reason in " | ".join(faults_of(text))
+
+
+def test_a_yaml_bomb_does_not_go_off() -> None:
+    bomb = "a: &a [x,x]\n" + "".join(f"{n}: &b{n} [*a,*a,*a]\n" for n in range(1000))
+    assert faults_of(bomb) == ["line 1: anchors and aliases are not used here"]
+
+
+def test_references_to_nothing_doubles_and_circles_are_found() -> None:
+    nouns = read_knowledge(GOOD, "good.yaml")
+    less = [noun for noun in nouns if noun.id not in {"bert", "wait", "dirty-fibre"}]
+    assert [str(fault) for fault in check_knowledge(less)] == [
+        "models bert-large: 'bert' is not in families",
+        "bottlenecks slow-link: 'dirty-fibre' is not in bottlenecks or causes",
+        "strategies clean: 'bert' is not in families",
+        "strategies clean: 'wait' is not in strategies",
+    ]
+    known = {"families": {"bert"}, "strategies": {"wait"}, "causes": {"dirty-fibre"}}
+    assert check_knowledge(less, known) == []
+    assert [str(fault) for fault in check_knowledge([*nouns, nouns[0]])] == ["hardware acme: there 2 times"]
+    back = "caused_by: [{cause: slow-link, confidence: low, source: spec}]"
+    text = GOOD.replace("label: {en: Communication}", f"label: {{en: C}}, {back}")
+    circle = read_knowledge(text.replace("cause: dirty-fibre", "cause: communication"), "circle.yaml")
+    assert any("a circle: " in str(fault) for fault in check_knowledge(circle))
+
+
+def test_the_shipped_knowledge_passes() -> None:
+    nouns: list[Noun] = []
+    for folder in ("hardware", "knowledge", "models"):
+        for item in sorted(resources.files("data").joinpath(folder).iterdir(), key=lambda item: item.name):
+            if item.name.endswith(".yaml"):
+                nouns.extend(read_knowledge(item.read_text(encoding="utf-8"), item.name))
+    assert len(nouns) > 1000
+    assert check_knowledge(nouns) == []

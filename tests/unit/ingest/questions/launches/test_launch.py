@@ -1,0 +1,189 @@
+"""Launch commands as questions: what runs, on how many devices, and what is set now."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.questions.launches.launch import read_launch
+from kg.errors import InputError
+
+MEGATRON = """
+#!/bin/bash
+export HCCL_BUFFSIZE=200
+export LD_LIBRARY_PATH=/usr/lib:$LD_LIBRARY_PATH
+export WANDB_API_KEY=secret
+NPUS_PER_NODE=8
+NNODES=2
+DISTRIBUTED_ARGS="--nproc_per_node $NPUS_PER_NODE --nnodes $NNODES --node_rank $NODE_RANK"
+GPT_ARGS="
+    --tensor-model-parallel-size 2 \\
+    --sequence-parallel \\
+    --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 \\
+    --group-query-attention --num-query-groups 8 \\
+    --seq-length 8192 --micro-batch-size 1 --global-batch-size 64 \\
+    --recompute-granularity full --lr 1e-5 --use-flash-attn --bf16
+"
+torchrun $DISTRIBUTED_ARGS pretrain_gpt.py $GPT_ARGS $DATA_ARGS --load ${CKPT} --swap-x ${SWAP} | tee log
+"""
+
+
+def test_a_megatron_script_tells_sizes_devices_and_settings() -> None:
+    told = read_launch(MEGATRON, "train.sh")
+    assert told.question["phase"] == "training"
+    assert told.question["count"] == 16
+    assert told.question["precision"] == "bf16"
+    assert told.question["shape"] == {"seq_len": 8192}
+    assert told.question["sizes"] == {
+        "layers": 32, "hidden_size": 4096, "intermediate_size": 14336, "attention_heads": 32, "kv_heads": 8,
+        "architecture": "decoder",
+    }  # fmt: skip
+    assert told.question["current"] == {
+        "HCCL_BUFFSIZE": 200, "tensor_model_parallel_size": 2, "sequence_parallel": True, "micro_batch_size": 1,
+        "global_batch_size": 64, "recompute_granularity": "full", "use_flash_attn": True, "bf16": True,
+    }  # fmt: skip
+
+
+def test_what_of_it_could_not_be_read_is_listed_and_no_key_is_kept() -> None:
+    told = read_launch(MEGATRON, "train.sh")
+    assert told.notes == (
+        "train.sh: could not be read: --swap-x is $SWAP",
+        "train.sh: could not be read: $DATA_ARGS is not set in the script",
+    )
+    assert "secret" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("command", "count", "model", "current"),
+    [
+        (
+            "vllm serve Qwen/Qwen3-32B -tp 4 -dp 2 --no-enable-prefix-caching --port 80",
+            8,
+            "Qwen3-32B",
+            {"tensor_parallel_size": 4, "data_parallel_size": 2, "enable_prefix_caching": False},
+        ),
+        (
+            "python -m vllm.entrypoints.openai.api_server --model=/w/Qwen3-8B-W8A8/ --max-num-seqs=64",
+            1,
+            "Qwen3-8B",
+            {"max_num_seqs": 64},
+        ),
+        (
+            """vllm serve x/Y --compilation-config '{"cudagraph_mode": "FULL_DECODE_ONLY"}' \\
+            --speculative-config '{"method": "mtp", "num_speculative_tokens": 1}'""",
+            1,
+            "Y",
+            {"cudagraph_mode": "FULL_DECODE_ONLY", "speculative_method": "mtp", "num_speculative_tokens": 1},
+        ),
+        (
+            "nohup python3 -m sglang.launch_server --model-path a/B --tp 16 --dp-size 16 --enable-dp-attention &",
+            16,
+            "B",
+            {"tp_size": 16, "dp_size": 16, "enable_dp_attention": True},
+        ),
+        ("docker run --gpus all vllm/vllm-openai:v1 a/B -tp 2", 2, "B", {"tensor_parallel_size": 2}),
+        ('docker run img bash -c "vllm serve a/B -tp 2"', 2, "B", {"tensor_parallel_size": 2}),
+    ],
+)
+def test_servers(command: str, count: int, model: str, current: dict[str, object]) -> None:
+    told = read_launch(command, "command").question
+    assert (told["count"], told["model"], told["phase"]) == (count, model, "serving")
+    assert told["current"] == current
+
+
+def test_a_quantised_weight_names_the_format() -> None:
+    assert read_launch("vllm serve org/X-7B-W8A8", "c").question["precision"] == "int8"
+    assert read_launch("vllm serve org/X-7B --dtype bfloat16", "c").question["precision"] == "bfloat16"
+
+
+def test_what_decides_and_is_not_known_is_said() -> None:
+    told = read_launch("vllm serve $MODEL", "c")
+    assert "model" not in told.question
+    assert told.notes == ("c: could not be read: the model is $MODEL",)
+    told = read_launch("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2", "pretrain_llama.sh")
+    assert not {"model", "sizes"} & set(told.question)
+    assert told.notes == (
+        "pretrain_llama.sh: could not be read: which model it is, hidden_size, attention_heads not told",
+    )
+
+
+def test_layers_that_only_fill_a_stage_are_no_layers_of_the_model() -> None:
+    told = read_launch(
+        "python -m torch.distributed.launch --nproc_per_node 16 --nnodes 32 pretrain_gpt.py --num-layers 64 "
+        "--noop-layers 61,62,63 --hidden-size 7168 --num-attention-heads 128 --num-experts 256 --kv-lora-rank 512 "
+        "--moe-router-topk 8 --n-shared-experts 1 --moe-ffn-hidden-size 2048 --rope-scaling-factor 40 --swap-optimizer",
+        "pretrain_deepseek3_671b_4k_A3_ptd.sh",
+    ).question
+    assert told["count"] == 512
+    assert told["sizes"] == {
+        "layers": 61, "hidden_size": 7168, "attention_heads": 128, "experts": 256, "kv_lora_rank": 512,
+        "experts_per_token": 8, "shared_experts": 1, "moe_intermediate_size": 2048, "architecture": "moe-decoder",
+    }  # fmt: skip
+    assert told["current"] == {"noop_layers": "61,62,63", "swap_optimizer": True}
+
+
+def test_a_trainer_that_is_told_its_model_by_name_and_its_settings_by_a_file() -> None:
+    told = read_launch(
+        "torchrun --nproc_per_node 8 train_fsdp2.py a/b.yaml --model.model_name_or_path /w/Qwen3-8B/ "
+        "--parallel.fsdp_size 8 --training.output_dir ./o",
+        "c",
+    )
+    assert (told.question["model"], told.question["count"]) == ("Qwen3-8B", 8)
+    assert told.question["current"] == {"parallel.fsdp_size": 8}
+    assert told.notes == ("c: not read: the settings in a/b.yaml",)
+
+
+def test_deepspeed_counts_its_devices() -> None:
+    assert (
+        read_launch("deepspeed --num_gpus 8 --num_nodes 2 train.py --deepspeed d.json", "c").question["count"]
+        == 16
+    )
+
+
+def test_an_unknown_split_gives_no_count() -> None:
+    told = read_launch("vllm serve a/B --tensor-parallel-size $TP", "c")
+    assert "count" not in told.question
+    assert told.notes == ("c: could not be read: --tensor-parallel-size is $TP",)
+
+
+def test_mindspore_says_which_file_was_not_read() -> None:
+    command = 'bash scripts/msrun_launcher.sh "run_mindformer.py --config a.yaml --run_mode predict" 4'
+    told = read_launch(command, "c")
+    assert (told.question["count"], told.question["phase"]) == (4, "serving")
+    assert told.notes == ("c: not read: the settings in a.yaml",)
+    told = read_launch("msrun --worker_num=8 --local_worker_num=8 run_mindformer.py --config b.yaml", "c")
+    assert (told.question["count"], told.question["phase"]) == (8, "training")
+
+
+def test_visible_devices_are_counted_where_the_command_does_not_say() -> None:
+    told = read_launch("export ASCEND_RT_VISIBLE_DEVICES=0,1,2\npython pretrain_gpt.py --num-layers 2", "c")
+    assert told.question["count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "hint"),
+    [
+        ("pretrain_llama2_7b_4K_ptd.sh", "", "llama2-7b"),
+        ("train.sh", "", None),
+        ("train.sh", "--tokenizer-name-or-path /w/Qwen3-8B/", "Qwen3-8B"),
+    ],
+)
+def test_a_name_that_may_be_the_models_chooses_among_sizes(
+    place: str, options: str, hint: str | None
+) -> None:
+    sizes = "--num-layers 2 --hidden-size 64 --num-attention-heads 2"
+    command = f"torchrun --nproc_per_node 8 pretrain_gpt.py {sizes} {options}"
+    assert read_launch(command, place).question.get("model") == hint
+    without = read_launch("python pretrain_gpt.py --micro-batch-size 2", "pretrain_llama2_7b.sh").question
+    assert "model" not in without
+
+
+def test_no_launch_is_a_fault_with_what_is_known() -> None:
+    with pytest.raises(InputError, match="no launch") as fault:
+        read_launch("ls -la\npython plot.py --x 1", "c.sh")
+    assert "vllm serve" in fault.value.hint
+
+
+def test_several_launches_are_told() -> None:
+    told = read_launch("vllm serve a/B\nvllm serve a/C", "c")
+    assert told.question["model"] == "B"
+    assert told.notes == ("c: 2 launches are found; the first is read",)

@@ -1,0 +1,134 @@
+"""What is said twice counts once: rows of two sources, tables of two devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.nouns.entities import (
+    Better,
+    Hardware,
+    Kind,
+    Measurement,
+    Objective,
+    Problem,
+    Status,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.values import Settings
+from kg.rows.copies import copied_devices, mark_copied_devices, repeated_rows
+from kg.rows.trial_rows import Trial
+from kg.rows.trials import TrialStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[TrialStore]:
+    with TrialStore(tmp_path / "trials.sqlite3") as opened:
+        yield opened
+
+
+def problem(rows: int, hardware: str, operator: str = "gemm") -> Problem:
+    return Problem(
+        workload=Workload(kind=WorkloadKind.KERNEL, operator=operator, shape=Settings({"M": rows})),
+        hardware=Hardware(name=hardware, count=1),
+        objective=Objective(metric="latency", better=Better.LOWER),
+    )
+
+
+def row(block: int, value: float | None, source: str = "a", kind: Kind = Kind.MEASURED) -> Trial:
+    status = Status.OK if value is not None else Status.NOT_MEASURED
+    return Trial(
+        configuration=Settings({"block": block}),
+        measurement=Measurement(
+            metric="latency", value=value, unit=None if value is None else "s", status=status
+        ),
+        kind=kind,
+        source_id=source,
+    )
+
+
+def fill(store: TrialStore, hardware: str, tasks: int, shift: float = 0.0, **more: object) -> None:
+    for number in range(tasks):
+        rows = [row(block, number + block / 7 + shift, hardware) for block in (1, 2, 3)]
+        store.add(1, problem(number, hardware, **more), rows)  # type: ignore[arg-type]
+
+
+def test_a_repeated_row_is_shown_once_and_told_with_its_sources(store: TrialStore) -> None:
+    store.add(1, problem(1, "h100"), [row(1, 0.5), row(1, 0.5, "b"), row(1, 0.6, "b"), row(2, 0.7)])
+    table = store.table(1)
+    assert table.costs.tolist() == [0.5, 0.6, 0.7]
+    assert store.counts().trials == 4
+    [found] = repeated_rows(store)
+    assert (found.operator, found.sources, found.rows) == ("gemm", ("a", "b"), 1)
+
+
+def test_the_strongest_kind_speaks_for_a_repeated_row(store: TrialStore) -> None:
+    kinds = [Kind.CLAIMED, Kind.PUBLISHED, Kind.MEASURED, Kind.MODELLED]
+    store.add(1, problem(1, "h100"), [row(1, 0.5, kind.value, kind) for kind in kinds])
+    assert store.table(1).kinds == (Kind.MEASURED,)
+
+
+def test_one_device_under_two_names_is_found_and_the_first_is_its_origin(store: TrialStore) -> None:
+    fill(store, "b300", 5)
+    fill(store, "gb300", 5)
+    fill(store, "gb301", 5)
+    fill(store, "h100", 5, shift=1e-9)
+    mark_copied_devices(store, ["gemm"])
+    assert [(item.device, item.origin, item.rows, item.shared) for item in copied_devices(store)] == [
+        ("gb300", "b300", 15, 15),
+        ("gb301", "b300", 15, 15),
+    ]
+    measured_on = {item.hardware: item.measured_on for item in store.summary(store.keys().tolist())}
+    assert measured_on == {"b300": "b300", "gb300": "b300", "gb301": "b300", "h100": "h100"}
+
+
+def test_two_equal_rows_are_chance_and_a_copied_part_is_found(store: TrialStore) -> None:
+    for device in ("a", "b"):
+        store.add(1, problem(1, device), [row(1, 0.25, device), row(2, 0.5, device)])
+    for number in range(10):
+        shared = row(1, 0.125 + number)
+        own = [[row(block, number + block / share) for block in (2, 3, 4)] for share in (7, 11)]
+        store.add(1, problem(number, "a", "conv"), [shared, *own[0]])
+        store.add(1, problem(number, "c", "conv"), [shared, *own[1]])
+    mark_copied_devices(store, ["gemm", "conv"])
+    assert [(item.device, item.rows, item.shared) for item in copied_devices(store)] == [("c", 10, 40)]
+
+
+def test_a_few_equal_rows_among_many_are_no_copy(store: TrialStore) -> None:
+    for number in range(10):
+        store.add(1, problem(number, "a"), [row(block, number + block / 7) for block in range(1, 7)])
+        store.add(
+            1,
+            problem(number, "b"),
+            [row(block, number + block / (7 if block == 1 else 11)) for block in range(1, 7)],
+        )
+    mark_copied_devices(store, ["gemm"])
+    assert copied_devices(store) == []
+
+
+def test_winners_are_copies_only_where_many_different_ones_agree(store: TrialStore) -> None:
+    for number in range(10):
+        for device in ("a", "b"):
+            winner = row(number % 5, None, device, Kind.WINNER)
+            default = row(1, None, device, Kind.WINNER)
+            store.add(1, problem(number, device, "moe"), [winner])
+            store.add(1, problem(number, device, "norm"), [default])
+    mark_copied_devices(store, ["moe", "norm"])
+    assert [(item.operator, item.device, item.rows) for item in copied_devices(store)] == [("moe", "b", 10)]
+
+
+def test_a_copy_is_forgotten_when_its_tables_differ(store: TrialStore) -> None:
+    fill(store, "a", 4)
+    fill(store, "b", 4)
+    mark_copied_devices(store, ["gemm"])
+    for number in range(4):
+        store.add(2, problem(number, "b"), [row(block, block / 3 + number) for block in range(9, 60)])
+        store.add(2, problem(number, "a"), [row(block, block / 5 + number) for block in range(9, 60)])
+    mark_copied_devices(store, ["gemm"])
+    assert copied_devices(store) == []

@@ -1,0 +1,414 @@
+"""The trial store: what goes in comes out, in order, once, and only what counts."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from kg.errors import WorkspaceError
+from kg.nouns.entities import (
+    Baseline,
+    Better,
+    Hardware,
+    Kind,
+    Measurement,
+    Objective,
+    Problem,
+    Status,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.values import Settings
+from kg.rows.trial_rows import Trial
+from kg.rows.trials import TrialStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SOURCE, OTHER_SOURCE = "a" * 24, "b" * 24
+
+
+def problem(hardware: str = "h100", better: Better = Better.LOWER, rows: int = 4096) -> Problem:
+    metric = "latency" if better is Better.LOWER else "throughput"
+    return Problem(
+        workload=Workload(kind=WorkloadKind.KERNEL, operator="gemm", shape=Settings({"M": rows})),
+        hardware=Hardware(name=hardware, count=8),
+        objective=Objective(metric=metric, better=better),
+    )
+
+
+def trial(
+    block: object, value: float | None, *, metric: str = "latency", source_id: str = SOURCE, **more: object
+) -> Trial:
+    measurement = Measurement(
+        metric=metric,
+        value=value,
+        unit="s" if value is not None else None,
+        status=more.pop("status", Status.OK if value is not None else Status.UNKNOWN),  # type: ignore[arg-type]
+    )
+    kind = more.pop("kind", Kind.MEASURED)
+    return Trial(
+        configuration=Settings({"block": block}),
+        measurement=measurement,
+        kind=kind,  # type: ignore[arg-type]
+        source_id=source_id,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trials.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[TrialStore]:
+    with TrialStore(path) as opened:
+        yield opened
+
+
+def key_of(store: TrialStore, asked: Problem) -> int:
+    key = store.problem_key(asked.id)
+    assert key is not None
+    return key
+
+
+def blocks(store: TrialStore, ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[object]:
+    known = store.configurations(ids.tolist())
+    return [known[item]["block"] for item in ids.tolist()]
+
+
+def test_a_row_comes_back_whole(store: TrialStore) -> None:
+    whole = Trial(
+        configuration=Settings({"block": 16, "unroll": True, "layout": (1, "x", None)}),
+        measurement=Measurement(
+            metric="latency", unit="s", value=1.0000000000000002e-9, stdev=0.5, repeats=7, reported_unit="ns"
+        ),
+        kind=Kind.PUBLISHED,
+        source_id=SOURCE,
+        software=Settings({"cuda": "12.4"}),
+        strategy="tile",
+        bottleneck="compute",
+        baseline=Baseline(value=2.0, configuration=Settings({"block": 8})),
+    )
+    failed = Trial(
+        configuration=Settings({"block": 64}),
+        measurement=Measurement(metric="latency", status=Status.FAILED, reason="内存不足 'out of memory'"),
+        kind=Kind.MEASURED,
+        source_id=OTHER_SOURCE,
+    )
+    assert store.add(1, problem(), [failed, whole]) == 2
+    assert store.rows(problem().id) == [whole, failed]
+    assert store.rows(problem().id, limit=1) == [whole]
+    assert store.rows(problem().id, limit=0) == []
+    assert store.rows("nothing") == []
+
+
+def test_adding_twice_changes_nothing(store: TrialStore) -> None:
+    rows = [trial(block, block / 10) for block in range(1, 9)]
+    assert store.add(1, problem(), rows) == 8
+    assert store.add(2, problem(), reversed(rows)) == 0
+    assert store.add(2, problem(), [*rows, trial(99, 1.0)]) == 1
+    assert store.counts().trials == 9
+
+
+def test_what_differs_is_another_row(store: TrialStore) -> None:
+    rows = [
+        trial(1, 1.0),
+        trial(1, 1.5),
+        trial(1, 1.0, source_id=OTHER_SOURCE),
+        trial(1, 1.0, metric="energy"),
+        trial(1, 1.0, software=Settings({"cuda": "12"})),
+        trial(True, 1.0),
+        trial("1", 1.0),
+        trial(1, None),
+        trial(1, None, status=Status.FAILED),
+    ]
+    assert store.add(1, problem(), rows) == len(rows)
+    assert store.add(1, problem("a100"), rows[:1]) == 1
+    assert sorted(map(repr, store.rows(problem().id))) == sorted(map(repr, rows))
+
+
+def test_the_table_is_best_first_and_keeps_apart_what_is_not_a_time(store: TrialStore) -> None:
+    store.add(
+        1,
+        problem(),
+        [
+            trial("failed", None, status=Status.FAILED),
+            trial("slow", 3.0),
+            trial("forbidden", None, status=Status.FORBIDDEN),
+            trial("winner", None, status=Status.NOT_MEASURED, kind=Kind.WINNER),
+            trial("unknown", None),
+            trial("fast", 1.0),
+            trial("energy", 9.0, metric="energy"),
+        ],
+    )
+    table = store.table(key_of(store, problem()))
+    assert blocks(store, table.configuration_ids)[:4] == ["fast", "slow", "winner", "unknown"]
+    assert set(blocks(store, table.configuration_ids)[4:]) == {"failed", "forbidden"}
+    np.testing.assert_array_equal(table.costs, [1.0, 3.0, np.nan, np.nan, np.inf, np.inf])
+    assert table.statuses[:4] == (Status.OK, Status.OK, Status.NOT_MEASURED, Status.UNKNOWN)
+    assert table.kinds == (Kind.MEASURED,) * 2 + (Kind.WINNER,) + (Kind.MEASURED,) * 3
+    assert len(table) == 6
+    best = store.table(key_of(store, problem()), 2)
+    np.testing.assert_array_equal(best.costs, [1.0, 3.0])
+
+
+def test_where_higher_is_better_the_cost_is_the_reciprocal(store: TrialStore) -> None:
+    asked = problem(better=Better.HIGHER)
+    store.add(
+        1,
+        asked,
+        [trial(block, value, metric="throughput") for block, value in ((1, 2.0), (2, 8.0), (3, 0.0))],
+    )
+    table = store.table(key_of(store, asked))
+    assert blocks(store, table.configuration_ids) == [2, 1, 3]
+    np.testing.assert_array_equal(table.costs, [1 / 8, 1 / 2, np.inf])
+
+
+def test_a_problem_without_rows_has_an_empty_table(store: TrialStore) -> None:
+    table = store.table(12345)
+    assert len(table) == 0
+    assert (table.costs.dtype.name, table.configuration_ids.dtype.name) == ("float64", "int64")
+    assert store.costs(12345, [1, 2]).tolist() == pytest.approx([math.nan, math.nan], nan_ok=True)
+    assert store.summary([12345]) == []
+
+
+def test_costs_of_configurations_known_elsewhere(store: TrialStore) -> None:
+    store.add(1, problem("a100"), [trial(block, 1.0) for block in range(5)])
+    ids = store.table(key_of(store, problem("a100"))).configuration_ids.tolist()
+    store.add(
+        1,
+        problem(),
+        [
+            trial(0, 5.0),
+            trial(0, 4.0),
+            trial(1, None, status=Status.FAILED),
+            trial(2, None, kind=Kind.WINNER),
+            trial(3, 7.0, metric="energy"),
+        ],
+    )
+    np.testing.assert_array_equal(
+        store.costs(key_of(store, problem()), ids), [4.0, np.inf, np.nan, np.nan, np.nan]
+    )
+
+
+def test_one_configuration_has_one_id_over_all_problems(store: TrialStore) -> None:
+    for hardware in ("h100", "a100"):
+        store.add(1, problem(hardware), [trial(16, 1.0), trial(32, 2.0)])
+    one, other = (store.table(key_of(store, problem(name))).configuration_ids for name in ("h100", "a100"))
+    np.testing.assert_array_equal(one, other)
+    assert store.configuration_id(Settings({"block": 16})) == one[0]
+    assert store.configuration_id(Settings({"block": 17})) is None
+    assert store.counts().configurations == 2
+
+
+def test_batches_that_are_not_acknowledged_do_not_exist(store: TrialStore) -> None:
+    store.add(1, problem(), [trial(1, 5.0)])
+    store.add(2, problem(), [trial(2, 1.0)])
+    store.add(2, problem("a100"), [trial(1, 1.0)])
+    key, later = key_of(store, problem()), key_of(store, problem("a100"))
+    store.acknowledged = 1
+    assert store.problem_key(problem("a100").id) is None
+    assert store.rows(problem("a100").id) == []
+    assert [row.measurement.value for row in store.rows(problem().id)] == [5.0]
+    assert store.table(key).costs.tolist() == [5.0]
+    assert store.table(key, acknowledged=2).costs.tolist() == [1.0, 5.0]
+    assert len(store.table(later)) == 0
+    assert np.isnan(store.costs(key, [int(store.table(key, acknowledged=2).configuration_ids[0])])[0])
+    assert [row.key for row in store.summary([later, key])] == [key]
+    assert store.keys().tolist() == [key]
+    counts = store.counts()
+    assert (counts.trials, counts.problems, counts.configurations) == (1, 1, 1)
+
+
+def test_sweeping_leaves_what_was_acknowledged_and_gives_no_key_twice(store: TrialStore) -> None:
+    store.add(1, problem(), [trial(1, 5.0)])
+    store.add(2, problem(), [trial(2, 1.0)])
+    store.add(2, problem("a100"), [trial(1, 1.0)])
+    swept_key = key_of(store, problem("a100"))
+    assert store.sweep(1) == 2
+    assert store.sweep(1) == 0
+    assert (store.counts().trials, store.counts().problems) == (1, 1)
+    assert store.add(2, problem("v100"), [trial(1, 1.0)]) == 1
+    assert key_of(store, problem("v100")) > swept_key
+    assert store.add(2, problem(), [trial(2, 1.0)]) == 1
+
+
+def test_the_summary_keeps_the_order_asked_for(store: TrialStore) -> None:
+    asked = [problem("h100"), problem("a100"), problem("v100", Better.HIGHER)]
+    for number, one in enumerate(asked):
+        store.add(number, one, [trial(1, 1.0)])
+    keys = [key_of(store, one) for one in asked]
+    rows = store.summary([keys[2], 999, keys[0]])
+    assert [row.hardware for row in rows] == ["v100", "h100"]
+    assert (rows[0].better, rows[0].metric, rows[0].operator, rows[0].count) == (
+        Better.HIGHER,
+        "throughput",
+        "gemm",
+        8,
+    )
+    assert rows[1].id == asked[0].id
+    assert store.keys(task_id=asked[0].task_id).tolist() == keys[:2]
+
+
+def test_counts_tell_kinds_and_statuses_apart(store: TrialStore) -> None:
+    store.add(
+        1, problem(), [trial(1, 1.0), trial(2, None, kind=Kind.WINNER), trial(3, None, status=Status.FAILED)]
+    )
+    counts = store.counts()
+    assert counts.kinds == {Kind.MEASURED: 2, Kind.WINNER: 1}
+    assert counts.statuses == {Status.OK: 1, Status.FAILED: 1, Status.UNKNOWN: 1}
+
+
+def test_a_transaction_that_fails_writes_nothing_and_forgets_what_it_made(store: TrialStore) -> None:
+    def broken() -> Iterator[Trial]:
+        yield trial(1, 1.0)
+        raise RuntimeError("the file broke")
+
+    def both() -> None:
+        with store.transaction():
+            store.add(1, problem(), [trial(2, 2.0)])
+            store.add(1, problem("a100"), broken())
+
+    with pytest.raises(RuntimeError, match="the file broke"):
+        both()
+    assert (store.counts().trials, store.counts().problems) == (0, 0)
+    assert store.add(1, problem(), [trial(1, 1.0), trial(2, 2.0)]) == 2
+    assert blocks(store, store.table(key_of(store, problem())).configuration_ids) == [1, 2]
+
+
+def test_a_reader_beside_the_writer_sees_what_is_committed(path: Path, store: TrialStore) -> None:
+    store.add(1, problem(), [trial(1, 1.0)])
+    with TrialStore(path, read_only=True) as reader:
+        with store.transaction():
+            store.add(2, problem(), [trial(2, 2.0)])
+            assert reader.counts().trials == 1
+        assert reader.counts().trials == 2
+        with pytest.raises(WorkspaceError, match="readonly"):
+            reader.add(3, problem(), [trial(3, 3.0)])
+
+
+def test_a_second_writer_is_told(path: Path, store: TrialStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg.rows.trials_file.PATIENCE_S", 0.05)
+    with (
+        store.transaction(),
+        TrialStore(path) as other,
+        pytest.raises(WorkspaceError, match="locked") as caught,
+    ):
+        other.add(1, problem(), [trial(1, 1.0)])
+    assert "another process" in caught.value.hint
+
+
+def test_closing_leaves_one_file(path: Path) -> None:
+    with TrialStore(path) as store:
+        store.add(1, problem(), [trial(1, 1.0)])
+        store.flush()
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    with TrialStore(path, read_only=True) as reader:
+        assert reader.counts().trials == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty or another program"),
+        (b"not a database at all" * 100, "damaged"),
+        (b"SQLite format 3\0" + b"\xff" * 5000, "damaged"),
+    ],
+)
+def test_what_is_no_trial_store_is_told(path: Path, content: bytes, said: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(WorkspaceError, match=said):
+        TrialStore(path, read_only=True)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_another_programs_database_is_left_alone(path: Path, read_only: bool) -> None:
+    with sqlite3.connect(path) as foreign:
+        foreign.execute("CREATE TABLE mine (a)")
+    foreign.close()
+    before = path.read_bytes()
+    with pytest.raises(WorkspaceError, match="another program"):
+        TrialStore(path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+def test_another_version_is_told(path: Path) -> None:
+    TrialStore(path).close()
+    with sqlite3.connect(path) as changed:
+        changed.execute("PRAGMA user_version = 99")
+    changed.close()
+    with pytest.raises(WorkspaceError, match="format 99, this program reads format 2"):
+        TrialStore(path)
+
+
+def test_damage_inside_is_told_when_it_is_met(path: Path) -> None:
+    with TrialStore(path) as store:
+        store.add(1, problem(), [trial(block, block + 1.0) for block in range(5000)])
+    content = bytearray(path.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    path.write_bytes(content)
+    with pytest.raises(WorkspaceError, match="damaged"):  # noqa: SIM117 - opening or reading, whichever meets it
+        with TrialStore(path, read_only=True) as reader:
+            reader.rows(problem().id)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_missing_folder_is_told(tmp_path: Path, read_only: bool) -> None:
+    with pytest.raises(WorkspaceError, match=r"missing|unable to open"):
+        TrialStore(tmp_path / "none" / "trials.sqlite3", read_only=read_only)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to become an ordinary user")
+@pytest.mark.parametrize("closed", [True, False])
+def test_an_ordinary_user_reads_in_a_folder_of_another(tmp_path: Path, closed: bool) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    store = TrialStore(folder / "trials.sqlite3")
+    store.add(1, problem(), [trial(1, 1.0)])
+    if closed:
+        store.close()
+    for parent in (folder, *folder.parents):
+        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
+            parent.chmod(0o755)
+    child = os.fork()
+    if child == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            found = TrialStore(folder / "trials.sqlite3", read_only=True).counts().trials
+        except WorkspaceError:
+            found = 99
+        os._exit(found)
+    _, status = os.waitpid(child, 0)
+    store.close()
+    assert os.waitstatus_to_exitcode(status) == 1
+
+
+def test_no_name_is_read_as_sql(store: TrialStore) -> None:
+    hostile = "x'); DROP TABLE trials; --"
+    asked = problem(hostile)
+    store.add(1, asked, [trial(hostile, 1.0, source_id=hostile, strategy=hostile)])
+    [row] = store.rows(asked.id)
+    assert (row.strategy, row.source_id, row.configuration["block"]) == (hostile,) * 3
+    assert store.problem_key(hostile) is None
+
+
+def test_of_many_timed_rows_every_nth_is_taken_with_the_best(store: TrialStore) -> None:
+    asked = problem()
+    store.add(1, asked, [trial(block=number, value=float(1 + number)) for number in range(100)])
+    store.add(1, asked, [trial(block=1000, value=None), trial(block=0, value=1.0, source_id="other")])
+    key = key_of(store, asked)
+    ids, costs = store.timed(key, 1000)
+    assert costs.tolist() == [float(1 + number) for number in range(100)]
+    ids, costs = store.timed(key, 30)
+    assert costs.tolist() == [float(1 + number) for number in range(0, 100, 4)]
+    assert blocks(store, ids) == list(range(0, 100, 4))
+    assert [len(array) for array in store.timed(key + 1, 30)] == [0, 0]

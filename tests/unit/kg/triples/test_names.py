@@ -1,0 +1,200 @@
+"""What people write, and what it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import AmbiguousEntityError, UnknownEntityError
+from kg.nouns.entities import Source
+from kg.nouns.knowledge import (
+    Assignment,
+    Bottleneck,
+    Cause,
+    HardwareProfile,
+    Level,
+    Model,
+    ModelFamily,
+    Strategy,
+)
+from kg.triples.names import Names, Resolved, normalise, slug
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
+
+if TYPE_CHECKING:
+    from kg.triples.graph import GraphStore
+
+SOURCE = Source(title="a document")
+
+
+@pytest.fixture(scope="module")
+def store() -> GraphStore:
+    nouns = [
+        HardwareProfile(id="huawei", level=Level.VENDOR, labels={"en": "Huawei", "zh": "华为"}),
+        HardwareProfile(
+            id="nvidia", level=Level.VENDOR, labels={"en": "NVIDIA"}, aliases=("NVIDIA Corporation",)
+        ),
+        HardwareProfile(
+            id="ascend-910b",
+            level=Level.FAMILY,
+            broader="huawei",
+            labels={"en": "Ascend 910B", "zh": "昇腾910B"},
+            aliases=("910B",),
+            ambiguous=True,
+        ),
+        HardwareProfile(
+            id="ascend-910b3",
+            level=Level.DEVICE,
+            broader="ascend-910b",
+            labels={"en": "Ascend 910B3", "zh": "昇腾910B3"},
+            aliases=("910B3",),
+        ),
+        HardwareProfile(
+            id="ascend-910b4", level=Level.DEVICE, broader="ascend-910b", labels={"en": "Ascend 910B4"}
+        ),
+        HardwareProfile(
+            id="ascend-910",
+            level=Level.FAMILY,
+            broader="huawei",
+            labels={"en": "Ascend 910"},
+            assumed="ascend-910a",
+        ),
+        HardwareProfile(
+            id="ascend-910a", level=Level.DEVICE, broader="ascend-910", labels={"en": "Ascend 910A"}
+        ),
+        HardwareProfile(
+            id="h100", level=Level.FAMILY, broader="nvidia", labels={"en": "H100"}, aliases=("Hopper",)
+        ),
+        HardwareProfile(
+            id="h200", level=Level.FAMILY, broader="nvidia", labels={"en": "H200"}, aliases=("Hopper",)
+        ),
+        ModelFamily(id="llama", labels={"en": "LLaMA"}),
+        Model(id="llama-2-7b", labels={"en": "Llama 2 7B"}, family="llama", architecture="decoder"),
+        Bottleneck(id="slow-link", labels={"en": "Slow link", "zh": "慢链路"}),
+        Cause(id="rdma-retransmission", labels={"en": "RDMA retransmission"}, source=SOURCE),
+        Strategy(
+            id="flash-attention",
+            labels={"en": "Flash attention", "zh": "融合注意力"},
+            kind="documented",
+            sets=(Assignment(parameter="use_flash_attn", value=True),),
+            sources=(SOURCE,),
+        ),
+    ]
+    store = OxigraphStore()
+    for noun in nouns:
+        store.extend(to_triples(noun))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("NVIDIA(R) H100-SXM", "nvidiah100sxm"),
+        ("nvidia® h100_sxm ™", "nvidiah100sxm"),
+        ("Intel(TM) Core", "intelcore"),
+        ("Ａｓｃｅｎｄ ９１０Ｂ３", "ascend910b3"),
+        ("昇腾 910B3", "昇腾910b3"),
+        ("---", ""),
+    ],
+)
+def test_normalise(text: str, key: str) -> None:
+    assert normalise(text) == key
+    assert normalise(key) == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ascend 910B3",
+        "910b3",
+        "昇腾910B3",
+        "Huawei Ascend-910B3",
+        "华为昇腾910B3",
+        "ascend_910b3",
+        "９１０Ｂ３",
+    ],
+)
+def test_one_device_by_many_names(store: GraphStore, text: str) -> None:
+    assert Names(store).hardware(text) == Resolved(id="ascend-910b3")
+
+
+def test_a_family_whose_devices_differ_must_be_chosen_from(store: GraphStore) -> None:
+    with pytest.raises(AmbiguousEntityError, match="910B") as caught:
+        Names(store).hardware("910B")
+    assert caught.value.choices == ("ascend-910b3", "ascend-910b4")
+    assert "ascend-910b3, ascend-910b4" in caught.value.hint
+
+
+def test_a_family_that_stands_for_a_device_is_taken_for_it_and_said_to_be(store: GraphStore) -> None:
+    assert Names(store).hardware("Ascend 910") == Resolved(
+        id="ascend-910a", note="Ascend 910 is taken as Ascend 910A"
+    )
+
+
+def test_a_name_of_two_nodes_must_be_chosen_from(store: GraphStore) -> None:
+    with pytest.raises(AmbiguousEntityError) as caught:
+        Names(store).hardware("Hopper")
+    assert caught.value.choices == ("h100", "h200")
+
+
+def test_a_misspelt_name_gets_the_nearest_ones(store: GraphStore) -> None:
+    with pytest.raises(UnknownEntityError, match="no hardware named 'Ascend 910B9'") as caught:
+        Names(store).hardware("Ascend 910B9")
+    assert "did you mean ascend-910b" in caught.value.hint
+    assert "kb add hardware FILE" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "  ", "(R)"])
+def test_a_name_of_nothing_is_unknown(store: GraphStore, text: str) -> None:
+    with pytest.raises(UnknownEntityError):
+        Names(store).hardware(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("NVIDIA H100", ("h100", True)),
+        ("910B", ("ascend-910b", True)),
+        ("Ascend 910", ("ascend-910", True)),
+        ("GeForce RTX(TM) 2080 Ti", ("geforce-rtx-2080-ti", False)),
+        ("Hopper", ("hopper", False)),
+    ],
+)
+def test_files_take_nodes_as_they_are_and_give_others_a_slug(
+    store: GraphStore, text: str, expected: tuple[str, bool]
+) -> None:
+    names = Names(store)
+    assert names.hardware_or_slug(text) == expected
+    assert names.hardware_or_slug(text) == expected
+
+
+def test_names_without_a_letter_stay_apart(store: GraphStore) -> None:
+    one, other = (Names(store).hardware_or_slug(text)[0] for text in ("???", "!!!"))
+    assert one
+    assert other
+    assert one != other
+
+
+def test_slug_keeps_words_apart() -> None:
+    assert slug(" RTX_2080 Ti® ") == "rtx-2080-ti"
+
+
+def test_models_by_repository_name(store: GraphStore) -> None:
+    assert Names(store).model("meta-llama/Llama-2-7B").id == "llama-2-7b"
+    with pytest.raises(UnknownEntityError, match="no model named 'huawei'"):
+        Names(store).model("huawei")
+
+
+def test_other_kinds(store: GraphStore) -> None:
+    names = Names(store)
+    assert names.bottleneck("慢链路").id == "slow-link"
+    assert names.cause("RDMA retransmission").id == "rdma-retransmission"
+    assert names.strategy("融合注意力").id == "flash-attention"
+    assert names.parameter("USE-FLASH-ATTN").id == "use_flash_attn"
+    assert names.family("llama").id == "llama"
+
+
+def test_a_cause_is_no_bottleneck(store: GraphStore) -> None:
+    with pytest.raises(UnknownEntityError, match="no bottleneck named 'RDMA retransmission'"):
+        Names(store).bottleneck("RDMA retransmission")

@@ -1,0 +1,263 @@
+"""The exact triples of a problem, and what the graph says when something is missing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyoxigraph import NamedNode, RdfFormat, Triple, parse
+
+from kg.errors import UnknownEntityError, WorkspaceError
+from kg.nouns.effects import Context
+from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.knowledge import (
+    Assignment,
+    Bottleneck,
+    CauseEdge,
+    Confidence,
+    Fact,
+    FactKind,
+    HardwareProfile,
+    Level,
+    Relation,
+    Strategy,
+)
+from kg.nouns.provenance import Batch
+from kg.nouns.values import Settings
+from kg.triples import vocabulary as names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.queries import CATALOGUE
+from kg.triples.serialisation import batch_triples, from_graph, newest_batch, problem_triples, to_triples
+from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared, literal
+
+BOOK = Source(
+    title="ai-dynamo/aiconfigurator", url="https://github.com/ai-dynamo/aiconfigurator", licence="Apache-2.0"
+)
+DOCUMENT = (Path(__file__).parents[4] / "docs" / "ontology.md").read_text(encoding="utf-8")
+PROBLEM = Problem(
+    workload=Workload(
+        kind=WorkloadKind.OPERATOR,
+        operator="moe_layer",
+        shape=Settings({"num_tokens": 1, "hidden": 4096, "inter": 14336, "topk": 2, "experts": 8}),
+        precision="bfloat16",
+        traits=Settings({"distribution": "balanced"}),
+    ),
+    hardware=Hardware(name="a100-sxm4-80gb", reported="NVIDIA A100-SXM4-80GB", count=1),
+    objective=Objective(metric="latency", better=Better.LOWER, unit="s"),
+    software=Settings({"sglang": "0.5.10"}),
+)
+
+
+def short(triple: Triple, *known: tuple[NamedNode, str]) -> str:
+    """A triple in prefixed names."""
+    line = str(triple)
+    for node, name in known:
+        line = line.replace(str(node), name)
+    for prefix, iri in sorted(PREFIXES.items(), key=lambda item: -len(item[1])):
+        while f"<{iri}" in line:
+            head, _, tail = line.partition(f"<{iri}")
+            local, _, rest = tail.partition(">")
+            line = f"{head}{prefix}:{local}{rest}"
+    return line
+
+
+def test_a_problem_is_these_triples() -> None:
+    work = names.workload_iri(PROBLEM.task_id)
+    goal = NamedNode(f"{names.NAMESPACE}objective/latency/lower/s")
+    known = [
+        (names.problem_iri(PROBLEM.id), "P"),
+        (work, "W"),
+        (goal, "O"),
+        (names.source_iri(BOOK.id), "S"),
+        (names.batch_iri(3), "B"),
+        (names.hardware_iri("a100-sxm4-80gb"), "H"),
+    ]
+    assert sorted(short(triple, *known) for triple in problem_triples(PROBLEM, 3, [BOOK])) == [
+        "O qudt:hasUnit unit:SEC",
+        "O rdf:type tg:Objective",
+        'O tg:better "lower"',
+        'O tg:metric "latency"',
+        'O tg:unitSymbol "s"',
+        "P prov:wasDerivedFrom S",
+        "P rdf:type tg:Problem",
+        'P software:sglang "0.5.10"',
+        "P tg:batch B",
+        'P tg:deviceCount "1"^^xsd:integer',
+        "P tg:hardware H",
+        "P tg:objective O",
+        'P tg:reportedHardware "NVIDIA A100-SXM4-80GB"',
+        "P tg:workload W",
+        'S dcterms:license "Apache-2.0"',
+        'S dcterms:title "ai-dynamo/aiconfigurator"',
+        "S rdf:type tg:Source",
+        'S tg:url "https://github.com/ai-dynamo/aiconfigurator"',
+        'W dimension:experts "8"^^xsd:integer',
+        'W dimension:hidden "4096"^^xsd:integer',
+        'W dimension:inter "14336"^^xsd:integer',
+        'W dimension:num_tokens "1"^^xsd:integer',
+        'W dimension:topk "2"^^xsd:integer',
+        "W rdf:type tg:Workload",
+        'W tg:operator "moe_layer"',
+        'W tg:precision "bfloat16"',
+        'W tg:workloadKind "operator"',
+        'W trait:distribution "balanced"',
+    ]
+
+
+def test_the_documented_example_is_what_is_written() -> None:
+    turtle = DOCUMENT.partition("```turtle")[2].partition("```")[0]
+    documented = {quad.triple for quad in parse(turtle, RdfFormat.TURTLE)}
+    assert documented == set(problem_triples(PROBLEM, 3, [BOOK]))
+
+
+def test_the_document_names_every_term_and_every_query() -> None:
+    for name, term in vars(TG).items():
+        if name.isupper():
+            assert f"`tg:{term.value.removeprefix(names.TERMS)}`" in DOCUMENT
+    for query in CATALOGUE.values():
+        assert f"| `{query.name}` |" in DOCUMENT
+
+
+def test_the_documented_questions_are_answered() -> None:
+    fact = Fact(
+        name="memory_bytes", value=2**36, source=BOOK, kind=FactKind.DOCUMENTED, confidence=Confidence.HIGH
+    )
+    device = HardwareProfile(id="x", labels={"en": "X"}, level=Level.DEVICE, facts=(fact,))
+    edge = CauseEdge(cause="cable", confidence=Confidence.LOW, source=BOOK)
+    link = Bottleneck(id="slow-link", labels={"en": "Slow link"}, caused_by=(edge,))
+    plug = Strategy(
+        id="plug", labels={"en": "P"}, kind="claimed", mitigates=(Relation(target="cable", source=BOOK),)
+    )
+    store = OxigraphStore()
+    for noun in (device, link, plug):
+        store.extend(to_triples(noun))
+    memory, remedies = (part.partition("```")[0] for part in DOCUMENT.split("```sparql")[1:])
+    assert [[str(term) for term in row[:1]] for row in store.select(memory)] == [['"X"@en']]
+    assert list(store.select(remedies)) == [(names.cause_iri("cable"), names.strategy_iri("plug"))]
+
+
+def test_problems_of_one_task_share_its_workload() -> None:
+    other = Problem(
+        workload=PROBLEM.workload, hardware=Hardware(name="ascend-910b3"), objective=PROBLEM.objective
+    )
+    store = OxigraphStore()
+    store.extend(problem_triples(PROBLEM, 1, [BOOK]))
+    before = len(store)
+    store.extend(problem_triples(other, 1, [BOOK]))
+    assert len(store) - before == 6
+
+
+def test_known_bottlenecks_put_a_problem_into_contexts() -> None:
+    problem = Problem(
+        workload=PROBLEM.workload,
+        hardware=PROBLEM.hardware,
+        objective=PROBLEM.objective,
+        bottlenecks=Settings({"slow-link": 0.25, "bubble": None}),
+    )
+    store = OxigraphStore()
+    store.extend(problem_triples(problem, 1, [BOOK], family="moe"))
+    node = names.problem_iri(problem.id)
+    contexts = {triple.object for triple in store.triples(node, TG.IN_CONTEXT)}
+    assert contexts == {names.context_iri(name, "a100-sxm4-80gb", "moe") for name in ("slow-link", "bubble")}
+    assert {triple.object for triple in store.triples(None, RDF_TYPE, TG.CONTEXT)} == {TG.CONTEXT}
+    assert from_graph(store, Problem, problem.id) == problem
+
+
+def test_limits_keep_their_order() -> None:
+    limits = tuple(Limit(metric=name, maximum=1, unit="1") for name in "zyxzy")
+    problem = Problem(
+        workload=PROBLEM.workload, hardware=PROBLEM.hardware, objective=PROBLEM.objective, limits=limits
+    )
+    store = OxigraphStore()
+    store.extend(to_triples(problem))
+    assert from_graph(store, Problem, problem.id).limits == limits
+
+
+def test_a_fact_is_a_statement_with_its_source_and_a_plain_value() -> None:
+    fact = Fact(
+        name="memory_bytes", value=64, source=BOOK, kind=FactKind.DOCUMENTED, confidence=Confidence.HIGH
+    )
+    device = HardwareProfile(
+        id="x",
+        labels={"en": "Device X(R)", "zh": "设备 X"},
+        aliases=("DX",),
+        level=Level.DEVICE,
+        facts=(fact,),
+    )
+    store = OxigraphStore()
+    store.extend(to_triples(device))
+    node = names.hardware_iri("x")
+    assert [t.object for t in store.triples(node, names.named("property", "memory_bytes"))] == [literal(64)]
+    statement = next(store.triples(node, TG.HAS_FACT)).object
+    assert isinstance(statement, NamedNode)
+    assert {t.predicate: t.object for t in store.triples(statement)} == {
+        RDF_TYPE: TG.FACT,
+        TG.FACT_NAME: literal("memory_bytes"),
+        TG.VALUE: literal(64),
+        TG.FACT_KIND: literal("documented"),
+        TG.CONFIDENCE: literal("high"),
+        Shared.DERIVED_FROM: names.source_iri(BOOK.id),
+        Shared.UNIT: names.UNITS["B"],
+    }
+    keys = {t.object for t in store.triples(node, TG.KEY)}
+    assert keys == {literal("x"), literal("devicex"), literal("设备x"), literal("dx")}
+
+
+def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
+    strategy = Strategy(
+        id="s",
+        labels={"en": "S"},
+        kind="documented",
+        mitigates=(Relation(target="slow-link", source=BOOK),),
+        requires=(Relation(condition="even heads", source=BOOK),),
+        sets=(Assignment(parameter="use_flash", value=True),),
+    )
+    bottleneck = Bottleneck(
+        id="b",
+        labels={"en": "B"},
+        caused_by=(CauseEdge(cause="cable", confidence=Confidence.LOW, source=BOOK),),
+    )
+    store = OxigraphStore()
+    store.extend(to_triples(strategy) + to_triples(bottleneck))
+    plain = {t.object for t in store.triples(names.strategy_iri("s"), TG.MITIGATES)}
+    assert plain == {names.bottleneck_iri("slow-link")}
+    assert list(store.triples(names.strategy_iri("s"), TG.REQUIRES)) == []
+    assert {t.object for t in store.triples(names.bottleneck_iri("b"), TG.CAUSED_BY)} == {
+        names.cause_iri("cable")
+    }
+    assert {t.subject for t in store.triples(None, TG.KEY, literal("useflash"))} == {
+        names.parameter_iri("use_flash")
+    }
+
+
+def test_the_newest_batch_is_the_greatest_number() -> None:
+    store = OxigraphStore()
+    assert newest_batch(store) == 0
+    for number in (9, 10, 2):
+        store.extend(batch_triples(Batch(number=number, time=datetime(2026, 1, 1, tzinfo=UTC))))
+    assert newest_batch(store) == 10
+
+
+def test_what_is_not_there_is_said() -> None:
+    store = OxigraphStore()
+    with pytest.raises(UnknownEntityError, match="no Problem 'abc'"):
+        from_graph(store, Problem, "abc")
+    store.extend([Triple(names.problem_iri("abc"), RDF_TYPE, TG.PROBLEM)])
+    with pytest.raises(WorkspaceError, match="problem/abc has no workload"):
+        from_graph(store, Problem, "abc")
+
+
+def test_a_noun_without_a_node_of_its_own_is_refused() -> None:
+    with pytest.raises(TypeError, match="knows no Limit"):
+        to_triples(Limit(metric="m", maximum=1.0, unit="1"))
+    with pytest.raises(TypeError, match="Context has no id"):
+        from_graph(OxigraphStore(), Context, "x")
+
+
+@pytest.mark.parametrize(
+    ("number", "time"), [(0, datetime(2026, 1, 1, tzinfo=UTC)), (1, datetime(2026, 1, 1))]
+)
+def test_a_batch_that_cannot_be_is_refused(number: int, time: datetime) -> None:
+    with pytest.raises(ValueError, match=r"numbered 0|no time zone"):
+        Batch(number=number, time=time)

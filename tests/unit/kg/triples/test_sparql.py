@@ -1,0 +1,147 @@
+"""A user's query: answered within its limits, or told what is wrong."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from pyoxigraph import Literal, NamedNode, Triple
+
+from kg.errors import InputError, WorkspaceError
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.sparql import Cell, Limits, ask
+from kg.triples.sparql_child import refusal
+from kg.triples.vocabulary import TG
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("graph") / "1"
+    with OxigraphStore(folder) as store:
+        nodes = [NamedNode(f"http://example.org/{number}") for number in range(2000)]
+        store.extend(Triple(node, TG.LEVEL, Literal("device")) for node in nodes)
+        store.extend(
+            [
+                Triple(nodes[0], TG.VALUE, Literal(1.5)),
+                Triple(nodes[0], TG.KEY, Literal("昇腾", language="zh")),
+            ]
+        )
+    return folder
+
+
+def test_select_gives_rows_with_types(snapshot: Path) -> None:
+    answer = ask(
+        snapshot, "SELECT ?s ?v ?k ?none WHERE { ?s tg:value ?v ; tg:key ?k OPTIONAL { ?s tg:no ?none } }"
+    )
+    assert answer.columns == ("s", "v", "k", "none")
+    assert answer.rows == (
+        (
+            Cell(type="uri", value="http://example.org/0"),
+            Cell(type="literal", value="1.5", datatype=f"{XSD}double"),
+            Cell(type="literal", value="昇腾", language="zh"),
+            None,
+        ),
+    )
+    assert (answer.form, answer.cut, answer.truth) == ("select", False, None)
+
+
+@pytest.mark.parametrize(("wanted", "truth"), [("device", True), ("vendor", False)])
+def test_ask(snapshot: Path, wanted: str, truth: bool) -> None:
+    assert ask(snapshot, f'ASK {{ ?s tg:level "{wanted}" }}').truth is truth
+
+
+@pytest.mark.parametrize("query", ["CONSTRUCT WHERE { ?s tg:value ?v }", "DESCRIBE <http://example.org/0>"])
+def test_triples(snapshot: Path, query: str) -> None:
+    answer = ask(snapshot, query)
+    assert (answer.form, answer.columns) == ("triples", ("subject", "predicate", "object"))
+    assert (Cell(type="uri", value="http://example.org/0"), Cell(type="uri", value=TG.VALUE.value)) in {
+        (row[0], row[1]) for row in answer.rows
+    }
+
+
+def test_rows_beyond_the_limit_are_cut_and_said_to_be(snapshot: Path) -> None:
+    query = "SELECT ?s WHERE { ?s tg:level ?level }"
+    answer = ask(snapshot, query, limits=Limits(rows=10))
+    assert (len(answer.rows), answer.cut) == (10, True)
+    exact = ask(snapshot, f"{query} LIMIT 10", limits=Limits(rows=10))
+    assert (len(exact.rows), exact.cut) == (10, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT * WHERE { ?s ?p", r"line 1, column \d+, at its end$"),
+        ("SELECT ?x { ?x tg:foo bar:baz }", r"line 1, column \d+, near '}': prefix not found$"),
+        ("SELECT ?x {\n?x a ?y .\n?x ; ?z }", r"line 3, column \d+, near '"),
+        ("SELECT (COUNT(?x) AS ?n) ?y { ?x a ?y }", "contains a variable that is unbound$"),
+        ("SELEC ?x {}", "SELEC is no form of a question$"),
+    ],
+)
+def test_a_syntax_fault_is_one_short_line(snapshot: Path, query: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as told:
+        ask(snapshot, query)
+    assert len(str(told.value).partition("\n")[0]) < 120
+
+
+def test_a_syntax_fault_is_placed(snapshot: Path) -> None:
+    with pytest.raises(InputError, match=r"line 2, column \d+"):
+        ask(snapshot, "SELECT ?s WHERE {\n ?s ?p }")
+
+
+ENDLESS = (
+    "SELECT (COUNT(*) AS ?n) WHERE { ?a tg:level ?x . ?b tg:level ?y . ?c tg:level ?z . FILTER(?a != ?c) }"
+)
+
+
+def test_a_query_is_ended_at_its_deadline(snapshot: Path) -> None:
+    begun = time.monotonic()
+    with pytest.raises(InputError, match=r"did not end within 1\.5 s"):
+        ask(snapshot, ENDLESS, limits=Limits(seconds=1.5))
+    assert time.monotonic() - begun < 5
+
+
+def test_a_query_is_ended_when_it_takes_too_much_memory(snapshot: Path) -> None:
+    query = "SELECT ?a ?b ?c WHERE { ?a tg:level ?x . ?b tg:level ?y . ?c tg:level ?z } ORDER BY ?c ?b ?a"
+    with pytest.raises(InputError, match="memory"):
+        ask(snapshot, query, limits=Limits(seconds=60, memory_bytes=100 << 20))
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("INSERT DATA { <http://e/a> <http://e/b> 1 }", "INSERT changes"),
+        ("PREFIX x: <http://select/>\nDELETE WHERE { ?s ?p ?o }", "DELETE changes"),
+        ("# SELECT\nDROP ALL", "DROP changes"),
+        ("SELECT ?s WHERE { SERVICE <http://example.org/sparql> { ?s ?p ?o } }", "SERVICE"),
+        ("SELECT ?s WHERE { service silent <http://example.org/sparql> { ?s ?p ?o } }", "SERVICE"),
+        ("SELECT ?s WHERE { ?s ?p ?o } ; DROP ALL", "fault"),
+        ("", "fault"),
+    ],
+)
+def test_what_is_not_a_question_is_refused(snapshot: Path, query: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ask(snapshot, query)
+    assert ask(snapshot, "ASK { ?s tg:value ?v }").truth
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT ?s WHERE { ?s ?p "INSERT SERVICE" }',
+        "SELECT ?service WHERE { ?service ex:service <http://SERVICE/> }",
+        "# SERVICE\nASK { ?s ?p ?o }",
+    ],
+)
+def test_words_inside_texts_names_and_comments_do_not_count(query: str) -> None:
+    assert refusal(query) is None
+
+
+def test_a_missing_snapshot_is_a_matter_of_the_workspace(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="cannot be opened"):
+        ask(tmp_path / "none", "ASK { ?s ?p ?o }")

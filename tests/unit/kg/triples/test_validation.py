@@ -1,0 +1,326 @@
+"""The shapes pass what the program writes and name what is wrong with anything else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyoxigraph import Literal, NamedNode, Triple
+
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import (
+    Better,
+    Hardware,
+    Kind,
+    Limit,
+    Objective,
+    Problem,
+    Source,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.knowledge import (
+    Assignment,
+    Bottleneck,
+    Cause,
+    CauseEdge,
+    Confidence,
+    Fact,
+    FactKind,
+    FaultPattern,
+    GreenSchedule,
+    GridRegion,
+    HardwareProfile,
+    Level,
+    Model,
+    ModelFamily,
+    Relation,
+    Strategy,
+    Symptom,
+    VersionBound,
+)
+from kg.nouns.outcomes import Outcome
+from kg.nouns.provenance import Batch
+from kg.nouns.values import Settings
+from kg.triples import vocabulary as names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import TABLES, batch_triples, problem_triples, to_triples
+from kg.triples.validation import KNOWLEDGE, batch_part, knowledge_part, validate
+from kg.triples.vocabulary import RDF_TYPE, TG, Shared, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BOOK = Source(title="A book", url="https://example.org/book", commit="abc", licence="MIT", note="read twice")
+
+
+def fact(name: str, value: object) -> Fact:
+    return Fact(
+        name=name,
+        value=value,  # type: ignore[arg-type]  # one of several types
+        source=BOOK,
+        kind=FactKind.DOCUMENTED,
+        confidence=Confidence.HIGH,
+        note="nominal",
+    )
+
+
+def concept(name: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "labels": {"en": name.title(), "zh": "名"},
+        "aliases": (f"{name} 2",),
+        "definition": "What it is.",
+    }
+
+
+PROBLEM = Problem(
+    workload=Workload(
+        kind=WorkloadKind.TRAINING,
+        operator="pretrain",
+        model="bert-large",
+        shape=Settings({"seq_len": 128, "tiles": [1, 2]}),
+        precision="float16",
+        traits=Settings({"routing": "balanced"}),
+    ),
+    hardware=Hardware(name="device", reported="Device", count=8, traits=Settings({"link": "HCCS"})),
+    objective=Objective(metric="throughput", better=Better.HIGHER, unit="samples/s"),
+    limits=(Limit(metric="peak_memory", maximum=32e9, unit="B"), Limit(metric="loss", maximum=1, unit="1")),
+    bottlenecks=Settings({"slow-link": 0.25, "bubble": None}),
+    current=Settings({"tp": 8}),
+    software=Settings({"cann": "8.0"}),
+)
+EDGE = CauseEdge(cause="cable", confidence=Confidence.LOW, source=BOOK)
+KNOWN = (
+    HardwareProfile(**concept("vendor"), level=Level.VENDOR, facts=(fact("link_count", 7),)),
+    HardwareProfile(
+        **concept("family"), level=Level.FAMILY, broader="vendor", ambiguous=True, assumed="device"
+    ),
+    HardwareProfile(
+        **concept("device"),
+        level=Level.DEVICE,
+        broader="family",
+        facts=(
+            fact("memory_bytes", 64),
+            fact("clock_hz", 1.5e9),
+            fact("memory_type", "HBM"),
+            fact("dies", (1, 2)),
+        ),
+    ),
+    HardwareProfile(
+        **concept("server"), level=Level.SERVER, broader="vendor", device="device", device_count=8
+    ),
+    ModelFamily(**concept("bert")),
+    Model(
+        **concept("bert-large"),
+        family="bert",
+        architecture="encoder",
+        facts=(fact("parameters", 340_000_000),),
+    ),
+    Bottleneck(**concept("communication")),
+    Bottleneck(
+        **concept("slow-link"),
+        broader="communication",
+        symptoms=(
+            Symptom(metric="ratio", comparator="below", threshold=0.95, softness=0.05, unit="1", source=BOOK),
+        ),
+        caused_by=(EDGE,),
+    ),
+    Cause(**concept("cable"), source=BOOK),
+    Strategy(
+        **concept("overlap"),
+        kind="documented",
+        phases=("training",),
+        families=("transformer",),
+        hardware=("vendor",),
+        sets=(
+            Assignment(parameter="overlap", value=True, flag="--overlap", software="cann"),
+            Assignment(parameter="LEVEL", value=None, environment=True),
+        ),
+        mitigates=(Relation(target="slow-link", source=BOOK),),
+        requires=(Relation(target="bf16", source=BOOK),),
+        conflicts_with=(Relation(condition="one device", source=BOOK),),
+        contraindicated_by=(Relation(target="communication", source=BOOK),),
+        since=(VersionBound(software="cann", version="8.0", source=BOOK),),
+        removed=(VersionBound(software="cann", version="9.0", source=BOOK),),
+        accuracy="unchanged",
+        sources=(BOOK,),
+    ),
+    Strategy(**concept("bf16"), kind="claimed", sources=(BOOK,)),
+    FaultPattern(
+        **concept("timeout"),
+        codes=("507014",),
+        patterns=("EZ9999",),
+        cause={"en": "slow", "zh": "慢"},
+        remedy={"en": "wait"},
+        strategies=("overlap",),
+        source=BOOK,
+        confidence=Confidence.MEDIUM,
+    ),
+    GridRegion(**concept("fr")),
+    GreenSchedule(region="fr", start_hour=0, end_hour=24, carbon_intensity_g_per_kwh=21.5, source=BOOK),
+)
+MEASURED = (
+    PROBLEM,
+    Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC), files=("a",), counts=Settings({"problems": 1})),
+    Effect(
+        context=Context(bottleneck="slow-link", hardware="device", family="bert"),
+        strategy="overlap",
+        metric="step_time",
+        kind=Kind.MEASURED,
+    ).add([0.1, -0.1], now=datetime(2026, 1, 1, tzinfo=UTC)),
+    Outcome(
+        id="abc",
+        problem=PROBLEM.id,
+        metric="step_time",
+        configuration=Settings({"overlap": True}),
+        control=Settings({"overlap": False}),
+        verdict="better",
+        scheme="randomised",
+        pairs=12,
+        alpha=0.01,
+        margin=0.01,
+        time=datetime(2026, 1, 1, tzinfo=UTC),
+        source=BOOK,
+        gain=0.1,
+        low=0.05,
+        high=0.15,
+        p=0.001,
+        strategy="overlap",
+        bottleneck="slow-link",
+        recommendation="4dcea6b43b7a",
+    ),
+)
+
+
+def triples_of(nouns: Iterable[object]) -> list[Triple]:
+    return [triple for noun in nouns for triple in to_triples(noun)]
+
+
+def test_every_noun_that_the_program_writes_conforms() -> None:
+    nouns = (*KNOWN, *MEASURED)
+    written = triples_of(nouns) + problem_triples(PROBLEM, 1, [BOOK], family="bert")
+    types = {triple.object for triple in written if triple.predicate == RDF_TYPE}
+    assert types == {term for name, term in vars(TG).items() if name in CLASSES} | {Shared.CONCEPT}
+    assert {type(noun) for noun in nouns} >= set(TABLES) - {Context, Objective, Workload, Source}
+    assert validate(written) == []
+
+
+CLASSES = {
+    name
+    for name, term in vars(TG).items()
+    if name.isupper() and term.value.removeprefix(names.TERMS)[0].isupper()
+}
+
+
+def test_a_batch_is_checked_with_what_it_shares() -> None:
+    store = OxigraphStore()
+    batch = Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))
+    store.extend(problem_triples(PROBLEM, 1, [BOOK]) + batch_triples(batch))
+    part = list(batch_part(store, names.batch_iri(1)))
+    assert len(set(part)) == len(store)
+    assert validate(part) == []
+    other = Problem(workload=PROBLEM.workload, hardware=Hardware(name="x"), objective=PROBLEM.objective)
+    store.extend(problem_triples(other, 2, [BOOK]))
+    assert names.problem_iri(other.id) not in {t.subject for t in batch_part(store, names.batch_iri(1))}
+
+
+def test_the_knowledge_is_checked_without_the_problems() -> None:
+    store = OxigraphStore()
+    store.extend(triples_of((*KNOWN, *MEASURED)))
+    part = set(knowledge_part(store))
+    classes = {triple.object for triple in part if triple.predicate == RDF_TYPE}
+    assert set(KNOWLEDGE) <= classes
+    assert not classes & {TG.PROBLEM, TG.EFFECT, TG.BATCH, TG.OUTCOME}
+    assert validate(part) == []
+
+
+def test_what_a_part_points_at_may_be_in_the_store() -> None:
+    store = OxigraphStore()
+    store.extend(triples_of(KNOWN))
+    new = HardwareProfile(**concept("newer"), level=Level.DEVICE, broader="family")
+    assert [fault.message for fault in validate(to_triples(new))] == [
+        "Hardware is under at most one node, which the graph describes"
+    ]
+    assert validate(to_triples(new), known=store) == []
+
+
+DEVICE = names.hardware_iri("device")
+STRATEGY = names.strategy_iri("overlap")
+NOWHERE = NamedNode(names.NAMESPACE + "hardware/nowhere")
+
+
+def statement(subject: NamedNode, predicate: NamedNode) -> NamedNode:
+    """One of the statements that KNOWN makes of a subject."""
+    found = sorted(
+        str(t.object) for t in triples_of(KNOWN) if t.subject == subject and t.predicate == predicate
+    )
+    return NamedNode(found[0].strip("<>"))
+
+
+LINK_COUNT = statement(names.hardware_iri("vendor"), TG.HAS_FACT)
+CONFLICT = statement(STRATEGY, TG.CONFLICT)
+SYMPTOM = statement(names.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
+
+
+@pytest.mark.parametrize(
+    ("subject", "predicate", "term", "message"),
+    [
+        (DEVICE, TG.LEVEL, Literal("chip"), "Hardware is a vendor, an architecture"),
+        (DEVICE, Shared.BROADER, None, "not a vendor is under another node"),
+        (DEVICE, Shared.BROADER, NOWHERE, "under at most one node, which the graph describes"),
+        (DEVICE, Shared.PREF_LABEL, None, "A concept has a name"),
+        (DEVICE, Shared.PREF_LABEL, Literal("Device"), "each with its language tag"),
+        (DEVICE, TG.KEY, None, "a key that it is found by"),
+        (LINK_COUNT, TG.VALUE, literal(0), "a number is above zero, since unknown is left out"),
+        (LINK_COUNT, TG.VALUE, literal(-1.5), "a number is above zero, since unknown is left out"),
+        (LINK_COUNT, TG.VALUE, literal(""), "exactly one value"),
+        (LINK_COUNT, Shared.DERIVED_FROM, None, "A fact names exactly one source"),
+        (LINK_COUNT, TG.CONFIDENCE, Literal("certain"), "A fact is trusted high, medium or low"),
+        (LINK_COUNT, TG.FACT_KIND, Literal("guessed"), "A fact says how it is known"),
+        (STRATEGY, TG.MITIGATES, names.bottleneck_iri("nowhere"), "mitigates is a bottleneck"),
+        (STRATEGY, TG.MITIGATES, names.bottleneck_iri("cable"), "mitigates is a bottleneck"),
+        (STRATEGY, TG.PHASE, Literal("lunch"), "A phase is training"),
+        (STRATEGY, Shared.DERIVED_FROM, None, "A strategy names at least one source"),
+        (CONFLICT, TG.CONDITION, None, "either a target or a condition"),
+        (SYMPTOM, TG.COMPARATOR, Literal("near"), "above or below its threshold"),
+        (SYMPTOM, TG.SOFTNESS, literal(-0.1), "not below zero"),
+        (names.fault_iri("timeout"), TG.REMEDY, Literal("wait"), "A remedy has a language tag"),
+        (names.schedule_iri("fr-00-24"), TG.END_HOUR, literal(25), "ends at an hour from 1 to 24"),
+        (names.schedule_iri("fr-00-24"), TG.START_HOUR, literal(24), "before it ends"),
+        (names.schedule_iri("fr-00-24"), TG.CARBON_INTENSITY, literal(-1), "A carbon intensity"),
+        (names.model_iri("bert-large"), TG.FAMILY, names.family_iri("nowhere"), "exactly one family"),
+        (names.problem_iri(PROBLEM.id), TG.OF_WORKLOAD, None, "exactly one workload"),
+        (names.problem_iri(PROBLEM.id), TG.DEVICE_COUNT, literal(0), "at least 1"),
+        (names.workload_iri(PROBLEM.task_id), TG.WORKLOAD_KIND, Literal("game"), "A workload is a kernel"),
+        (names.source_iri(BOOK.id), Shared.TITLE, None, "exactly one title"),
+        (names.batch_iri(1), Shared.ENDED_AT, Literal("today"), "A batch has exactly one time"),
+        (
+            names.effect_iri(
+                names.context_iri("slow-link", "device", "bert"), "overlap", "step_time", "measured"
+            ),
+            TG.SAMPLES,
+            literal(0.5),
+            "An effect counts its gains",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(
+    subject: NamedNode, predicate: NamedNode, term: NamedNode | Literal | None, message: str
+) -> None:
+    changed = [t for t in triples_of((*KNOWN, *MEASURED)) if (t.subject, t.predicate) != (subject, predicate)]
+    if term is not None:
+        changed.append(Triple(subject, predicate, term))
+    faults = validate(changed)
+    assert [fault for fault in faults if message in fault.message and fault.focus == subject.value], faults
+
+
+def test_a_violation_says_where_what_and_what_instead() -> None:
+    changed = [t for t in triples_of(KNOWN) if (t.subject, t.predicate) != (DEVICE, TG.LEVEL)]
+    changed.append(Triple(DEVICE, TG.LEVEL, Literal("chip")))
+    (fault,) = validate(changed)
+    assert str(fault) == (
+        f"{DEVICE.value} {TG.LEVEL.value}: Hardware is a vendor, an architecture, a family, a device or a "
+        "server (not chip)"
+    )

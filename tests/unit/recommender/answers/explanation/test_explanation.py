@@ -1,0 +1,163 @@
+"""An explanation is made of the answer's own numbers: every section says something real."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.nouns.gain import Gain
+from kg.nouns.values import Settings
+from recommender.answers.answer import Answer
+from recommender.answers.explanation.explanation import SHOWN, explain
+from recommender.answers.explanation.summary import MOST_LETTERS, MOST_LINES, summary
+from recommender.ranking.recommendation import Recommendation, factor_text
+from tests.unit.recommender.known_cases import problem as known_problem
+
+if TYPE_CHECKING:
+    from recommender.answers.explanation.explanation import Explanation
+    from recommender.workspace import Workspace
+
+RAW: dict[str, Any] = {
+    "model": "bert-large",
+    "phase": "training",
+    "hardware": "Ascend 910",
+    "count": 8,
+    "precision": "bf16",
+    "bottlenecks": {"allreduce-wait": 0.28, "host-bound": None},
+    "limits": ["accuracy_loss<=0.5%"],
+    "current": {"enable_cpu_binding": True},
+    "software": {"torch-npu": "5.0"},
+}
+
+
+@pytest.fixture
+def explanation(shipped: Workspace) -> Explanation:
+    problem, notes = shipped.problem(RAW)
+    answer = shipped.recommend(problem, 5, notes=notes)
+    return explain(answer, answer.recommendations[0].id)
+
+
+def lines(explanation: Explanation, title: str) -> tuple[str, ...]:
+    [section] = [section for section in explanation.sections if section.title == title]
+    return section.lines
+
+
+def test_the_headline_names_place_and_gain(explanation: Explanation) -> None:
+    item = explanation.item
+    assert explanation.headline == (
+        f"{item.title} [{item.id}]: number 1 of 5, expected gain {factor_text(item.gain)}"
+    )
+
+
+def test_what_was_asked_is_all_there(explanation: Explanation) -> None:
+    said = lines(explanation, "What was asked")
+    assert said[0] == "training train bert-large bfloat16 on 8 x ascend-910a (as told: Ascend 910)"
+    assert "decided by throughput, higher is better" in said
+    assert "observed bottleneck collective-wait, 28% of the time" in said
+    assert "observed bottleneck host-bound" in said
+    assert "set now, and not advised again: enable_cpu_binding=true" in said
+    assert "Ascend 910 is taken as Ascend 910A" in said
+
+
+def test_where_it_looked_are_the_neighbours(explanation: Explanation) -> None:
+    said = lines(explanation, "Where it looked")
+    assert len(said) == min(SHOWN, len(explanation.answer.neighbours))
+    assert all(
+        f"[{item['problem']}]" in line
+        for item, line in zip(explanation.answer.neighbours, said, strict=False)
+    )
+
+
+def test_what_was_left_out_has_rule_reason_and_source(explanation: Explanation) -> None:
+    said = lines(explanation, "What was left out")
+    first = explanation.answer.refused[0]
+    assert said[0] == f"{first.rule}: {first.reason} <{first.source}>"
+    assert said[-1] == "nothing can check yet: accuracy_loss <= 0.005 1"
+
+
+def test_the_numbers_are_those_of_the_rank(explanation: Explanation) -> None:
+    said = lines(explanation, "The numbers")
+    item = explanation.item
+    assert said[0].startswith(f"gain {factor_text(item.gain)} against {item.against}")
+    assert {f"{name}: {value:.4g}" for name, value in item.parts.items()} <= set(said)
+
+
+def test_what_it_rests_on_has_a_source_each(explanation: Explanation) -> None:
+    said = lines(explanation, "What it rests on")
+    assert said[0] == explanation.item.basis
+    assert len(said) == 1 + len(explanation.item.evidence)
+    assert all("https://" in line for line in said[1:])
+
+
+def test_the_next_is_the_next(explanation: Explanation) -> None:
+    [said] = lines(explanation, "Why not the next")
+    assert explanation.answer.recommendations[1].id in said
+
+
+def test_the_last_has_no_next(explanation: Explanation) -> None:
+    last = explain(explanation.answer, explanation.answer.recommendations[-1].id)
+    assert "Why not the next" not in {section.title for section in last.sections}
+
+
+def test_no_section_is_empty_for_any_of_them(explanation: Explanation) -> None:
+    for item in explanation.answer:
+        for section in explain(explanation.answer, item.id).sections:
+            assert section.lines
+            assert all(line.strip() for line in section.lines)
+
+
+def test_the_json_has_the_whole_answer(explanation: Explanation) -> None:
+    content = explanation.to_json()
+    assert content["explained"] == explanation.item.id
+    assert content["answer"] == explanation.answer.to_json()
+
+
+def test_a_stranger_is_not_explained(explanation: Explanation) -> None:
+    with pytest.raises(KeyError):
+        explain(explanation.answer, "0" * 12)
+
+
+def item(identifier: str, factor: float, **more: Any) -> Recommendation:
+    gain = math.log(factor)
+    return Recommendation(
+        id=identifier,
+        title=f"Way {identifier}",
+        configuration=Settings({"x": identifier}),
+        flags=(),
+        gain=Gain(expected=gain, low=gain - 0.1, high=gain + 0.1),
+        against="the same without it",
+        basis="1 published gain",
+        strategy=identifier,
+        **more,
+    )
+
+
+def answered(*items: Recommendation) -> Answer:
+    return Answer(problem=known_problem(), version="1", recommendations=items)
+
+
+def test_the_next_is_told_apart_by_what_really_differs() -> None:
+    first, second = item("a", 1.3, bottleneck="wait"), item("b", 1.2, bottleneck="wait", conflicts=("a",))
+    told = summary(answered(first, second), first)
+    assert (
+        "it is expected to gain 8.3% less, but its interval reaches above this one's expectation" in told.next
+    )
+    assert "it fixes the same bottleneck, so the two do not add up" in told.next
+    assert "the two exclude each other" in told.next
+    assert "measured below 1.20x here, the next would lead" in told.change
+    assert summary(answered(first, second), second).next == ("it is the last of the list",)
+
+
+def test_alike_is_called_alike() -> None:
+    told = summary(answered(item("a", 1.2), item("b", 1.2)), item("a", 1.2))
+    assert "both are expected to gain alike: trying both tells more than this order" in told.next
+    assert not any("would lead" in line for line in told.change)
+
+
+def test_a_screen_is_never_overfull() -> None:
+    long = item("a", 1.2, conditions=tuple(f"needs {n} " + "very " * 60 for n in range(20)))
+    for _, lines in summary(answered(long), long).sections:
+        assert len(lines) <= MOST_LINES
+        assert all(len(line) <= MOST_LETTERS for line in lines)

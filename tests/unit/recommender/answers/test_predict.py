@@ -1,0 +1,134 @@
+"""What tuning is worth before it is done: each figure with interval and kind, and silence where nothing is known."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.errors import InputError, NoEvidenceError
+from kg.nouns.gain import NORMAL_90, Gain
+from recommender.answers.benefit import carbon_g
+from recommender.answers.predict import job_of, weighed
+from recommender.cost_model.change import GAIN_SPREAD
+
+if TYPE_CHECKING:
+    from recommender.answers.benefit import Prediction
+    from recommender.workspace import Workspace
+
+LLAMA: dict[str, Any] = {
+    "model": "llama-2-7b",
+    "phase": "training",
+    "hardware": "ascend-910b1",
+    "count": 8,
+    "shape": {"seq_len": 4096},
+    "current": {"tensor_model_parallel_size": 2, "use_distributed_optimizer": True},
+}
+
+
+def ask(workspace: Workspace, k: int = 8, *, intensity: float | None = None, **changes: Any) -> Prediction:
+    problem, notes = workspace.problem({**LLAMA, **changes})
+    return workspace.predict(problem, k, server="atlas-800t-a2", intensity_g_per_kwh=intensity, notes=notes)
+
+
+def test_every_figure_has_an_interval_and_a_kind(shipped: Workspace) -> None:
+    found = ask(shipped, intensity=500.0)
+    assert found.now is not None
+    for item in found.benefits:
+        for told in (item.throughput, item.memory, item.energy):
+            if told is not None:
+                assert 0 < told.low <= told.factor <= told.high
+                assert told.kind
+                assert told.reason
+    modelled = [item for item in found.benefits if item.memory is not None]
+    assert modelled
+    assert all("modelled" in item.throughput.kind for item in modelled if item.throughput)
+
+
+def test_carbon_is_energy_times_intensity(shipped: Workspace) -> None:
+    found = ask(shipped, intensity=360.0)
+    assert found.now is not None
+    assert found.now.energy_per_unit_j is not None
+    assert carbon_g(found.now, 360.0) == pytest.approx(found.now.energy_per_unit_j * 100)  # 1e6 / 3.6e6 * 360
+    for item in found.benefits:
+        if item.carbon_g is not None and item.energy is not None:
+            expected, low, high = item.carbon_g
+            assert low <= expected <= high
+            total = found.now.energy_per_unit_j * 100
+            assert expected == pytest.approx(total * (1 - item.energy.factor), abs=1e-3)
+
+
+def test_without_an_intensity_there_is_no_carbon(shipped: Workspace) -> None:
+    assert all(item.carbon_g is None for item in ask(shipped).benefits)
+    assert ask(shipped).to_json()["now"]["carbon_g_per_million"] is None
+
+
+def test_without_power_facts_energy_is_relative_and_there_is_no_carbon(shipped: Workspace) -> None:
+    found = ask(shipped, hardware="ascend-910b3", intensity=500.0)
+    assert found.now is not None
+    assert found.now.energy_per_unit_j is None
+    for item in found.benefits:
+        assert item.carbon_g is None
+        assert item.energy is not None
+        assert item.energy.reason == "power is taken as unchanged"
+
+
+def test_what_cannot_be_modelled_is_said_and_rests_on_what_is_known(shipped: Workspace) -> None:
+    found = ask(shipped, hardware="ascend-910a")
+    assert found.now is None
+    assert any(note.startswith("not modelled: ") for note in found.notes)
+    assert all(item.memory is None for item in found.benefits)
+    assert all("modelled" not in item.throughput.kind for item in found.benefits if item.throughput)
+
+
+def test_together_saves_no_more_time_than_the_parts(shipped: Workspace) -> None:
+    found = ask(shipped, 5)
+    assert found.together is not None
+    assert found.together.throughput is not None
+    parts = {item.title: item.throughput for item in found.benefits}
+    told = [parts[title] for title in found.together.rests_on]
+    saved = sum(max(0.0, 1 - 1 / part.factor) for part in told if part is not None)
+    assert 1 - 1 / found.together.throughput.factor <= saved + 1e-9
+
+
+def test_an_unknown_model_without_evidence_abstains(shipped: Workspace, empty_path: Any) -> None:
+    from recommender.workspace import Workspace as Opened
+
+    with Opened.open(empty_path, cache=empty_path.parent / "cache") as nothing:
+        problem, _ = shipped.problem(LLAMA)
+        with pytest.raises(NoEvidenceError):
+            nothing.predict(problem)
+
+
+@pytest.mark.parametrize("intensity", [-1.0, math.nan, math.inf, 1e6])
+def test_an_intensity_that_no_grid_has_is_refused(shipped: Workspace, intensity: float) -> None:
+    with pytest.raises(InputError, match="grid intensity"):
+        ask(shipped, intensity=intensity)
+
+
+def test_an_operator_is_nothing_for_the_cost_model_of_steps(shipped: Workspace) -> None:
+    problem, _ = shipped.problem({**LLAMA, "phase": "serving"})
+    job, notes = job_of(problem, {}, shipped.hardware)
+    assert job is None
+    assert notes == ("not modelled: llama-2-7b: hidden_size is not known",)
+
+
+def test_a_layout_that_is_not_told_is_chosen_and_said(shipped: Workspace) -> None:
+    found = ask(shipped, current={"use_flash_attn": True})
+    assert any("the fastest that fits is taken" in note for note in found.notes)
+
+
+@given(st.floats(-1, 1), st.floats(0.01, 1), st.floats(-1, 1))
+def test_two_opinions_give_one_between_them_that_is_surer_than_either(
+    expected: float, reach: float, modelled: float
+) -> None:
+    known = Gain(expected=expected, low=expected - reach, high=expected + reach)
+    gain = weighed(known, modelled)
+    assert gain is not None
+    assert min(expected, modelled) - 1e-9 <= gain.expected <= max(expected, modelled) + 1e-9
+    assert gain.high - gain.low <= min(2 * reach, 2 * NORMAL_90 * GAIN_SPREAD) + 1e-9
+    assert weighed(known, None) == known
+    assert weighed(None, None) is None

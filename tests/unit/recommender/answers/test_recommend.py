@@ -1,0 +1,218 @@
+"""Cases and strategies merged into one answer, and the reasons for giving none."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.errors import InfeasibleError, NoEvidenceError
+from recommender.calibration.outlook import LISTED
+from recommender.ranking.changes.strategies import StrategyRanker
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTION: dict[str, Any] = {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8}
+
+
+def ask(workspace: Workspace, k: int = 5, **more: Any) -> Any:
+    problem, notes = workspace.problem({**QUESTION, **more})
+    return workspace.recommend(problem, k, notes=notes)
+
+
+def moe(value: float, tp: int, ep: int, *, experts: int = 8, device: str = "NVIDIA H100 80GB HBM3") -> str:
+    record = {
+        "task": {"kind": "operator", "op": "moe_layer", "shape": {"experts": experts, "inter": 128}},
+        "hardware": {"vendor": "nvidia", "name": device, "count": 8},
+        "config": {"moe_tp_size": tp, "moe_ep_size": ep},
+        "outcome": {"metric": "latency", "unit": "ms", "value": value, "better": "lower", "status": "ok"},
+        "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
+    }
+    return json.dumps(record) + "\n"
+
+
+@pytest.fixture
+def layouts(empty_path: Path, tmp_path: Path) -> Workspace:
+    file, chip = tmp_path / "cases.jsonl", tmp_path / "chip.yaml"
+    file.write_text(moe(4, 8, 1) + moe(2, 4, 2) + moe(1, 1, 8) + moe(3, 2, 4))
+    chip.write_text(
+        "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
+        "  - {id: acme-one, level: device, broader: acme, label: {en: Acme One}}\n"
+    )
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        editor.ingest([file])
+        editor.add_file("hardware", chip)
+    return Workspace.open(empty_path, cache=tmp_path)
+
+
+def asked(workspace: Workspace, k: int = 3, **more: Any) -> Any:
+    raw = {
+        "op": "moe_layer",
+        "hardware": "acme-one",
+        "shape": {"experts": 8, "inter": 128},
+        "count": 8,
+        **more,
+    }
+    problem, _ = workspace.problem(raw)
+    return workspace.recommend(problem, k)
+
+
+def test_the_best_known_configuration_comes_first(layouts: Workspace) -> None:
+    answer = asked(layouts)
+    first = answer.recommendations[0]
+    assert first.configuration.to_json() == {"moe_tp_size": 1, "moe_ep_size": 8}
+    assert first.flags == ("moe_ep_size=8", "moe_tp_size=1")
+    assert first.gain is not None
+    assert first.gain.low <= first.gain.expected <= first.gain.high
+    assert first.gain.expected > 0
+    assert "a/b" in first.evidence[0].source
+    assert first.distance_class == "other_vendor"
+
+
+def test_the_gain_is_against_the_current_configuration_where_that_is_known(layouts: Workspace) -> None:
+    answer = asked(layouts, current={"moe_tp_size": 8, "moe_ep_size": 1})
+    first = answer.recommendations[0]
+    assert first.against == "the current configuration"
+    assert first.gain.expected > asked(layouts).recommendations[0].gain.expected
+    assert asked(layouts).recommendations[0].against == "the median configuration of similar cases"
+
+
+def test_what_the_shape_cannot_split_is_refused_with_the_arithmetic(layouts: Workspace) -> None:
+    answer = asked(layouts, shape={"experts": 4, "inter": 128})
+    configurations = [item.configuration["moe_ep_size"] for item in answer]
+    assert configurations
+    assert 8 not in configurations
+    assert any(item.reason == "experts is 4, not divisible by 8" for item in answer.refused)
+
+
+def test_where_all_is_refused_the_rules_are_named(layouts: Workspace) -> None:
+    with pytest.raises(InfeasibleError, match="expert parallel size divides the experts") as raised:
+        asked(layouts, shape={"experts": 7, "inter": 127})
+    assert raised.value.exit_code == 4
+
+
+def test_what_was_never_decided_by_the_metric_is_not_answered(layouts: Workspace) -> None:
+    with pytest.raises(NoEvidenceError, match="no case of moe_layer decided by energy") as raised:
+        asked(layouts, objective="energy")
+    assert raised.value.exit_code == 3
+
+
+def test_an_unmeasured_current_configuration_changes_nothing_else(layouts: Workspace) -> None:
+    first = asked(layouts, current={"moe_tp_size": 3}).recommendations[0]
+    assert first.against == "the median configuration of similar cases"
+
+
+def test_only_what_differs_from_the_current_configuration_is_set(layouts: Workspace) -> None:
+    first = asked(layouts, current={"moe_tp_size": 1, "moe_ep_size": 4}).recommendations[0]
+    assert first.configuration.to_json() == {"moe_ep_size": 8}
+
+
+def test_fewer_answers_are_the_first_of_more(shipped: Workspace) -> None:
+    shares = {"allreduce-wait": 0.28, "host-bound": 0.2}
+    most = [item.title for item in ask(shipped, 8, bottlenecks=shares)]
+    for k in (1, 3, 5):
+        assert [item.title for item in ask(shipped, k, bottlenecks=shares)] == most[:k]
+
+
+def test_no_configuration_is_told_twice(shipped: Workspace) -> None:
+    for hardware in ("910b3", "ascend-910", "h100"):
+        told = [item.configuration for item in ask(shipped, 20, hardware=hardware) if item.configuration]
+        assert len(told) == len(set(told))
+
+
+def test_a_strategy_that_does_not_fit_does_not_come_back_as_a_case(shipped: Workspace) -> None:
+    def is_left_to_strategies(configuration: str, **question: Any) -> bool:
+        problem, _ = shipped.problem({"phase": "training", "hardware": "910b3", **question})
+        neighbours = shipped._retriever.find(problem)
+        rules = shipped._recommender.feasibility.of(problem, {}, neighbours)
+        cases = shipped._recommender.cases.choose(problem, neighbours, 50, rules).recommendations
+        ranked, _ = shipped._recommender.strategies.rank(problem)
+        [case] = [item for item in cases if str(item.configuration) == configuration]
+        return shipped._recommender._is_for_strategies(case, ranked, problem)
+
+    # Fused SwiGLU is for models that have SwiGLU: BERT has none, and for LLaMA the strategy itself speaks.
+    assert is_left_to_strategies("use_fused_swiglu=true", model="bert-large")
+    assert is_left_to_strategies("use_fused_swiglu=true", model="llama-2-7b")
+    assert not is_left_to_strategies(
+        "batch=64, framework=acl, precision=fp16", model="llama-2-7b", phase="serving"
+    )
+
+
+def test_what_is_left_to_strategies_is_not_told_as_a_case(
+    shipped: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StrategyRanker, "rank", lambda *_, **__: ([], []))
+    told = {str(item.configuration) for item in ask(shipped, 50, count=None)}
+    assert told
+    assert "use_fused_swiglu=true" not in told
+
+
+def test_no_gain_passes_the_ceiling_of_its_bottleneck(shipped: Workspace) -> None:
+    answer = ask(shipped, 20, bottlenecks={"allreduce-wait": 0.28, "host-bound": 0.1})
+    ceilings = {"collective-wait": -math.log1p(-0.28), "host-bound": -math.log1p(-0.1)}
+    assert answer.ceiling == pytest.approx(-math.log1p(-0.38))
+    for item in answer:
+        assert item.bottleneck in ceilings
+        assert item.ceiling == pytest.approx(ceilings[item.bottleneck])
+        assert item.gain is None or item.gain.high <= ceilings[item.bottleneck] + 1e-12
+
+
+def test_no_two_of_an_answer_exclude_each_other(shipped: Workspace) -> None:
+    for shares in ({}, {"activation-memory": 0.3}, {"allreduce-wait": 0.3}):
+        answer = ask(shipped, 50, bottlenecks=shares)
+        strategies = {item.strategy for item in answer if item.strategy}
+        for item in answer:
+            assert not strategies & set(item.conflicts)
+
+
+def test_limits_are_listed_as_unchecked_and_notes_are_kept(shipped: Workspace) -> None:
+    answer = ask(shipped, hardware="Ascend 910", limits=["peak_memory<=32GB"])
+    assert [limit.metric for limit in answer.unchecked] == ["peak_memory"]
+    assert "Ascend 910 is taken as Ascend 910A" in answer.notes
+
+
+def test_an_answer_is_shown_in_a_notebook(shipped: Workspace) -> None:
+    shown = ask(shipped)._repr_html_()
+    assert shown.count("<tr>") == 6
+    assert "<script" not in shown
+
+
+def test_evidence_that_is_too_far_is_no_recommendation(
+    layouts: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = asked(layouts)
+    assert answer.abstention is None
+    listed = list(answer.regret)
+    assert listed == [k for k in LISTED if k <= len(answer.recommendations)]
+    assert sorted(answer.regret.values(), reverse=True) == list(answer.regret.values())
+    monkeypatch.setattr("recommender.answers.recommend.ABSTAIN_ABOVE", answer.regret[1] - 0.001)
+    abstained = asked(layouts).abstention
+    assert abstained is not None
+    assert "another vendor" in abstained.reason
+    ids = [item.id for item in answer]
+    assert abstained.measure[0] == ids[0]
+    assert len(abstained.measure) == 2
+    assert set(abstained.measure) <= set(ids)
+    said = asked(layouts).to_json()["abstained"]
+    assert said["measure_next"] == list(abstained.measure)
+
+
+def test_a_gain_says_how_likely_it_helps(layouts: Workspace) -> None:
+    likely = [item.helps for item in asked(layouts)]
+    assert all(share is not None and 0 < share < 1 for share in likely)
+    assert likely[0] == max(likely)
+
+
+def test_cases_stay_in_the_order_of_their_ranking(layouts: Workspace) -> None:
+    problem, _ = layouts.problem(
+        {"op": "moe_layer", "hardware": "acme-one", "shape": {"experts": 8, "inter": 128}, "count": 8}
+    )
+    rules = layouts._recommender.feasibility.of(problem, {}, layouts._retriever.find(problem))
+    ranked = layouts._recommender.cases.choose(problem, layouts._retriever.find(problem), 4, rules)
+    told = [item.id for item in layouts.recommend(problem, 4)]
+    assert told == [item.id for item in ranked.recommendations]
+    assert told[0] == ranked.telling[0]

@@ -1,0 +1,147 @@
+"""What may be expected of a recommendation before anybody measures it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg.triples.hardware_tree import Distance
+from recommender.calibration.outlook import LISTED, MOST_OF_ONE, Checked, Outlook
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES, MANY_FROM, STEPS
+
+FEATURES = ("far", "noise")
+
+
+def world(
+    seed: int, n: int, *, devices: int = 12, distance: Distance = Distance.SIBLING, bias: float = 0.0
+) -> list[Checked]:
+    """Answers whose error grows with ``far``; the other feature means nothing."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for at in range(n):
+        row = rng.uniform(0, 2, 2)
+        scale = 0.05 * math.exp(row[0])
+        gain = float(rng.normal(0.2, 0.2))
+        regret = float(rng.exponential(scale))
+        made.append(
+            Checked(
+                operator="op",
+                device=f"d{at % devices}",
+                distance=distance,
+                row=row,
+                gain=gain,
+                truth=gain + float(rng.normal(bias * scale, scale)),
+                regrets=(regret, regret / 2, regret / 3, regret / 4),
+            )
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def outlook() -> Outlook:
+    return Outlook.fit(world(0, 1500), FEATURES, "a test")
+
+
+def test_nine_of_ten_truths_lie_in_the_interval_near_and_far(outlook: Outlook) -> None:
+    fresh = world(1, 3000)
+    for near in (True, False):
+        inside = []
+        for item in fresh:
+            if bool(item.row[0] < 1) is near:
+                told = outlook.forecast(item.row, item.distance, item.gain)
+                inside.append(told.low <= item.truth <= told.high)
+        assert 0.87 <= np.mean(inside) <= 0.96
+
+
+def test_the_interval_is_wider_where_errors_were_larger(outlook: Outlook) -> None:
+    near = outlook.forecast(np.array([0.2, 1.0]), Distance.SIBLING, 0.1)
+    far = outlook.forecast(np.array([1.8, 1.0]), Distance.SIBLING, 0.1)
+    assert far.high - far.low > 2 * (near.high - near.low)
+
+
+def test_what_was_always_promised_too_much_is_promised_less() -> None:
+    outlook = Outlook.fit(world(2, 1500, bias=-1.0), FEATURES, "a test")
+    told = outlook.forecast(np.array([1.0, 1.0]), Distance.SIBLING, 0.5)
+    assert told.expected < 0.45
+    assert told.low <= told.expected <= told.high
+
+
+def test_the_probability_of_a_gain_is_that_of_the_errors(outlook: Outlook) -> None:
+    fresh = [item for item in world(3, 4000) if abs(item.gain) < 0.05]
+    said = np.mean([outlook.forecast(i.row, i.distance, i.gain).probability for i in fresh])
+    assert said == pytest.approx(np.mean([item.truth > 0 for item in fresh]), abs=0.05)
+    assert outlook.forecast(np.array([0.0, 0.0]), Distance.SIBLING, 2.0).probability == pytest.approx(0.99)
+
+
+def test_a_class_nobody_checked_borrows_from_all(outlook: Outlook) -> None:
+    row = np.array([1.0, 1.0])
+    assert outlook.forecast(row, Distance.OTHER_VENDOR, 0.1) == outlook.forecast(
+        row, Distance.SAME_VENDOR, 0.1
+    )
+
+
+def test_a_longer_list_is_never_expected_to_lose_more(outlook: Outlook) -> None:
+    for far in np.linspace(0, 2, 9):
+        regret = outlook.regret(np.array([far, 0.5]))
+        assert list(regret) == list(LISTED)
+        assert regret[1] >= regret[3] >= regret[5] >= 0
+
+
+def test_one_device_with_many_questions_does_not_speak_for_all() -> None:
+    few = world(4, 400, devices=10)
+    crowd = [
+        Checked(
+            operator="op",
+            device="crowd",
+            distance=item.distance,
+            row=item.row,
+            gain=item.gain,
+            truth=item.gain,
+            regrets=(0.0,) * len(LISTED),
+        )
+        for item in world(5, 20 * MOST_OF_ONE, devices=1)
+    ]
+    alone, together = (Outlook.fit(known, FEATURES, "") for known in (few, few + crowd))
+    row = np.array([1.0, 1.0])
+    widths = [
+        told.high - told.low for told in (o.forecast(row, Distance.SIBLING, 0.0) for o in (alone, together))
+    ]
+    assert widths[1] > 0.6 * widths[0]
+
+
+def test_it_comes_back_from_a_file_and_a_damaged_one_gives_the_shipped(
+    outlook: Outlook, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "outlook.json"
+    path.write_text(json.dumps(outlook.to_json()))
+    again = Outlook.load(path, FEATURES)
+    row = np.array([1.0, 1.0])
+    one, other = (o.forecast(row, Distance.SIBLING, 0.1) for o in (outlook, again))
+    assert other.low == pytest.approx(one.low, abs=1e-3)
+    path.write_text("{}")
+    assert Outlook.load(path, CIRCUMSTANCES).origin == Outlook.shipped(CIRCUMSTANCES).origin
+    assert "calibrate --retrieval" in caplog.text
+
+
+def test_what_ships_grows_more_careful_with_distance() -> None:
+    shipped = Outlook.shipped(CIRCUMSTANCES)
+    row = np.zeros(len(CIRCUMSTANCES))
+    regrets = []
+    for distance in Distance:
+        for name, step in zip(
+            CIRCUMSTANCES[-len(STEPS) - len(MANY_FROM) :], (*STEPS, *MANY_FROM), strict=True
+        ):
+            many = math.log(1000) if name.startswith("many") else 1.0
+            row[CIRCUMSTANCES.index(name)] = many * (distance >= step)
+        regrets.append(shipped.regret(row)[1])
+    assert regrets == sorted(regrets)
+    assert regrets[-1] > regrets[0]
+
+
+def test_nothing_measured_teaches_nothing() -> None:
+    with pytest.raises(ValueError, match="none"):
+        Outlook.fit([], FEATURES, "")

@@ -1,0 +1,89 @@
+"""What a difference between two problems is worth, and what it cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embeddings.encoder import ProblemEncoder
+from embeddings.weights import BlockWeights
+from kg.nouns.entities import Problem
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import Distance
+from recommender.calibration.similarity import FARTHEST, Similarity
+from recommender.calibration.similarity_fit import BLOCKS, CostTable, fit_similarity
+from tests.unit.recommender.known_cases import problem, tree
+
+DEVICES = ("same", "near", "far", "foreign")
+
+
+def with_size(device: str, size: int, noise: int) -> Problem:
+    made = problem(device)
+    shape = Settings({"size": size})
+    return replace(
+        made, workload=replace(made.workload, shape=shape, traits=Settings({"colour": f"c{noise}"}))
+    )
+
+
+def tables() -> list[CostTable]:
+    """What is best depends on the size alone; devices and colours mean nothing."""
+    rng = np.random.default_rng(0)
+    made = []
+    for at in range(120):
+        size = 2 ** int(rng.integers(0, 8))
+        costs = {
+            Settings({"tile": 2**tile}): abs(np.log2(size) - tile) * 0.5 + float(rng.normal(0, 0.01))
+            for tile in range(8)
+        }
+        made.append(CostTable("op", with_size(DEVICES[at % 4], size, at), costs))
+    return made
+
+
+def test_weights_go_to_what_decides() -> None:
+    fit = fit_similarity(tables(), ProblemEncoder(tree(), None, BlockWeights()), tree().distance, "a test")
+    assert fit is not None
+    assert fit.helps
+    weights = fit.similarity.weights.as_dict()
+    assert weights["shape"] > 1.5 * weights["traits"]
+    assert all(fold["fitted"] <= fold["words"] + 1e-9 for fold in fit.folds)
+    assert all(fold["least"] <= fold["fitted"] + 1e-9 for fold in fit.folds)
+    near, far = (fit.similarity.expected_cost(d, Distance.SIBLING, same_task=False) for d in (0.1, 2.0))
+    assert far > near
+
+
+def test_too_little_teaches_nothing() -> None:
+    encoder = ProblemEncoder(tree(), None, BlockWeights())
+    assert fit_similarity(tables()[:20], encoder, tree().distance, "a test") is None
+
+
+def test_what_ships_has_a_weight_for_each_block_and_costs_more_farther() -> None:
+    shipped = Similarity.shipped()
+    assert set(shipped.weights.as_dict()) == set(BLOCKS)
+    costs = [shipped.expected_cost(d, Distance.OTHER_VENDOR, same_task=False) for d in (0.0, 1.0, 2.0, 9.0)]
+    assert costs == sorted(costs)
+    assert costs[-1] == shipped.expected_cost(FARTHEST, Distance.OTHER_VENDOR, same_task=False)
+    by_device = [shipped.expected_cost(0.5, d, same_task=True) for d in Distance]
+    assert by_device == sorted(by_device)
+
+
+def test_scales_turn_distances_of_one_weighting_into_those_of_another() -> None:
+    own = replace(Similarity.shipped(), weights=BlockWeights(shape=3.0))
+    scales = own.scales(BlockWeights(shape=1.5))
+    assert scales[BLOCKS.index("shape")] == pytest.approx(4.0)
+    assert scales[BLOCKS.index("tree")] == pytest.approx(1.0)
+
+
+def test_it_comes_back_from_a_file_and_a_damaged_one_gives_the_shipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "similarity.json"
+    own = replace(Similarity.shipped(), weights=BlockWeights(shape=3.0), origin="own")
+    path.write_text(json.dumps(own.to_json()))
+    assert Similarity.load(path).weights == own.weights
+    path.write_text("[1")
+    assert Similarity.load(path).origin == Similarity.shipped().origin
+    assert "calibrate --retrieval" in caplog.text

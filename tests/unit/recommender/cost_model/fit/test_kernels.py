@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.cost_model.fit import kernels
+from recommender.cost_model.fit.profiles import bin_of
+from recommender.cost_model.operators.convolution import Convolution, operator_list
+from recommender.cost_model.operators.kernel import Kernel, parse
+from recommender.cost_model.operators.kinds import reference_device, shipped
+
+from kg.errors import InputError  # isort: skip
+
+DEVICE = reference_device()
+
+
+def us(*found: Kernel) -> list[float]:
+    work = kernels.batch(DEVICE, found, shipped()["matmul_bf16"])
+    return [float(t) for t in kernels.base(work, kernels.PRIOR)]
+
+
+def test_shapes_and_types_are_read_as_profiles_write_them() -> None:
+    kernel = parse("MatMulV2", "4096,1024;512,1024;", "4096,512", "DT_BF16;DT_BF16", "DT_BF16")
+    assert kernel.kind == "MatMul"
+    assert kernel.inputs == ((4096, 1024), (512, 1024), ())
+    assert kernel.family == "matmul"
+    assert kernel.input_bytes == (2, 2)
+
+
+def test_a_products_size_follows_from_its_output() -> None:
+    transposed = parse("MatMulV3", "4096,1536;4096,2048", "1536,2048", "DT_BF16;DT_BF16", "DT_BF16")
+    plain = parse("MatMulV3", "1536,4096;2048,4096", "1536,2048", "DT_BF16;DT_BF16", "DT_BF16")
+    assert us(transposed) == pytest.approx(us(plain))
+
+
+def test_float32_products_are_slower() -> None:
+    half = parse("MatMul", "2048,2048;2048,2048", "2048,2048", "DT_BF16;DT_BF16", "DT_BF16")
+    single = parse("MatMul", "2048,2048;2048,2048", "2048,2048", "FLOAT;FLOAT", "FLOAT")
+    assert us(single)[0] > 2 * us(half)[0]
+
+
+def test_unrecorded_shapes_cost_a_launch() -> None:
+    (time,) = us(parse("MemSet", "N/A", "N/A"))
+    assert 1 < time < 10
+
+
+def test_a_bin_with_fewer_cores_is_slower_at_products() -> None:
+    product = parse("MatMul", "4096,4096;4096,4096", "4096,4096", "DT_BF16;DT_BF16", "DT_BF16")
+    small = bin_of(DEVICE, 20, 1.5e9)
+    slow = kernels.base(kernels.batch(small, [product], shipped()["matmul_bf16"]), kernels.PRIOR)[0]
+    assert slow > 1.2 * us(product)[0]
+
+
+def test_short_runs_make_a_change_of_format_slow() -> None:
+    """The same bytes in planes of 6 x 6 and of 55 x 55: each contiguous piece is a transfer of its own."""
+    short = parse("TransData", "32,2688,6,6", "32,168,6,6,16", "FLOAT", "FLOAT")
+    long = parse("TransData", "32,32,55,55", "32,2,55,55,16", "FLOAT", "FLOAT")
+    assert us(short)[0] > 2 * us(long)[0]
+
+
+def test_outputs_that_were_not_recorded_are_written_all_the_same() -> None:
+    """Adam reads four tensors and writes three."""
+    adam = parse("ApplyAdamWV2", "1000000;1000000;1000000;1000000", "N/A", "FLOAT;FLOAT;FLOAT;FLOAT", "N/A")
+    assert adam.traffic == pytest.approx(7 * 4e6)
+
+
+def test_a_bin_with_fewer_ports_has_less_bandwidth() -> None:
+    assert bin_of(DEVICE, 20, 1.5e9).memory_bandwidth == pytest.approx(DEVICE.memory_bandwidth * 30 / 43.2)
+
+
+def test_factors_shrink_towards_one_with_few_jobs() -> None:
+    made = [Kernel("Relu", ((10,),))] * 3
+    one = kernels.fit_factors(made, np.full(3, 0.8), ["a"] * 3)
+    three = kernels.fit_factors(made, np.full(3, 0.8), ["a", "b", "c"])
+    assert 0 < one.of(made)[0] < three.of(made)[0] < 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "flops", "parameters"),
+    [("resnet18", 1.81e9, 11.7e6), ("resnet50", 4.09e9, 25.5e6), ("resnet152", 11.5e9, 60.2e6),
+     ("vgg16", 15.5e9, 138.3e6), ("mobilenet-v2", 0.30e9, 3.5e6)],
+)  # fmt: skip
+def test_operator_lists_have_the_published_totals(name: str, flops: float, parameters: float) -> None:
+    layers = operator_list(name)
+    assert sum(layer.flops for layer in layers) / 2 == pytest.approx(flops, rel=0.02)
+    assert sum(layer.parameters for layer in layers) == pytest.approx(parameters, rel=0.02)
+
+
+def test_a_depthwise_layer_pays_for_padding() -> None:
+    depthwise = Convolution(64, 64, 3, 56, groups=64)
+    m, n, k, count = depthwise.product(1)
+    assert 2 * m * n * k * count > 10 * depthwise.flops
+
+
+def test_a_convolution_without_channels_is_refused() -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        Convolution(0, 64, 3, 56)
+    with pytest.raises(InputError, match="divide"):
+        Convolution(30, 64, 3, 56, groups=4)

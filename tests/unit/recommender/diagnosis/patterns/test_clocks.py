@@ -1,0 +1,48 @@
+"""What cycles tell of the clock, and where they tell nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.run import Rank
+from recommender.diagnosis.patterns.clocks import clocks, highest_mhz
+from recommender.diagnosis.rank.view import View
+
+MHZ, CORES = 1800, 24
+
+
+def seen(*kernels: tuple[str, float, float]) -> View:
+    """A rank of kernels of 100 us, each as core type, blocks, and cores that were busy."""
+    builder = KernelBuilder("kernel_details.csv")
+    for row, (core, blocks, busy) in enumerate(kernels, 2):
+        part = "aiv" if core.endswith(("VECTOR_CORE", "AIV")) else "aic"
+        time = "aiv_time(us)" if part == "aiv" else "aicore_time(us)"
+        builder.add(
+            row, row * 200_000, duration_us=100.0, blocks=blocks, name="k", kind="K", core=core, state="static",
+            stream="2", pipes={time: 100.0, f"{part}_total_cycles": 100.0 * MHZ * busy},
+        )  # fmt: skip
+    return View(rank=Rank(rank=0, folder="", layout="test", kernels=builder.done()))
+
+
+@pytest.mark.parametrize(
+    ("core", "blocks", "busy"),
+    [("AI_CORE", 24, 24), ("AI_CORE", 8, 8), ("MIX_AIC", 20, 20), ("AI_VECTOR_CORE", 48, 48)],
+)
+def test_cycles_by_time_and_blocks_are_the_clock(core: str, blocks: float, busy: float) -> None:
+    view = seen(("AI_CORE", CORES, CORES), (core, blocks, busy))
+    assert clocks(view)[1] == pytest.approx(MHZ)
+
+
+@pytest.mark.parametrize(("core", "blocks"), [("MIX_AIC", 256), ("AI_CORE", 48), ("MIX_AIV", 20)])
+def test_blocks_in_several_rounds_or_of_unsaid_width_tell_nothing(core: str, blocks: float) -> None:
+    view = seen(("AI_CORE", CORES, CORES), (core, blocks, CORES))
+    assert np.isnan(clocks(view)[1])
+    assert highest_mhz(view) == pytest.approx(MHZ)
+
+
+def test_without_a_number_of_cores_no_clock_is_known() -> None:
+    view = seen(("MIX_AIC", 256, CORES), ("MIX_AIC", 128, 20))
+    assert np.isnan(clocks(view)).all()
+    assert highest_mhz(view) == 0

@@ -1,0 +1,172 @@
+"""Candidates in the order in which to try them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kg.nouns.entities import Kind, Problem, Trust
+from kg.rows.copies import LEAST_EQUAL, mark_copied_devices
+from kg.rows.trial_rows import Trial
+from kg.triples.hardware_tree import Distance
+from recommender.calibration.reliability import Reliability
+from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.ranker import Ranker, Ranking
+from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
+
+
+def rank(
+    folder: Path,
+    known: dict[Problem, list[Trial]],
+    asked: Problem | None = None,
+    k: int = 3,
+    trusts: dict[str, Trust] | None = None,
+) -> Ranking:
+    asked = asked or problem()
+    folder.mkdir(exist_ok=True)
+    with store(folder, known) as trials:
+        mark_copied_devices(trials, trials.operators())
+        for source, trust in (trusts or {}).items():
+            trials.set_trust(1, source, trust)
+        ranker = Ranker(trials, tree(), None, Reliability.shipped())
+        neighbours = [neighbour(trials, about, asked) for about in known]
+        return ranker.rank(asked, neighbours, Question(), k)
+
+
+def table(*costs: float | None) -> list[Trial]:
+    return [trial({"x": 2**place}, cost) for place, cost in enumerate(costs)]
+
+
+def xs(ranking: Ranking) -> list[object]:
+    return [item["x"] for item in ranking.configurations]
+
+
+def test_a_single_source_is_copied_in_its_order(tmp_path: Path) -> None:
+    ranking = rank(tmp_path, {problem("near"): table(3.0, 1.0, 2.0)})
+    assert xs(ranking) == [2, 4, 1]
+    assert ranking.distance is Distance.SAME_ARCHITECTURE
+
+
+def test_the_nearer_device_outweighs_the_farther(tmp_path: Path) -> None:
+    ranking = rank(tmp_path, {problem("near"): table(1.0, 2.0), problem("foreign"): table(2.0, 1.0)}, k=1)
+    assert xs(ranking) == [1]
+
+
+def by(source: str, rows: list[Trial]) -> list[Trial]:
+    return [replace(row, source_id=source) for row in rows]
+
+
+def weights(ranking: Ranking) -> dict[str, float]:
+    """Of the table of each device."""
+    sources = (source.problem.hardware for source in ranking.evidence.sources)
+    return dict(zip(sources, ranking.scores.weights.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+def test_a_table_weighs_as_its_source_is_trusted(trust: Trust, tmp_path: Path) -> None:
+    known = {problem("near"): by("a", table(1.0, 2.0)), problem("far"): by("b", table(2.0, 1.0))}
+    usual = weights(rank(tmp_path / "usual", known))
+    told = weights(rank(tmp_path / "told", known, trusts={"a": trust}))
+    assert told == pytest.approx({"near": usual["near"] * trust.weight, "far": usual["far"]})
+
+
+def test_a_source_of_low_trust_does_not_lead_past_a_trusted_one(tmp_path: Path) -> None:
+    known = {problem("same"): by("a", table(2.0, 1.0)), problem("near"): by("b", table(1.0, 2.0))}
+    assert xs(rank(tmp_path / "usual", known, k=1)) == [2]
+    assert xs(rank(tmp_path / "told", known, k=1, trusts={"a": Trust.LOW})) == [1]
+
+
+def test_low_trust_moves_fewer_answers(tmp_path: Path) -> None:
+    """Of 24 fixed honest tables, a contrary table of low trust turns fewer than one of medium trust."""
+    honest = [table(1.0, 1.0 + place / 10) for place in range(24)]
+    turned = dict.fromkeys((Trust.LOW, Trust.MEDIUM), 0)
+    for trust in turned:
+        for place, rows in enumerate(honest):
+            known = {
+                problem("same"): by("contrary", table(1.3, 1.0)),
+                problem("near"): by("honest", rows),
+                problem("far"): by("honest", rows),
+            }
+            told = rank(tmp_path / f"{trust}-{place}", known, k=1, trusts={"contrary": trust})
+            turned[trust] += xs(told) != [1]
+    assert turned[Trust.LOW] < turned[Trust.MEDIUM]
+
+
+def test_a_copied_table_does_not_count_twice(tmp_path: Path) -> None:
+    original = {problem("near"): table(1.0, 2.0, 3.5, 4.0), problem("foreign"): table(2.0, 1.0, 3.0, 4.1)}
+    copied = original | {problem("far"): original[problem("near")]}
+    other = original | {problem("far"): table(1.01, 2.02, 3.53, 4.04)}
+    assert len(original[problem("near")]) >= LEAST_EQUAL
+    alone = rank(tmp_path / "alone", original)
+    twice = rank(tmp_path / "twice", copied)
+    apart = rank(tmp_path / "apart", other)
+    assert sum(weights(twice).values()) == pytest.approx(sum(weights(alone).values()))
+    assert sum(weights(apart).values()) > sum(weights(alone).values())
+
+
+def test_a_copied_choice_has_one_vote(tmp_path: Path) -> None:
+    known = {
+        problem(device, size=2**place): [trial({"x": place % 6}, None, Kind.WINNER)]
+        for device in ("near", "far")
+        for place in range(1, 12)
+    }
+    asked = problem(size=2)
+    with store(tmp_path, known) as trials:
+        near, far = (neighbour(trials, problem(device, size=2), asked) for device in ("near", "far"))
+        ranker = Ranker(trials, tree(), None, Reliability.shipped())
+        charged = []
+        for mark in (False, True):
+            if mark:
+                mark_copied_devices(trials, trials.operators())
+                near, far = (neighbour(trials, problem(device, size=2), asked) for device in ("near", "far"))
+            for neighbours in ([near], [near, far]):
+                ranking = ranker.rank(asked, neighbours, Question(), 1)
+                charged.append(float(ranking.scores.charged[0]))
+    one, two, marked_one, marked_two = charged
+    assert two < one
+    assert marked_two == pytest.approx(marked_one)
+
+
+def test_winners_alone_are_a_list_without_a_gain(tmp_path: Path) -> None:
+    known = {
+        problem("near"): [trial({"x": 4}, None, Kind.WINNER)],
+        problem("far"): [trial({"x": 4}, None, Kind.WINNER)],
+        problem("foreign"): [trial({"x": 8}, None, Kind.WINNER)],
+    }
+    ranking = rank(tmp_path, known)
+    assert xs(ranking)[0] == 4
+    assert ranking.distance is None
+
+
+def test_what_failed_stands_behind_what_ran(tmp_path: Path) -> None:
+    ranking = rank(tmp_path, {problem("near"): table(1.0, None, 1.2)})
+    assert xs(ranking)[:2] == [1, 4]
+
+
+def test_nobody_known_is_an_empty_list(tmp_path: Path) -> None:
+    assert rank(tmp_path, {}).order == ()
+
+
+def test_what_cannot_run_is_left_out(tmp_path: Path) -> None:
+    asked = problem()
+    with store(tmp_path, {problem("near"): table(1.0, 2.0, 3.0)}) as trials:
+        ranker = Ranker(trials, tree(), None, Reliability.shipped())
+        neighbours = [neighbour(trials, problem("near"), asked)]
+        ranking = ranker.rank(asked, neighbours, Question(), 3, lambda _, item: item["x"] != 1)
+    assert xs(ranking) == [2, 4]
+
+
+@pytest.mark.parametrize("claim", [1e-6, 1e-30])
+def test_a_poisoned_source_moves_the_expectation_by_its_trust_at_most(tmp_path: Path, claim: float) -> None:
+    honest = {problem("near"): table(1.0, 1.1, 3.0), problem("far"): table(1.0, 1.1, 3.0)}
+    poisoned = honest | {problem("foreign"): table(1.0, 1.0, claim)}
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    before, after = rank(tmp_path / "a", honest), rank(tmp_path / "b", poisoned)
+    assert xs(before)[0] == xs(after)[0] == 1
+    moved = dict(zip(xs(after), after.scores.expected[list(after.order)], strict=True))
+    stood = dict(zip(xs(before), before.scores.expected[list(before.order)], strict=True))
+    for x, expected in stood.items():
+        assert abs(moved[x] - expected) < 0.1

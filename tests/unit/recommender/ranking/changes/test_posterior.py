@@ -1,0 +1,257 @@
+"""What a strategy gains here: the laws of the posterior."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.nouns.effects import Context, DatedGain, Effect
+from kg.nouns.entities import Kind, Trust
+from kg.nouns.gain import NORMAL_90, Gain
+from kg.triples.hardware_tree import Distance
+from recommender.ranking.changes.posterior import (
+    PUBLICATION_SHRINKAGE,
+    UNINFORMED,
+    Components,
+    ObservedEffect,
+    Prior,
+    posterior,
+    shrunk_mean,
+    standing,
+)
+
+PRIOR = Prior(mean=0.05, between_strategies=0.1, between_contexts=0.08, strategies=20, noise=0.05)
+HERE = Context(bottleneck="wait", hardware="chip", family="llama")
+DISTANCES = {
+    frozenset({"chip"}): Distance.SAME_DEVICE,
+    frozenset({"chip", "sister"}): Distance.SIBLING,
+    frozenset({"chip", "cousin"}): Distance.SAME_ARCHITECTURE,
+    frozenset({"sister", "cousin"}): Distance.SAME_ARCHITECTURE,
+}
+gains = st.floats(-2, 2)
+counts = st.integers(1, 1000)
+trusts = st.floats(0.01, 1)
+places = st.builds(
+    Context,
+    bottleneck=st.sampled_from(["", "wait"]),
+    hardware=st.sampled_from(["", "chip", "sister", "cousin", "other"]),
+    family=st.sampled_from(["", "llama", "bert"]),
+)
+evidence = st.builds(ObservedEffect, context=places, mean=gains, n=counts, trust=trusts)
+
+
+def effect(strategy: str, *gains: float, kind: Kind = Kind.MEASURED, hardware: str = "") -> Effect:
+    empty = Effect(context=Context(hardware=hardware), strategy=strategy, metric="throughput", kind=kind)
+    return empty.add(gains)
+
+
+def width(gain: Gain) -> float:
+    return gain.high - gain.low
+
+
+def distance(one: str, other: str) -> Distance:
+    if one == other:
+        return Distance.SAME_DEVICE
+    return DISTANCES.get(frozenset({one, other}), Distance.OTHER_VENDOR)
+
+
+def expect(*seen: ObservedEffect, components: Components | None = None) -> Gain:
+    return posterior(PRIOR, seen, HERE, distance, components or Components())[0]
+
+
+def test_without_evidence_it_is_the_prior() -> None:
+    gain = expect()
+    assert gain.expected == pytest.approx(0.05)
+    assert width(gain) == pytest.approx(2 * NORMAL_90 * math.sqrt(0.1**2 + 0.08**2 + 0.05**2))
+
+
+@given(evidence)
+def test_evidence_narrows_and_draws_towards_itself(seen: ObservedEffect) -> None:
+    after = expect(seen)
+    assert width(after) < width(expect())
+    low, high = sorted((PRIOR.mean, seen.mean))
+    assert low - 1e-12 <= after.expected <= high + 1e-12
+
+
+@given(st.lists(evidence, min_size=1, max_size=6), st.randoms())
+def test_order_does_not_matter_and_more_never_widens(seen: list[ObservedEffect], random: object) -> None:
+    other = list(seen)
+    random.shuffle(other)  # type: ignore[attr-defined]
+    assert expect(*seen).expected == pytest.approx(expect(*other).expected, abs=1e-6)
+    assert width(expect(*seen)) <= width(expect(*seen[:-1])) + 1e-9
+
+
+@given(evidence, trusts)
+def test_what_is_trusted_more_weighs_more(seen: ObservedEffect, other: float) -> None:
+    less, more = sorted((seen.trust, other))
+    moved = [
+        abs(
+            expect(ObservedEffect(context=seen.context, mean=seen.mean, n=seen.n, trust=value)).expected
+            - PRIOR.mean
+        )
+        for value in (less, more)
+    ]
+    assert moved[0] <= moved[1] + 1e-12
+
+
+@given(gains, counts, trusts)
+def test_what_is_nearer_weighs_more(mean: float, n: int, trust: float) -> None:
+    nearer_first = (
+        HERE,
+        Context(bottleneck="", hardware="chip", family="llama"),
+        Context(bottleneck="", hardware="sister", family="llama"),
+        Context(bottleneck="", hardware="cousin", family="llama"),
+        Context(bottleneck="", hardware="other", family="llama"),
+        Context(bottleneck="", hardware="other", family="bert"),
+    )
+    moved = [
+        abs(expect(ObservedEffect(context=place, mean=mean, n=n, trust=trust)).expected - PRIOR.mean)
+        for place in nearer_first
+    ]
+    assert all(nearer >= farther - 1e-12 for nearer, farther in itertools.pairwise(moved))
+
+
+@given(st.integers(1, 10**9), trusts)
+def test_a_source_that_repeats_itself_cannot_buy_more_than_its_trust(n: int, trust: float) -> None:
+    poison = 5.0
+    moved = expect(ObservedEffect(context=HERE, mean=poison, n=n, trust=trust)).expected - PRIOR.mean
+    assert moved <= trust * (poison - PRIOR.mean) + 1e-9
+
+
+def test_what_is_distrusted_hardly_moves_what_is_known_well() -> None:
+    known = ObservedEffect(context=HERE, mean=0.1, n=20)
+    poisoned = ObservedEffect(context=HERE, mean=2.0, n=1000, trust=Trust.LOW.weight)
+    assert expect(known, poisoned).expected - expect(known).expected < 0.1
+    far = ObservedEffect(
+        context=Context(hardware="other", family="bert"), mean=2.0, n=1000, trust=Trust.LOW.weight
+    )
+    assert abs(expect(known, far).expected - expect(known).expected) < 0.01
+
+
+@given(st.lists(gains, min_size=1, max_size=8))
+def test_null_and_negative_outcomes_lower_it(good: list[float]) -> None:
+    before = effect("s", *good)
+    known = before.mean
+    assert known is not None
+    for found in (0.0, -0.3):
+        after = before.add([found])
+        if known > found:
+            assert after.mean is not None
+            assert (
+                expect(ObservedEffect(context=HERE, mean=after.mean, n=after.n)).expected
+                < expect(ObservedEffect(context=HERE, mean=known, n=after.n)).expected
+            )
+
+
+def test_a_sign_that_depends_on_the_hardware_is_told_apart() -> None:
+    here = [ObservedEffect(context=HERE, mean=0.2, n=10)]
+    there = [ObservedEffect(context=Context(hardware="other", family="bert"), mean=-0.2, n=10)]
+    assert expect(*here, *there).low > 0
+    elsewhere = Context(hardware="other", family="bert", bottleneck="wait")
+    found, _ = posterior(PRIOR, [*here, *there], elsewhere, distance)
+    assert found.expected < 0
+
+
+@pytest.mark.parametrize(("n", "trust"), [(0, 1.0), (100, 0.0)])
+def test_what_is_not_trusted_or_never_seen_says_nothing(n: int, trust: float) -> None:
+    gain, weights = posterior(
+        PRIOR, [ObservedEffect(context=HERE, mean=5.0, n=n, trust=trust)], HERE, distance
+    )
+    assert gain == expect()
+    assert weights == [0.0]
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.4, 0.2), (-0.1, 0.6, 0.5)])
+def test_shares_that_are_none_are_refused(shares: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="shares"):
+        Components(hardware=shares[0], family=shares[1], own=shares[2])
+
+
+@given(gains, st.floats(0, 3), st.floats(0, 3), st.floats(0, 3))
+def test_a_ceiling_is_kept(middle: float, below: float, above: float, ceiling: float) -> None:
+    capped = Gain(expected=middle, low=middle - below, high=middle + above).capped(ceiling)
+    assert capped.low <= capped.expected <= capped.high <= max(ceiling, capped.low)
+    assert capped.high <= ceiling
+
+
+@given(gains, st.floats(0.01, 3))
+def test_the_probability_of_a_gain_is_one_and_grows_with_it(middle: float, half: float) -> None:
+    probability = Gain(expected=middle, low=middle - half, high=middle + half).probability_of_gain
+    better = Gain(
+        expected=middle + 0.1, low=middle + 0.1 - half, high=middle + 0.1 + half
+    ).probability_of_gain
+    assert 0 <= probability <= better <= 1
+    assert (probability > 0.5) == (middle > 0) or abs(middle) < 1e-9
+
+
+def test_a_gain_without_width_is_certain() -> None:
+    assert Gain(expected=0.1, low=0.1, high=0.1).probability_of_gain == 1
+    assert Gain(expected=0.0, low=0.0, high=0.0).probability_of_gain == 0
+
+
+def test_published_gains_are_shrunk_and_claims_do_not_count() -> None:
+    assert shrunk_mean(effect("s", 0.4)) == pytest.approx(0.4)
+    assert shrunk_mean(effect("s", 0.4, kind=Kind.PUBLISHED)) == pytest.approx(0.4 * PUBLICATION_SHRINKAGE)
+    assert [
+        shrunk_mean(effect("s", 0.4, kind=kind)) for kind in (Kind.CLAIMED, Kind.TARGET, Kind.WINNER)
+    ] == [None] * 3
+    assert shrunk_mean(effect("s")) is None
+
+
+def test_a_prior_of_too_few_strategies_is_the_uninformed_one() -> None:
+    prior = Prior.of([effect("a", 1.0), effect("b", 2.0)])
+    assert (prior.mean, prior.between_strategies, prior.between_contexts) == UNINFORMED
+    assert prior.strategies == 2
+
+
+def test_what_has_drifted_stands_as_it_is_since() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    gains = [0.2 + 0.01 * (number % 3) for number in range(30)] + [
+        -0.1 + 0.01 * (number % 3) for number in range(9)
+    ]
+    dated = [
+        DatedGain(time=start + timedelta(hours=number), id=f"{number:04}", unats=round(gain * 1e6))
+        for number, gain in enumerate(gains)
+    ]
+    calm, drifted = standing(effect("s").see(dated[:30])), standing(effect("s").see(dated))
+    assert calm is not None
+    assert drifted is not None
+    assert calm.drift == ""
+    assert (drifted.n, drifted.drift[:7]) == (9, "drifted")
+    assert drifted.mean == pytest.approx(-0.09, abs=0.01)
+    assert standing(effect("s").see(reversed(dated))) == drifted
+
+
+def test_one_wild_gain_is_no_drift() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    gains = [0.1 + 0.01 * (number % 4) for number in range(20)]
+    gains[15] = 2.0
+    dated = [
+        DatedGain(time=start + timedelta(hours=number), id=f"{number:04}", unats=round(gain * 1e6))
+        for number, gain in enumerate(gains)
+    ]
+    found = standing(effect("s").see(dated))
+    assert found is not None
+    assert found.drift == ""
+
+
+def test_a_prior_recovers_what_the_effects_were_drawn_from() -> None:
+    import random
+
+    rng = random.Random(3)
+    effects = []
+    for number in range(200):
+        of_strategy = rng.gauss(0.1, 0.2)
+        effects += [
+            effect(f"s{number}", rng.gauss(of_strategy, 0.05), hardware=f"h{place}") for place in range(4)
+        ]
+    prior = Prior.of(effects)
+    assert prior.mean == pytest.approx(0.1, abs=0.05)
+    assert prior.between_strategies == pytest.approx(0.2, rel=0.2)
+    assert prior.between_contexts == pytest.approx(0.05, rel=0.2)
+    assert prior.strategies == 200

@@ -1,0 +1,258 @@
+"""Strategies ranked, chosen and shown: on a small graph where every number can be followed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyoxigraph import Triple
+
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import (
+    Better,
+    Hardware,
+    Kind,
+    Objective,
+    Problem,
+    Source,
+    Trust,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.knowledge import (
+    Assignment,
+    Bottleneck,
+    HardwareProfile,
+    Level,
+    Relation,
+    Strategy,
+    VersionBound,
+)
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
+from kg.triples.tables.effects import EFFECT
+from kg.triples.vocabulary import Shared, source_iri
+from recommender.ranking.changes.recommendations import as_recommendation, choose, flag
+from recommender.ranking.changes.strategies import StrategyRanker
+
+if TYPE_CHECKING:
+    from recommender.ranking.changes.strategies import RankedStrategy
+    from recommender.ranking.feasibility.feasibility import Refusal
+
+MANUAL = Source(title="Manual", url="https://example.org/manual")
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def strategy(identifier: str, mitigates: str = "", **more: Any) -> Strategy:
+    return Strategy(
+        id=identifier,
+        labels={"en": identifier},
+        kind=more.pop("kind", "documented"),
+        mitigates=(Relation(target=mitigates, source=MANUAL),) if mitigates else (),
+        sources=(MANUAL,),
+        **more,
+    )
+
+
+def sets(parameter: str, value: Any = True, flag: str = "") -> tuple[Assignment]:
+    return (Assignment(parameter=parameter, value=value, flag=flag),)
+
+
+def effect(identifier: str, *gains: float, hardware: str = "chip", metric: str = "throughput") -> Effect:
+    empty = Effect(context=Context(hardware=hardware), strategy=identifier, metric=metric, kind=Kind.MEASURED)
+    return empty.add(gains, now=NOW)
+
+
+STRATEGIES = (
+    strategy("overlap", "wait", sets=sets("overlap", flag="--overlap")),
+    strategy(
+        "compress",
+        "wait",
+        sets=sets("compress", 8),
+        conflicts_with=(Relation(target="overlap", source=MANUAL),),
+    ),
+    strategy("recompute", "memory", sets=(*sets("recompute"), *sets("granularity", "full"))),
+    strategy("harmful", "wait", contraindicated_by=(Relation(target="memory", source=MANUAL),)),
+    strategy("newer", "wait", since=(VersionBound(software="cann", version="9.0", source=MANUAL),)),
+    strategy("unrelated", "io"),
+    strategy("promised", "wait", kind="claimed"),
+)
+EFFECTS = (
+    effect("overlap", 0.3, 0.3, 0.3),
+    effect("compress", 0.2, hardware="sister"),
+    effect("recompute", 0.05),
+)
+
+
+@pytest.fixture(scope="module")
+def ranker() -> StrategyRanker:
+    graph = OxigraphStore(None)
+    nouns = [
+        HardwareProfile(id="acme", labels={"en": "Acme"}, level=Level.VENDOR),
+        HardwareProfile(id="arch", labels={"en": "Arch"}, level=Level.ARCHITECTURE, broader="acme"),
+        HardwareProfile(id="family", labels={"en": "Family"}, level=Level.FAMILY, broader="arch"),
+        HardwareProfile(id="chip", labels={"en": "Chip"}, level=Level.DEVICE, broader="family"),
+        HardwareProfile(id="sister", labels={"en": "Sister"}, level=Level.DEVICE, broader="family"),
+        *(Bottleneck(id=name, labels={"en": name}) for name in ("wait", "memory", "io")),
+        *STRATEGIES,
+        *EFFECTS,
+    ]
+    for noun in nouns:
+        graph.extend(to_triples(noun))
+    return StrategyRanker(graph, HardwareTree(graph))
+
+
+def problem(current: dict[str, Any] | None = None, software: Any = None, **shares: float | None) -> Problem:
+    return Problem(
+        workload=Workload(kind=WorkloadKind.TRAINING, operator="train"),
+        hardware=Hardware(name="chip"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+        bottlenecks=Settings(shares),
+        current=None if current is None else Settings(current),
+        software=Settings(software or {}),
+    )
+
+
+def ids(ranked: list[RankedStrategy]) -> set[str]:
+    return {item.strategy.id for item in ranked}
+
+
+def rules(refused: list[Refusal]) -> dict[str, str]:
+    return {item.reason.partition(":")[0]: item.rule for item in refused}
+
+
+def test_only_what_is_for_an_observed_bottleneck_is_ranked(ranker: StrategyRanker) -> None:
+    ranked, refused = ranker.rank(problem(wait=0.3))
+    assert ids(ranked) == {"overlap", "compress", "harmful", "newer", "promised"}
+    assert refused == []
+    assert ids(ranker.rank(problem())[0]) == {item.id for item in STRATEGIES}
+
+
+def test_own_measurements_outrank_the_prior_and_nothing_passes_its_ceiling(ranker: StrategyRanker) -> None:
+    ranked, _ = ranker.rank(problem(wait=0.2))
+    assert ranked[0].strategy.id == "overlap"
+    for item in ranked:
+        assert item.gain is not None
+        assert item.gain.high <= -math.log(0.8) + 1e-12
+
+
+@pytest.mark.parametrize(("level", "weight"), [(Trust.LOW, 0.25), (Trust.HIGH, 1.0)])
+def test_an_effect_weighs_as_its_least_trusted_source(level: Trust, weight: float) -> None:
+    graph = OxigraphStore(None)
+    seen, told = effect("overlap", 0.3), replace(MANUAL, trust=level)
+    for noun in (
+        HardwareProfile(id="chip", labels={"en": "Chip"}, level=Level.DEVICE),
+        *(Bottleneck(id=name, labels={"en": name}) for name in ("wait", "memory", "io")),
+        *(STRATEGIES[0], STRATEGIES[1], seen, told),
+    ):
+        graph.extend(to_triples(noun))
+    ranker = StrategyRanker(graph, HardwareTree(graph))
+
+    def trust() -> float:
+        ranked, _ = ranker.rank(problem(wait=0.3))
+        return next(item for item in ranked if item.strategy.id == "overlap").effects[0].trust
+
+    usual = trust()
+    graph.extend([Triple(EFFECT.iri(seen), Shared.DERIVED_FROM, source_iri(told.id))])
+    ranker = StrategyRanker(graph, HardwareTree(graph))
+    assert trust() == pytest.approx(usual * weight)
+
+
+def test_nearer_evidence_is_trusted_more(ranker: StrategyRanker) -> None:
+    seen = {item.strategy.id: item.effects for item in ranker.rank(problem(wait=0.3))[0]}
+    [near], [far] = seen["overlap"], seen["compress"]
+    assert near.trust == far.trust == 1
+    assert near.weight > far.weight > 0
+    assert seen["promised"] == ()
+
+
+def test_what_does_harm_there_is_refused_with_its_source(ranker: StrategyRanker) -> None:
+    ranked, refused = ranker.rank(problem(wait=0.3, memory=0.2))
+    assert "harmful" not in ids(ranked)
+    [item] = refused
+    assert item.rule == "it does harm there"
+    assert item.reason == "harmful: with memory"
+    assert item.source == "Manual https://example.org/manual"
+
+
+def test_a_version_without_it_refuses_it(ranker: StrategyRanker) -> None:
+    ranked, refused = ranker.rank(problem(software={"cann": "8.0"}, wait=0.3))
+    assert "newer" not in ids(ranked)
+    assert rules(refused) == {"newer": "the version has it"}
+    assert "newer" in ids(ranker.rank(problem(software={"cann": "9.0"}, wait=0.3))[0])
+
+
+def test_what_is_set_is_not_advised_and_what_it_excludes_is_refused(ranker: StrategyRanker) -> None:
+    ranked, refused = ranker.rank(problem(current={"overlap": True}, wait=0.3))
+    assert "overlap" not in ids(ranked)
+    assert rules(refused) == {"compress": "it goes with what is set"}
+    ranked, refused = ranker.rank(problem(current={"compress": 8}, wait=0.3))
+    assert rules(refused) == {"overlap": "it goes with what is set"}
+
+
+def test_no_two_that_exclude_each_other_are_chosen(ranker: StrategyRanker) -> None:
+    ranked, _ = ranker.rank(problem(wait=0.3))
+    for k in range(1, 8):
+        chosen = {item.strategy.id for item in choose(ranked, k)}
+        assert not {"overlap", "compress"} <= chosen
+        assert len(chosen) == min(k, len(ranked) - 1)
+
+
+def test_each_bottleneck_has_its_first_before_any_has_its_second(ranker: StrategyRanker) -> None:
+    ranked, _ = ranker.rank(problem(wait=0.4, memory=0.1))
+    chosen = choose(ranked, 2)
+    assert {item.match.bottleneck for item in chosen} == {"wait", "memory"}
+
+
+def test_fewer_are_the_beginning_of_more(ranker: StrategyRanker) -> None:
+    ranked, _ = ranker.rank(problem(wait=0.4, memory=0.1))
+    most = choose(ranked, 6)
+    assert all(choose(ranked, k) == most[:k] for k in range(7))
+
+
+def test_a_configuration_is_known_as_that_of_a_strategy_whether_it_fits_or_not(
+    ranker: StrategyRanker,
+) -> None:
+    assert ranker.has_one_for(Settings({"compress": 8}))
+    assert ranker.has_one_for(Settings({"granularity": "full", "recompute": True}))
+    for other in ({"compress": 4}, {"recompute": True}, {"compress": 8, "overlap": True}, {"unknown": 1}, {}):
+        assert not ranker.has_one_for(Settings(other))
+
+
+def test_only_what_is_not_set_yet_is_to_be_pasted(ranker: StrategyRanker) -> None:
+    asked = problem(current={"recompute": True}, memory=0.2)
+    [item] = [item for item in ranker.rank(asked)[0] if item.strategy.id == "recompute"]
+    recommendation = as_recommendation(item, asked, "1")
+    assert recommendation.configuration == Settings({"granularity": "full"})
+    assert recommendation.flags == ("granularity=full",)
+    assert recommendation.ceiling == pytest.approx(-math.log(0.8))
+    assert recommendation.bottleneck == "memory"
+    assert recommendation.evidence[0].says == "1.05x throughput on chip (n=1)"
+
+
+def test_ids_depend_on_question_configuration_and_knowledge(ranker: StrategyRanker) -> None:
+    asked, other = problem(wait=0.3), problem(wait=0.4)
+    item = ranker.rank(asked)[0][0]
+    first = as_recommendation(item, asked, "1").id
+    assert first == as_recommendation(item, asked, "1").id
+    assert len({first, as_recommendation(item, asked, "2").id, as_recommendation(item, other, "1").id}) == 3
+
+
+@pytest.mark.parametrize(
+    ("assignment", "text"),
+    [
+        (Assignment(parameter="HCCL_X", value=1, environment=True), "export HCCL_X=1"),
+        (Assignment(parameter="a", value=True, flag="--a"), "--a"),
+        (Assignment(parameter="a", value=4, flag="--a"), "--a 4"),
+        (Assignment(parameter="a", value="o1", flag="--opt=o1"), "--opt=o1"),
+        (Assignment(parameter="a", value=4), "a=4"),
+        (Assignment(parameter="a", value=None), "a"),
+    ],
+)
+def test_an_assignment_is_written_as_its_software_takes_it(assignment: Assignment, text: str) -> None:
+    assert flag(assignment) == text

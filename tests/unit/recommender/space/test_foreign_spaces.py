@@ -1,0 +1,46 @@
+"""Spaces of other tools."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.door.search_space import SearchSpaceFile
+from kg.errors import InputError
+from kg.nouns.values import Settings
+from recommender.space.foreign_spaces import space_of_distributions, space_of_t1, space_of_table
+from recommender.space.parameters import ParameterKind
+
+
+def test_a_t1_file_is_a_space() -> None:
+    space = space_of_t1(
+        SearchSpaceFile(
+            name="toy",
+            parameters={"x": (32, 16, 64), "method": ("a", "b")},
+            constraints=("x < 64 || method == 'a'",),
+        )
+    )
+    assert [p.kind for p in space.parameters] == [ParameterKind.ORDINAL, ParameterKind.CATEGORICAL]
+    assert len(list(space.enumerate())) == 5
+
+
+def test_distributions_are_a_space() -> None:
+    distributions = pytest.importorskip("optuna").distributions
+    space = space_of_distributions(
+        {
+            "lr": distributions.FloatDistribution(1e-4, 1, log=True),
+            "n": distributions.IntDistribution(2, 8, step=2),
+            "c": distributions.CategoricalDistribution(("u", "v")),
+        }
+    )
+    assert space.parameters[1].values == (2, 4, 6, 8)
+    assert space.violated(Settings({"lr": 0.1, "n": 4, "c": "u"})) is None
+
+
+def test_a_table_is_a_space() -> None:
+    rows = [Settings({"a": 2, "b": True}), Settings({"a": 1, "b": False}), Settings({"a": 2, "b": True})]
+    space = space_of_table(rows)
+    assert list(space.enumerate()) == rows[:2]
+    with pytest.raises(InputError):
+        space_of_table([])
+    with pytest.raises(InputError, match="some rows"):
+        space_of_table([Settings({"a": 1}), Settings({"a": 1, "b": 2})])

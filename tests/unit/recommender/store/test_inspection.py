@@ -1,0 +1,83 @@
+"""What is not in step is found, and the remedy is one that works."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.triples.vocabulary import TG, problem_iri
+from recommender.files import WorkspaceFiles
+from recommender.store.environment_checks import installation
+from recommender.store.inspection import Severity
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def filled(empty_path: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "cases.jsonl"
+    records = [
+        {
+            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+            "config": {"block": 8},
+            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
+            "source": {"repo": "a/b"},
+        }
+        for size in range(1, 6)
+    ]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        editor.ingest([file])
+    return empty_path
+
+
+def found(path: Path) -> dict[str, tuple[str, str]]:
+    with Workspace.open(path, cache=path.parent) as workspace:
+        findings = workspace.check()
+    return {item.about: (item.severity, item.says) for item in findings}
+
+
+def test_a_sound_workspace_agrees_with_itself(filled: Path) -> None:
+    severities = {about: severity for about, (severity, _) in found(filled).items()}
+    assert severities == {"problems": Severity.OK, "vectors": Severity.OK, "index": Severity.OK}
+
+
+def test_a_problem_that_only_the_graph_has_is_found(filled: Path) -> None:
+    with Workspace.editor(filled, cache=filled) as editor:
+        writer = editor._writer
+        batch = next(iter(writer.graph.triples(None, TG.BATCH_OF))).object
+        writer.graph.update(f"INSERT DATA {{ <{problem_iri('stray').value}> <{TG.BATCH_OF.value}> {batch} }}")
+        writer.changed()
+    assert found(filled)["problems"] == (
+        Severity.FAULT,
+        "1 are in the graph and not in the trial store, 0 the other way round",
+    )
+
+
+def test_lost_trials_are_found(filled: Path) -> None:
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        trials.execute("DELETE FROM trials WHERE problem = (SELECT min(problem) FROM trials)")
+    findings = found(filled)
+    assert {severity for severity, _ in findings.values()} >= {Severity.FAULT}
+
+
+def test_cut_vectors_are_found(filled: Path) -> None:
+    log = WorkspaceFiles(filled).vectors
+    log.write_bytes(log.read_bytes()[:-10])
+    assert found(filled)["vectors"] == (
+        Severity.FAULT,
+        "1 are in the trial store and not in the vector log, 0 the other way round",
+    )
+
+
+def test_what_is_needed_is_installed_here_and_a_missing_text_model_is_only_noted(tmp_path: Path) -> None:
+    packages, model = installation(tmp_path)
+    assert (packages.about, packages.severity) == ("packages", Severity.OK)
+    assert (model.about, model.severity) == ("text model", Severity.NOTE)
+    assert "pip install" in model.remedy

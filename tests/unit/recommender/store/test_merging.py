@@ -1,0 +1,206 @@
+"""Two workspaces become one: cases, knowledge, effects, and what contradicts is told."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.errors import InputError, WorkspaceError
+from kg.nouns.entities import Trust
+from kg.nouns.provenance import Batch
+from kg.triples.serialisation import all_of
+from recommender.store.ingestion import Options
+from recommender.store.writer import Writer
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from recommender.store.merging import Merged
+
+PUBLISHED: dict[str, Any] = {
+    "kind": "published",
+    "strategy": "tile-it",
+    "bottleneck": "memory",
+    "baseline": {"value": 2.0, "config": {}},
+}
+SUMS = "SELECT ?n ?sum { ?e a tg:Effect ; tg:n ?n ; tg:sumMicronats ?sum }"
+
+
+def line(value: float, *, block: int = 64, source: str = "a/b", **more: object) -> str:
+    record = {
+        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
+        "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+        "config": {"block": block},
+        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
+        "source": {"repo": source},
+        **more,
+    }
+    return json.dumps(record) + "\n"
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Workspace]:
+    """A workspace of the given lines, and whatever YAML of hardware."""
+
+    def made(name: str, *lines: str, hardware: str = "", options: Options | None = None) -> Workspace:
+        path = tmp_path / name
+        Workspace.create(path, cache=tmp_path / "cache", text_model=None, with_shipped=False)
+        workspace = Workspace.open(path, cache=tmp_path / "cache")
+        if lines:
+            file = tmp_path / f"{name}.jsonl"
+            file.write_text("".join(lines))
+            workspace.ingest(file, options=options)
+        if hardware:
+            knowledge = tmp_path / f"{name}.yaml"
+            knowledge.write_text(f"hardware:\n{hardware}")
+            with workspace.edit() as editor:
+                editor.add_file("hardware", knowledge)
+            workspace.refresh()
+        return workspace
+
+    return made
+
+
+def content(workspace: Workspace) -> tuple[object, ...]:
+    """Everything in a workspace that a merge could change."""
+    triples = sorted(map(str, workspace.graph.triples()))
+    return triples, workspace.trials.counts(), len(workspace.index), workspace.batch
+
+
+def test_cases_come_with_their_origin_and_both_stay_whole(make: Callable[..., Workspace]) -> None:
+    ours = make("ours", line(1.0))
+    theirs = make("theirs", line(1.0), line(2.0, block=32), line(3.0, hardware={"name": "NVIDIA H20"}))
+    before = content(theirs)
+    merged = ours.merge(theirs.layout.root, label="the lab")
+    assert (merged.added.rows, merged.added.known, merged.added.problems) == (2, 1, 1)
+    assert merged.conflict_count == 0
+    assert [batch.origin for batch in all_of(ours.graph, Batch)] == ["", "the lab"]
+    assert [found for found in ours.check() if found.severity == "fault"] == []
+    theirs.refresh()
+    assert content(theirs) == before
+
+
+def test_merging_twice_changes_nothing(make: Callable[..., Workspace]) -> None:
+    ours, theirs = (
+        make("ours", line(1.0)),
+        make("theirs", line(2.0, block=8), line(1.0, source="c/d", **PUBLISHED)),
+    )
+    ours.merge(theirs.layout.root)
+    once = content(ours)
+    again = ours.merge(theirs.layout.root)
+    assert content(ours) == once
+    assert (again.added.rows, again.added.known, again.effects) == (0, 2, 0)
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(make: Callable[..., Workspace]) -> None:
+    ours = make("ours", line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
+    theirs = make(
+        "theirs", line(1.5), line(2.0, block=8), hardware="  - {id: bolt, level: vendor, label: {en: Bolt}}\n"
+    )
+    before = content(ours)
+    dry = ours.merge(theirs.layout.root, dry_run=True)
+    ours.refresh()
+    assert content(ours) == before
+    real = ours.merge(theirs.layout.root)
+    told = {**dry.to_json(), "dry_run": False}
+    assert told == real.to_json()
+    assert told["knowledge_new"] == ["hardware/bolt"]
+
+
+def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace]) -> None:
+    ours = make("ours", line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
+    theirs = make("theirs", line(1.5), hardware="  - {id: acme, level: vendor, label: {en: Acme Inc}}\n")
+    merged = ours.merge(theirs.layout.root)
+    assert merged.conflict_count == 2
+    described, row = merged.conflicts
+    assert described.about == "hardware/acme"
+    assert "Acme Inc" in described.theirs
+    assert "Acme Inc" not in described.ours
+    assert (row.ours, row.theirs) == ("0.001", "0.0015")
+    assert "kernel_time of toy" in row.about
+    assert ours.names.hardware("acme").id == "acme"
+    assert ours.trials.counts().trials == 2
+
+
+def test_a_source_that_measured_twice_contradicts_nobody(make: Callable[..., Workspace]) -> None:
+    ours, theirs = make("ours", line(1.0)), make("theirs", line(1.0), line(1.5))
+    assert ours.merge(theirs.layout.root).conflict_count == 0
+
+
+def test_effects_follow_from_the_cases_that_come(make: Callable[..., Workspace]) -> None:
+    shared = line(1.0, **PUBLISHED)
+    ours = make("ours", shared)
+    theirs = make("theirs", shared, line(1.0, source="c/d", **PUBLISHED), line(1.0, block=8, **PUBLISHED))
+    merged = ours.merge(theirs.layout.root)
+    assert merged.effects == 0
+    assert ours.query(SUMS).rows == (("2", str(2 * 693147)),)
+
+
+def test_effects_without_cases_are_added_once(make: Callable[..., Workspace], tmp_path: Path) -> None:
+    origin = make("origin", line(1.0, **PUBLISHED))
+    graph = tmp_path / "origin.nq"
+    origin.export(graph)
+    theirs = make("theirs")
+    with theirs.edit() as editor:
+        editor.import_graph(graph)
+    ours = make("ours", line(1.5, block=8, **PUBLISHED))
+    ours_sum = round(1e6 * 0.28768207245178085)
+    for expected in (1, 0):
+        assert ours.merge(theirs.layout.root).effects == expected
+        assert ours.query(SUMS).rows == (("2", str(693147 + ours_sum)),)
+    twin = make("twin")
+    with twin.edit() as editor:
+        editor.import_graph(graph)
+    assert twin.merge(theirs.layout.root).effects == 0, "both imported the same graph"
+
+
+def test_distrust_comes_along_and_praise_does_not(make: Callable[..., Workspace]) -> None:
+    ours = make("ours")
+    for name, told in (("low", Trust.LOW), ("high", Trust.HIGH)):
+        theirs = make(name, line(1.0, source=f"who/{name}"), options=Options(trust=told))
+        ours.merge(theirs.layout.root)
+    [problem] = ours.trials.summary(ours.trials.keys().tolist())
+    assert sorted(row.trust for row in ours.trials.rows(problem.id)) == [Trust.LOW, Trust.MEDIUM]
+
+
+def test_a_crash_in_the_middle_leaves_both_whole_and_merging_goes_on(
+    make: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = make("ours", line(1.0))
+    theirs = make("theirs", *(line(2.0 + block, block=block) for block in range(6)))
+    before = content(theirs)
+    monkeypatch.setattr("recommender.store.merging.BATCH_ROWS", 2)
+    genuine, calls = Writer.add, 0
+
+    def failing(self: Writer, cases: Sequence[Any], *args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return genuine(self, cases, *args, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "add", failing)
+        with pytest.raises(KeyboardInterrupt):
+            ours.merge(theirs.layout.root)
+    ours.refresh()
+    theirs.refresh()
+    assert ours.trials.counts().trials == 5
+    assert [found for found in ours.check() if found.severity == "fault"] == []
+    assert content(theirs) == before
+    merged: Merged = ours.merge(theirs.layout.root)
+    assert (merged.added.rows, merged.added.known) == (2, 4)
+
+
+def test_a_workspace_is_not_joined_with_itself_or_with_nothing(
+    make: Callable[..., Workspace], tmp_path: Path
+) -> None:
+    ours = make("ours")
+    with pytest.raises(InputError, match="itself"):
+        ours.merge(ours.layout.root)
+    with pytest.raises(WorkspaceError, match="not a workspace"):
+        ours.merge(tmp_path / "nothing")

@@ -1,0 +1,78 @@
+"""Where the parts lie, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import WorkspaceError
+from recommender.files import FORMAT, WorkspaceFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> WorkspaceFiles:
+    made = WorkspaceFiles(tmp_path / "workspace")
+    made.prepare()
+    made.create({"by": "a test"})
+    return made
+
+
+def test_what_was_written_is_read(layout: WorkspaceFiles) -> None:
+    assert layout.exists()
+    assert layout.read() == {"format": FORMAT, "by": "a test"}
+    assert [item.name for item in layout.root.iterdir() if item.name.endswith(".new")] == []
+
+
+def test_a_writer_wants_every_part_that_is_the_truth(layout: WorkspaceFiles) -> None:
+    with pytest.raises(WorkspaceError, match="live is missing"):
+        layout.read(for_writing=True)
+    layout.live.mkdir()
+    with pytest.raises(WorkspaceError, match=r"trials\.sqlite3 is missing"):
+        layout.read(for_writing=True)
+    layout.trials.touch()
+    assert layout.read(for_writing=True) == layout.read()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (json.dumps({"format": FORMAT + 1}), f"format {FORMAT + 1}, this program reads format {FORMAT}"),
+        (json.dumps({"format": str(FORMAT)}), "is a workspace of format"),
+        ("[1]", "is a workspace of format None"),
+        ("", "is damaged"),
+        ("\x00\x00", "is damaged"),
+    ],
+)
+def test_a_manifest_that_is_none_is_refused(layout: WorkspaceFiles, content: str, says: str) -> None:
+    layout.manifest.write_text(content)
+    with pytest.raises(WorkspaceError, match=says) as raised:
+        layout.read()
+    assert raised.value.hint
+
+
+def test_none_is_no_workspace(tmp_path: Path) -> None:
+    assert not WorkspaceFiles(tmp_path).exists()
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
+        WorkspaceFiles(tmp_path).read()
+
+
+def test_a_second_one_is_not_made_in_the_same_place(layout: WorkspaceFiles) -> None:
+    with pytest.raises(WorkspaceError, match="is a workspace already"):
+        layout.prepare()
+
+
+def test_what_a_killed_maker_left_can_be_made_again(tmp_path: Path) -> None:
+    layout = WorkspaceFiles(tmp_path)
+    layout.prepare()
+    layout.live.mkdir()
+    layout.trials.touch()
+    layout.lock.touch()
+    layout.prepare()
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(WorkspaceError, match=r"it holds thesis\.tex"):
+        layout.prepare()
