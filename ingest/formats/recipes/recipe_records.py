@@ -55,7 +55,7 @@ def recipe(record: object, records: Records) -> Recipe:
     """
     if not isinstance(record, dict):
         raise RecordError(["a recipe is an object"])
-    raw: dict[str, Any] = {OTHER_NAMES.get(name, name): item for name, item in record.items()}
+    raw: dict[str, Any] = {OTHER_NAMES.get(str(name), str(name)): item for name, item in record.items()}
     faults: list[str] = []
     texts = {name: _text(raw, name, faults) for name in ("framework", "version", "precision", "title")}
     model, reported_model = _model(raw, records, faults)

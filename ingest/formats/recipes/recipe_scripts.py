@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ingest.door.records import Records
     from ingest.files.content import Content
     from ingest.files.sniffing import Head
-    from ingest.questions.launches.shell import Command
+    from ingest.questions.launches.shell import ShellCommand
     from kg.nouns.recipe import Recipe
 
 _MAXIMUM_BYTES = 1 << 20
@@ -66,7 +66,7 @@ def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
         yield Fault(place="", reason="launches nothing that is known")
 
 
-def _launch(command: Command, text: str) -> tuple[str, Sequence[str], str, int | None] | None:
+def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, int | None] | None:
     """Framework, options, model and devices of a launch; None if the command is none."""
     words = command.words
     names = [PurePosixPath(word).name for word in words]
@@ -101,7 +101,7 @@ def _record(
     words: Sequence[str],
     model: str,
     devices: int | None,
-    command: Command,
+    command: ShellCommand,
     content: Content,
     records: Records,
 ) -> dict[str, object]:
