@@ -46,7 +46,7 @@ $(VENV)/.check: $(VENV)/.test
 	@touch $@
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
-	$(BIN)/python benchmarks/demo.py --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
+	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
@@ -61,12 +61,12 @@ check: $(VENV)/.check
 
 bench: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make bench CASES=FOLDER: which folder of cases?" && exit 2)
-	$(BIN)/python benchmarks/unseen.py --known $(CASES) --asked $(CASES)
-	$(BIN)/python benchmarks/scale.py --known $(CASES)
-	$(BIN)/python benchmarks/crash.py --known $(CASES)
-	$(BIN)/python benchmarks/ab_validity.py --quick
-	$(BIN)/python benchmarks/feasibility.py --known $(CASES) --quick
-	$(BIN)/python benchmarks/season.py --known $(CASES) --quick
+	$(BIN)/python -m benchmarks.answers.unseen --known $(CASES) --asked $(CASES)
+	$(BIN)/python -m benchmarks.speed.scale --known $(CASES)
+	$(BIN)/python -m benchmarks.speed.crash --known $(CASES)
+	$(BIN)/python -m benchmarks.learning.ab_validity --quick
+	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
+	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 RATE = 0.1
 """Rate at which a pattern comes on by itself. Three of some thirty observable patterns are found in a profile
-that somebody looks at: an assumption, checked by the calibration in benchmarks/diagnosis.py."""
+that somebody looks at: an assumption, checked by the calibration in benchmarks/profiles/diagnosis.py."""
 
 MOST_CAUSES = 5
 """Nodes that came on by themselves at most: more than the three that are told, for a limit of three makes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 COPIED_BELOW = 5_000
 """Timed rows of an operator below which nothing that can be learned from them beats copying the nearest
-source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class (benchmarks/unseen.py)."""
+source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class (benchmarks/answers/unseen.py)."""
 
 DENSE = 200
 """Timed rows of one problem that are a space of their own to learn from, however few the problems are."""
