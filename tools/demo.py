@@ -165,7 +165,7 @@ def shipped(workspace: Path) -> None:
     say("Searching for it, on the cost model")
     done = subprocess.run(
         [
-            *(sys.executable, str(Path(__file__).with_name("demo_search.py"))),
+            *(sys.executable, "-m", "tools.demo_search"),
             *("--workspace", str(workspace), "--seeds", "5"),
         ],
         check=False,
@@ -201,6 +201,7 @@ def from_cases(workspace: Path, folder: Path) -> None:
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=RAW)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--cases", type=Path, help="folder of case JSONL files")

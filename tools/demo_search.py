@@ -130,7 +130,8 @@ def compared(workspace: Path, seeds: int) -> dict[str, Any]:
     }
     print(f"\nAll {size:,} configurations enumerated: the best is {top / default:.2f}x the default.")
     print(
-        f"{'':8}{'first':>8}{'after 10':>10}{'at the end':>12}{'evaluations':>13}{'to 5 % of the optimum':>24}"
+        f"{'':8}{'first':>8}{'after 10':>10}{'at the end':>12}{'evaluations':>13}"
+        f"{'to 5 % of the optimum':>24}"
     )
     for name, found in runs.items():
         reached = [to_reach(best, 0.95 * top) for best in found]
@@ -171,12 +172,13 @@ def ceilings(workspace: Path) -> None:
             share = seconds / total
             print(f"  {name.replace('_', ' '):24}{share:6.1%}   at most {1 / (1 - share):.2f}x")
     print(
-        "The founding documents observe 31 % and 28 % for LayerNorm and AllReduce: together at most 2.44x. That does"
+        "The founding documents observe 31 % and 28 % for LayerNorm and AllReduce: together at most 2.44x.\n"
+        "That does not bind a search: larger micro-batches, for one, make the compute itself faster."
     )
-    print("not bind a search: larger micro-batches, for one, make the compute itself faster.")
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -191,7 +193,8 @@ def main() -> None:
         print("First the calibrated sibling, so that something is known:\n")
         known = json.loads(tunegraph(*at, "search", "run", KNOWN, "--json", folder=folder))
         print(
-            f"({known['state']['ended']} evaluations; the best is {known['gain_factor'] or 1:.2f}x its default)\n"
+            f"({known['state']['ended']} evaluations;"
+            f" the best is {known['gain_factor'] or 1:.2f}x its default)\n"
         )
         found = json.loads(tunegraph(*at, "search", "run", ASKED, "--no-ingest", "--json", folder=folder))
         print(tunegraph(*at, "search", "report", f"{ASKED}.journal", folder=folder))
@@ -201,8 +204,9 @@ def main() -> None:
     gain = best["throughput"] / default["throughput"]
     print(
         f"\nFound: {gain:.2f}x the throughput, {best['peak_memory'] / GIB:.1f} GB a device,"
-        f" {default['energy'] / best['energy']:.2f}x the work for a joule. The documents ask for 2.7x, 32 GB and"
-        " twice the\nefficiency, from lower precision too, which is not counted here. Modelled, chip not calibrated."
+        f" {default['energy'] / best['energy']:.2f}x the work for a joule. The documents ask for 2.7x, 32 GB"
+        " and twice the\nefficiency, from lower precision too, which is not counted here. Modelled, chip not"
+        " calibrated."
     )
     print(json.dumps({"gain_factor": round(gain, 3), "ended": found["state"]["ended"], **figures}))
 

@@ -2,9 +2,10 @@
 
     python -m tools.fit_block_weights --cases DIR --models CACHE [--write]
 
-How it is learned: :mod:`recommender.calibration.similarity_fit`. Collections count by the square root of their
-number of questions. The last line gives the transfer regret of the five nearest, on devices that were not
-learned from, by words alone, with equal weights, as fitted, and the least that any neighbours would have given.
+How it is learned: :mod:`recommender.calibration.similarity_fit`. Collections count by the square root of
+their number of questions. The last line gives the transfer regret of the five nearest, on devices that were
+not learned from, by words alone, with equal weights, as fitted, and the least that any neighbours would have
+given.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.onnx_export import export
 from embeddings.text_encoder import OnnxTextEncoder
@@ -47,17 +48,20 @@ def tables(folder: Path, names: Names) -> list[CostTable]:
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=Path, required=True, help="folder of case JSONL files")
     parser.add_argument("--models", type=Path, required=True, help="cache directory of text models")
     parser.add_argument("--write", action="store_true", help="write data/retrieval/weights.json")
     arguments = parser.parse_args()
     export(arguments.models)
-    tree = knowledge()
-    encoder = ProblemEncoder(tree, OnnxTextEncoder(arguments.models), BlockWeights())
-    known = tables(arguments.cases, tree.names)  # type: ignore[attr-defined]
+    shipped = ShippedKnowledge.load()
+    encoder = ProblemEncoder(shipped.hardware, OnnxTextEncoder(arguments.models), BlockWeights())
+    known = tables(arguments.cases, shipped.names)
     print(f"{len(known)} tables")
-    fit = fit_similarity(known, encoder, tree.distance, "tools/fit_block_weights.py on measured cases")
+    fit = fit_similarity(
+        known, encoder, shipped.hardware.distance, "tools/fit_block_weights.py on measured cases"
+    )
     if fit is None:
         raise SystemExit("the cases ask too few questions")
     content = {

@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.answers import unseen
 from benchmarks.answers.outlook_figures import figures, left_out, show
-from benchmarks.worlds.world import ROOT, knowledge, load
+from benchmarks.protocols.folds import Fold, folds
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import ROOT
+from benchmarks.worlds.world import load
 from recommender.calibration.outlook import Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 
@@ -35,12 +38,13 @@ SHARE = {
 }
 
 
-def checked(fold: unseen.Fold) -> list[tuple[str, tuple[str, ...], Checked]]:
+def checked(fold: Fold) -> list[tuple[str, tuple[str, ...], Checked]]:
     """Collection, classes and outcome of each question of a fold."""
     return unseen.run(fold)[1]
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -50,14 +54,14 @@ def main() -> None:
     arguments = parser.parse_args()
     rows: list[tuple[str, tuple[str, ...], Checked]] = []
     with tempfile.TemporaryDirectory() as place:
-        world = load(arguments.cases, Path(place) / "known", knowledge(), SHARE)
-        unseen._WORLDS = (world, world, False)
+        world = load(arguments.cases, Path(place) / "known", SHARE)
+        unseen.use(world, world)
         rng = random.Random(0)
-        made: Sequence[unseen.Fold] = [
+        made: Sequence[Fold] = [
             dataclasses.replace(
                 fold, asked=tuple(rng.sample(fold.asked, min(arguments.asked, len(fold.asked))))
             )
-            for fold in unseen.folds(world, world, False)
+            for fold in folds(world, world, quick=False)
         ]
         with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
             for part in pool.map(checked, made):
@@ -71,7 +75,7 @@ def main() -> None:
         outlook = Outlook.fit([row[2] for row in rows], CIRCUMSTANCES, origin)
         PATH.write_text(json.dumps(outlook.to_json(), indent=1) + "\n", encoding="utf-8")
         print(f"written: {PATH.name}", file=sys.stderr)
-    print(json.dumps(told))
+    last_line(told)
 
 
 if __name__ == "__main__":

@@ -1,31 +1,30 @@
 """Chooses what a search expects of its sources, and says what the choice is worth on kernels left out.
 
 ``python -m tools.fit_search --known DIR`` searches each kernel space of the folder with the other devices'
-searches as sources (as ``warm_start.py`` does), once for each pair of amplitude and length-scale shift of the
-expert that believes the sources (``recommender.search.belief.mixture.TRUSTING[0]``). The pair counts that needs the
-fewest evaluations to within 5 % (geometric mean over runs; a miss counts 100). ``left_out`` is what is to be
+searches as sources (as ``warm_start.py`` does), once for each pair of amplitude and length-scale shift of
+the expert that believes the sources (``recommender.search.belief.mixture.TRUSTING[0]``). The pair counts that
+needs the fewest evaluations to within 5 % (geometric mean over runs; a miss counts 100). ``left_out`` is
+what is to be
 expected elsewhere: each kernel is searched with the pair chosen on the other kernels. The last line is JSON.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
-
 import numpy as np
 
+from benchmarks.protocols.groups import nested
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.kernel_searches import run, table
 from benchmarks.searches.warm_start import LOG, SIMILARITY
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, load, share_values
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.search.belief import mixture
 from recommender.search.engine.search import Search
 
@@ -34,14 +33,16 @@ SHIFTS = (-1.0, -0.5, 0.0)
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--known", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
-    tree = knowledge()
-    spaces = load(arguments.known, tree.names)
+    shipped = ShippedKnowledge.load()
+    spaces = load(arguments.known, shipped.names)
     share_values(spaces)
     tables = {
         (space.task, space.device, seed): run(
@@ -59,7 +60,9 @@ def main() -> None:
             for seed in range(arguments.seeds if others else 0):
                 sources = [
                     table(
-                        s, tables[s.task, s.device, seed], SIMILARITY[tree.distance(space.device, s.device)]
+                        s,
+                        tables[s.task, s.device, seed],
+                        SIMILARITY[shipped.hardware.distance(space.device, s.device)],
                     )
                     for s in others
                 ]
@@ -70,28 +73,17 @@ def main() -> None:
         print(f"amplitude {pair[0]}  shift {pair[1]:5}  {np.exp(np.mean(every)):.2f}", flush=True)
     mixture.TRUSTING = usual
 
-    def chosen(kernels: set[str]) -> tuple[float, float]:
-        def mean(pair: tuple[float, float]) -> float:
-            return float(np.mean([x for kernel in kernels for x in needed[kernel][pair]]))
-
-        return min(product(AMPLITUDES, SHIFTS), key=mean)
-
-    apart = {kernel: chosen(set(needed) - {kernel}) for kernel in needed}
-    for kernel, pair in apart.items():
-        print(f"{kernel:<22} chosen without it: {pair}  {np.exp(np.mean(needed[kernel][pair])):.2f}")
-    left_out = [x for kernel, pair in apart.items() for x in needed[kernel][pair]]
-    best = chosen(set(needed))
-    every = [x for by in needed.values() for x in by[best]]
-    print(
-        json.dumps(
-            {
-                "amplitude": best[0],
-                "shift": best[1],
-                "evals_to_5_runs": round(float(np.exp(np.mean(every))), 2),
-                "left_out": round(float(np.exp(np.mean(left_out))), 2),
-                "runs": len(every),
-            }
-        )
+    apart = nested(needed)
+    for kernel, (pair, loss) in apart.by_group.items():
+        print(f"{kernel:<22} chosen without it: {pair}  {np.exp(loss):.2f}")
+    last_line(
+        {
+            "amplitude": apart.chosen[0],
+            "shift": apart.chosen[1],
+            "evals_to_5_runs": round(float(np.exp(apart.inside)), 2),
+            "left_out": round(float(np.exp(apart.outside)), 2),
+            "runs": sum(len(by[apart.chosen]) for by in needed.values()),
+        }
     )
 
 

@@ -69,6 +69,7 @@ def texts_of(tree: HardwareTree, nouns: list[object], rng: np.random.Generator) 
 
 
 def principal(vectors: NDArray[np.float32], width: int) -> Projection:
+    """The mean of vectors and the directions along which they differ most."""
     mean = vectors.mean(axis=0)
     directions = np.linalg.svd(vectors - mean, full_matrices=False)[2][:width]
     # The sign of a component is arbitrary; fix it so that the file is the same wherever it is made.
@@ -77,11 +78,13 @@ def principal(vectors: NDArray[np.float32], width: int) -> Projection:
 
 
 def overlap(full: NDArray[np.float32], short: NDArray[np.float32], k: int = 10) -> float:
+    """Mean share of the k nearest that two versions of the same vectors have in common."""
     one, other = nearest(full, k), nearest(short, k)
     return float(np.mean([len(set(a) & set(b)) / k for a, b in zip(one, other, strict=True)]))
 
 
 def nearest(vectors: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Rows of the k nearest of each vector, itself left out."""
     squares = (vectors**2).sum(axis=1)
     distances = squares[:, None] + squares - 2 * vectors @ vectors.T
     np.fill_diagonal(distances, np.inf)
@@ -89,6 +92,7 @@ def nearest(vectors: NDArray[np.float32], k: int) -> NDArray[np.int64]:
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, required=True, help="cache directory of text models")
     parser.add_argument("--write", action="store_true", help="write the files into data/retrieval")

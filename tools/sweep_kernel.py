@@ -16,13 +16,13 @@ import json
 import random
 import shlex
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TextIO
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.protocols.processes import ROOT
+
 KERNEL = ROOT / "data" / "kernels" / "matmul.c"
 SHAPES = ((512, 512, 512), (2048, 64, 512), (256, 1024, 256))
 REPEATS = 5
@@ -62,7 +62,7 @@ def build(config: dict[str, object], binary: Path) -> str:
 
 def processor() -> str:
     """Name, family and model that the processor reports."""
-    told = {}
+    told: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")
         told.setdefault(name.strip(), value.strip())
@@ -84,6 +84,7 @@ def opened(path: Path) -> TextIO:
 
 
 def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -121,7 +122,10 @@ def main() -> None:
                     record = {
                         "kind": "measured",
                         "task": {
-                            "kind": "kernel", "op": "blocked_matmul", "shape": {"M": m, "N": n, "K": k}, "dtype": "float32",
+                            "kind": "kernel",
+                            "op": "blocked_matmul",
+                            "shape": {"M": m, "N": n, "K": k},
+                            "dtype": "float32",
                         },
                         "hardware": {"name": options.hardware, "reported_name": reported, "count": 1},
                         "config": config,
@@ -132,11 +136,11 @@ def main() -> None:
                             "path": "data/kernels/matmul.c",
                             "licence": "Apache-2.0",
                             "note": (
-                                "two virtual cores shared with other work, low priority; time: longest CPU time of a"
-                                " thread, mean of 5 after a warm-up"
+                                "two virtual cores shared with other work, low priority; time: longest CPU"
+                                " time of a thread, mean of 5 after a warm-up"
                             ),
                         },
-                    }  # fmt: skip
+                    }
                     stream.write(json.dumps(record, separators=(",", ":")) + "\n")
                     written += 1
     took = time.monotonic() - started
@@ -148,4 +152,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,29 +12,38 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.weights import BlockWeights
 from recommender.calibration.design import device_row
 from recommender.calibration.similarity_fit import draw
 from tools.fit_block_weights import tables
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kg.nouns.entities import Problem
+    from kg.triples.hardware_tree import HardwareTree
+
 LEAST = 50
 RIDGE = 10.0
 FARTHEST = 8.0
+Pairs = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+"""Differences of facts, and of regrets."""
 
 
-def facts(problem, tree) -> np.ndarray:
+def facts(problem: Problem, tree: HardwareTree) -> NDArray[np.float64]:
     """Facts of the device, size of the task and number of devices, each as a base-2 logarithm."""
     size = sum(math.log2(value) for _, value in problem.workload.shape.numbers() if value > 0)
     row = device_row(tree.facts, problem.hardware.name)
     return np.array([*row, size, math.log2(problem.hardware.count or 1)])
 
 
-def explained(learn, asked) -> float | None:
+def explained(learn: Pairs, asked: Pairs) -> float | None:
     """R2 of the differences of ``asked`` by what ``learn`` teaches; there is no intercept, so it is odd."""
     (x, y), (x_asked, y_asked) = learn, asked
     if len(y) < LEAST or len(y_asked) < LEAST or not (y_asked**2).sum():
@@ -51,15 +60,15 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="one sample of pairs instead of two")
     arguments = parser.parse_args()
-    tree = knowledge()
-    known = tables(arguments.cases, tree.names)  # type: ignore[attr-defined]
-    encoder = ProblemEncoder(tree, None, BlockWeights())
+    shipped = ShippedKnowledge.load()
+    known = tables(arguments.cases, shipped.names)
+    encoder = ProblemEncoder(shipped.hardware, None, BlockWeights())
     differences, means, rows, groups = [], [], [], []
     for seed in range(1 if arguments.quick else 2):
         sample = draw(known, encoder, np.random.default_rng(seed))
         column = {id(problem): place for place, problem in enumerate(sample.sources)}
         at = [column[id(problem)] for problem in sample.targets]
-        told = [facts(problem, tree) for problem in sample.targets]
+        told = [facts(problem, shipped.hardware) for problem in sample.targets]
         for one, first in enumerate(sample.targets):
             for other, second in enumerate(sample.targets[:one]):
                 if first.workload.operator == second.workload.operator:

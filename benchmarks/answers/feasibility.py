@@ -14,31 +14,14 @@ import json
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.reading import read
-from kg.errors import UnknownEntityError
 from kg.nouns.entities import Case, Kind
-from kg.nouns.knowledge import Model
-from kg.triples.serialisation import from_graph
 from recommender.ranking.feasibility.feasibility import QuestionFeasibility
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
-    from kg.triples.graph import GraphStore
 
 QUICK = 3000
 """Cases of a file with ``--quick``."""
-
-
-def facts_of(graph: GraphStore, name: str | None) -> dict[str, Value]:
-    """Facts of a model with its architecture; empty if it is not known."""
-    try:
-        model = from_graph(graph, Model, name or "")
-    except UnknownEntityError:
-        return {}
-    return {**{fact.name: fact.value for fact in model.facts}, "architecture": model.architecture}
 
 
 def main() -> None:
@@ -48,12 +31,11 @@ def main() -> None:
     parser.add_argument("--known", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help=f"the first {QUICK} cases of a file")
     chosen = parser.parse_args()
-    tree = knowledge()
-    names = tree.names  # type: ignore[attr-defined]
+    shipped = ShippedKnowledge.load()
     cases, refused, rules = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     known: dict[str, QuestionFeasibility] = {}
     for path in sorted(chosen.known.rglob("*.jsonl*")):
-        found = (item for item in read([path], names) if isinstance(item, Case))
+        found = (item for item in read([path], shipped.names) if isinstance(item, Case))
         before = Counter(cases), Counter(refused)
         for case in islice(found, QUICK if chosen.quick else None):
             status = case.measurement.status
@@ -67,8 +49,8 @@ def main() -> None:
                 continue
             checked = known.get(case.problem.id)
             if checked is None:
-                facts = tree.facts(case.problem.hardware.name)
-                model = facts_of(tree._store, case.problem.workload.model)
+                facts = shipped.hardware.facts(case.problem.hardware.name)
+                model = shipped.model_facts(case.problem.workload.model or "")
                 checked = known[case.problem.id] = QuestionFeasibility(case.problem, model, facts)
             broken = checked.check(case.configuration)
             cases[fate] += 1

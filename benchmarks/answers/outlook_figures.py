@@ -12,6 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.calibration.outlook import ABSTAIN_ABOVE, Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
@@ -29,10 +30,10 @@ METHODS = ("ours", "constant_width", "nearest_spread")
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 Row = tuple[str, tuple[str, ...], Checked]
-Forecast = dict[str, tuple[np.ndarray, np.ndarray]]
+Forecast = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
-def _ends(errors: np.ndarray, scale: np.ndarray | None = None) -> tuple[float, float]:
+def _ends(errors: NDArray[np.float64], scale: NDArray[np.float64] | None = None) -> tuple[float, float]:
     relative = errors if scale is None else errors / scale
     low, high = np.quantile(relative, (0.05, 0.95))
     return float(low), float(high)
@@ -40,7 +41,7 @@ def _ends(errors: np.ndarray, scale: np.ndarray | None = None) -> tuple[float, f
 
 def forecasts(
     asked: Sequence[Row], outlook: Outlook, known: Sequence[Checked]
-) -> tuple[Forecast, np.ndarray]:
+) -> tuple[Forecast, NDArray[np.float64]]:
     """Bounds of each method for each question, and the regret that is expected of the first proposal."""
     bounds: Forecast = {name: (np.full(len(asked), np.nan), np.full(len(asked), np.nan)) for name in METHODS}
     regret = np.full(len(asked), np.nan)
@@ -62,7 +63,7 @@ def forecasts(
     return bounds, regret
 
 
-def left_out(rows: Sequence[Row], block: Callable[[Row], str]) -> tuple[Forecast, np.ndarray]:
+def left_out(rows: Sequence[Row], block: Callable[[Row], str]) -> tuple[Forecast, NDArray[np.float64]]:
     """What is forecast of each block by an outlook that was learned without it."""
     places = defaultdict(list)
     for at, row in enumerate(rows):
@@ -79,7 +80,7 @@ def left_out(rows: Sequence[Row], block: Callable[[Row], str]) -> tuple[Forecast
     return bounds, regret
 
 
-def figures(rows: Sequence[Row], told: tuple[Forecast, np.ndarray]) -> dict[str, object]:
+def figures(rows: Sequence[Row], told: tuple[Forecast, NDArray[np.float64]]) -> dict[str, object]:
     """``gain_coverage``, ``gain_width``, ``interval_score`` and ``abstention`` by class."""
     bounds, expected = told
     truth = np.array([row[2].truth for row in rows])
@@ -123,7 +124,7 @@ def by_figure(tree: dict[str, object]) -> dict[str, object]:
 
 
 def _scores(
-    low: np.ndarray, high: np.ndarray, truth: np.ndarray, mine: np.ndarray
+    low: NDArray[np.float64], high: NDArray[np.float64], truth: NDArray[np.float64], mine: NDArray[np.float64]
 ) -> tuple[float, float, float]:
     low, high, truth = low[mine], high[mine], truth[mine]
     width = high - low
@@ -131,11 +132,13 @@ def _scores(
     return float((missed <= 0).mean()), float(np.median(width)), float((width + _MISS * missed).mean())
 
 
-def _abstention(expected: np.ndarray, regret: np.ndarray, mine: np.ndarray) -> dict[str, object]:
+def _abstention(
+    expected: NDArray[np.float64], regret: NDArray[np.float64], mine: NDArray[np.bool_]
+) -> dict[str, object]:
     answered = mine & (expected <= ABSTAIN_ABOVE)
     known = mine & np.isfinite(regret)
 
-    def mean(chosen: np.ndarray) -> float | None:
+    def mean(chosen: NDArray[np.bool_]) -> float | None:
         return round(float(regret[chosen].mean()), 4) if chosen.any() else None
 
     order = np.flatnonzero(known)[np.argsort(expected[known], kind="stable")]

@@ -17,8 +17,10 @@ import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyoxigraph import NamedNode
 
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
@@ -30,6 +32,11 @@ from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, Pr
 from recommender.ranking.changes.strategies import WHOLE
 from recommender.workspace import Workspace
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kg.triples.graph import GraphStore
+
 GROUPS = dict.fromkeys({metric for group in WHOLE.values() for metric in group}, "the whole step")
 """Metrics that stand for each other, as in the ranking of strategies."""
 
@@ -37,14 +44,14 @@ LEAST = 5
 """Effects of a bottleneck from which on a rank correlation is told."""
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks, equal values sharing the mean of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return ((2 * last - counts - 1) / 2)[inverse]
 
 
-def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
+def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float | None:
     """Spearman's rank correlation; None if one of them does not vary."""
     a, b = ranks(one), ranks(other)
     if a.std() == 0 or b.std() == 0:
@@ -52,16 +59,20 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float | None:
     return round(float(np.corrcoef(a, b)[0, 1]), 3)
 
 
-def documents(graph, effect: Effect) -> set[str]:
+def documents(graph: GraphStore, effect: Effect) -> set[str]:
     """Where an effect is published: repository or page, without the place in it."""
     found = set()
     for triple in graph.triples(EFFECT.iri(effect), Shared.DERIVED_FROM):
+        if not isinstance(triple.object, NamedNode):
+            continue
         source = from_graph(graph, Source, name_of(triple.object))
         found.add((source.url or source.title).split("#")[0])
     return found
 
 
-def foretell(graph, tree, effects: list[Effect], wanted: set[Effect]) -> list[tuple]:
+def foretell(
+    graph: GraphStore, tree: HardwareTree, effects: list[Effect], wanted: set[Effect]
+) -> list[tuple[Any, ...]]:
     """Strategy, bottleneck, published gain, foretold gain, plain mean; of each effect that others speak of."""
     published = {effect: documents(graph, effect) for effect in effects}
     told = []
@@ -89,10 +100,10 @@ def foretell(graph, tree, effects: list[Effect], wanted: set[Effect]) -> list[tu
     return told
 
 
-def figures(told: list[tuple]) -> dict[str, object]:
+def figures(told: list[tuple[Any, ...]]) -> dict[str, object]:
     """Rank correlation by bottleneck, and the pairs whose signs differ."""
-    by_bottleneck: dict[str, list[tuple]] = defaultdict(list)
-    by_strategy: dict[str, list[tuple]] = defaultdict(list)
+    by_bottleneck: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    by_strategy: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for row in told:
         by_bottleneck[row[1]].append(row)
         by_strategy[row[0]].append(row)

@@ -10,7 +10,6 @@ Beside ours: the most frequent winner, and the winner of the nearest problem.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -19,16 +18,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.worlds.world import World, by_family, knowledge, load
-from embeddings.index import ProblemIndex
+from benchmarks.protocols.lines import last_line
+from benchmarks.worlds.world import World, load
 from kg.triples.hardware_tree import Distance
-from recommender.calibration.reliability import Reliability
-from recommender.ranking.cases.evidence import ConfigurationReader, Question
-from recommender.ranking.cases.ranker import Ranker
-from recommender.retrieval.neighbours import Retriever
+from recommender.ranking.cases.evidence import ConfigurationReader
 
 if TYPE_CHECKING:
-    from kg.nouns.values import Settings
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.entities import Configuration
+
+    Agreement = tuple[float, float]
 
 WINNERS = (
     "aiter_tuned_kernels",
@@ -43,66 +43,78 @@ WINNERS = (
 METHODS = ("ours", "nearest", "popular")
 
 
-def shared(one: Settings, other: Settings) -> list[bool]:
+def shared(one: Configuration, other: Configuration) -> list[bool]:
     """For each setting that both have, whether it is the same."""
     return [one[name] == value for name, value in other.items() if name in one]
 
 
-def winners(world: World, keys: list[int]) -> dict[int, list[Settings]]:
+def winners(world: World, keys: Sequence[int]) -> dict[int, list[Configuration]]:
     """The configurations published for each problem."""
-    found = {}
-    with world.trials() as trials:
-        read = ConfigurationReader(trials)
-        for key in keys:
-            ids = [int(item) for item in trials.table(key).configuration_ids]
-            known = read(ids)
-            found[key] = [known[item] for item in ids]
-    return found
+    read = ConfigurationReader(world.trials)
+    published: dict[int, list[Configuration]] = {}
+    for key in keys:
+        ids = [int(item) for item in world.trials.table(key).configuration_ids]
+        configurations = read(ids)
+        published[key] = [configurations[item] for item in ids]
+    return published
 
 
-def ask(known: World, asked: World, source: list[int], wanted: list[int], most: int) -> list[dict]:
+def ask(
+    known: World, asked: World, source: Sequence[int], wanted: Sequence[int], most: int
+) -> list[Mapping[str, Agreement]]:
     """Agreement of each question of one operator, by method."""
-    told = winners(asked, wanted)
-    theirs = winners(known, source) if known is not asked else told
+    truths = winners(asked, wanted)
+    theirs = winners(known, source) if known is not asked else truths
     by_device: dict[str, list[int]] = defaultdict(list)
     for key in wanted:
         by_device[asked.problems[key].hardware.name].append(key)
-    found: list[dict] = []
+    agreements: list[Mapping[str, Agreement]] = []
     for device, keys in sorted(by_device.items()):
-        allowed = {
-            key
+        distance = known.hardware.distance
+        others = {
+            key: known.problems[key]
             for key in source
-            if known.tree.distance(device, known.problems[key].hardware.name) is not Distance.SAME_DEVICE
+            if distance(device, known.problems[key].hardware.name) is not Distance.SAME_DEVICE
         }
-        if not allowed:
+        if not others:
             continue
-        popular = Counter(item for key in sorted(allowed) for item in theirs[key]).most_common(1)[0][0]
-        with tempfile.TemporaryDirectory() as place, known.trials() as trials:
-            index = ProblemIndex(Path(place), known.encoder.dimension, known.encoder.hash)
-            mask = np.isin(known.keys, np.fromiter(allowed, np.int64))
-            index.append(known.keys[mask], 1, known.vectors[mask])
-            retriever = Retriever(trials, index, known.encoder, known.tree)
-            ranker = Ranker(trials, known.tree, None, Reliability.shipped())
-            for key in sorted(keys, key=lambda k: asked.problems[k].id)[:most]:
+        popular = Counter(one for key in others for one in theirs[key]).most_common(1)[0][0]
+        with known.workspace.subset(others) as ranker:
+            for key in sorted(keys, key=lambda key: asked.problems[key].id)[:most]:
                 problem = asked.problems[key]
-                near = retriever.find(problem, exclude=lambda row, allowed=allowed: row.key not in allowed)
-                listed = ranker.rank(problem, near, Question(), 1).configurations
-                said = {"popular": popular, "ours": listed[0] if listed else None}
-                said["nearest"] = theirs[near[0].problem.key][0] if near else None
-                found.append({m: _agreement(said[m], told[key]) for m in METHODS})
-            index.close()
-    return found
+                near = ranker.neighbours(problem)
+                first = ranker.rank(problem, 1, neighbours=near).configurations
+                proposals = {
+                    "ours": first[0] if first else None,
+                    "nearest": theirs[near[0].problem.key][0] if near else None,
+                    "popular": popular,
+                }
+                agreements.append({name: _agreement(item, truths[key]) for name, item in proposals.items()})
+    return agreements
 
 
-def _agreement(said: Settings | None, published: list[Settings]) -> tuple[float, float]:
+def _agreement(proposed: Configuration | None, published: Sequence[Configuration]) -> Agreement:
     """Share of equal settings with the likest winner, and whether all are equal; nan without a proposal."""
-    if said is None:
+    if proposed is None:
         return (float("nan"), 0.0)
-    shares = [(float(np.mean(s)) if (s := shared(said, one)) else 0.0, said == one) for one in published]
-    return max(share for share, _ in shares), float(any(equal for _, equal in shares))
+    shares = [float(np.mean(same)) if (same := shared(proposed, one)) else 0.0 for one in published]
+    return max(shares), float(any(proposed == one for one in published))
+
+
+def figures(rows: Sequence[Mapping[str, Agreement]]) -> dict[str, object] | None:
+    """Shares of one corpus; None without a question."""
+    if not rows:
+        return None
+    tables = {method: np.array([row[method] for row in rows]) for method in METHODS}
+    return {
+        "n": len(rows),
+        "per_setting": {method: round(float(np.nanmean(table[:, 0])), 4) for method, table in tables.items()},
+        "whole": {method: round(float(table[:, 1].mean()), 4) for method, table in tables.items()},
+    }
 
 
 def main() -> None:
+    """Ask about every corpus of winners and print the shares."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -110,32 +122,22 @@ def main() -> None:
     parser.add_argument("--asked", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="five problems of each device")
     arguments = parser.parse_args()
-    tree = knowledge()
-    result: dict[str, object] = {}
+    most = 5 if arguments.quick else 50
+    by_corpus: dict[str, list[Mapping[str, Agreement]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as place:
         shares = {"*": 0.0} | dict.fromkeys(WINNERS, 1.0)
-        known = load(arguments.known, Path(place) / "known", tree, shares)
+        known = load(arguments.known, Path(place) / "known", shares)
         one = arguments.known.resolve() == arguments.asked.resolve()
-        asked = known if one else load(arguments.asked, Path(place) / "asked", tree, shares)
-        source = defaultdict(list)
-        for (_, operator, metric), keys in by_family(known).items():
+        asked = known if one else load(arguments.asked, Path(place) / "asked", shares)
+        source: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for (_, operator, metric), keys in known.families.items():
             source[operator, metric] += keys
-        by_corpus: dict[str, list[dict]] = defaultdict(list)
-        for (corpus, operator, metric), keys in sorted(by_family(asked).items()):
-            most = 5 if arguments.quick else 50
+        for (corpus, operator, metric), keys in sorted(asked.families.items()):
             by_corpus[corpus] += ask(known, asked, source[operator, metric], keys, most)
-    for corpus in WINNERS:
-        rows = by_corpus.get(corpus)
-        result[corpus] = None
-        if rows:
-            per = {m: np.array([row[m] for row in rows]) for m in METHODS}
-            result[corpus] = {
-                "n": len(rows),
-                "per_setting": {m: round(float(np.nanmean(per[m][:, 0])), 4) for m in METHODS},
-                "whole": {m: round(float(per[m][:, 1].mean()), 4) for m in METHODS},
-            }
-            print(f"{corpus:36} {result[corpus]}", file=sys.stderr)
-    print(json.dumps({"agreement": result, "two_tunings_of_one_shape": 0.21}))
+    result = {corpus: figures(by_corpus[corpus]) for corpus in WINNERS}
+    for corpus, made in result.items():
+        print(f"{corpus:36} {made}", file=sys.stderr)
+    last_line({"agreement": result, "two_tunings_of_one_shape": 0.21})
 
 
 if __name__ == "__main__":

@@ -149,16 +149,15 @@ def coverage(
 
 def machine_b(folder: Path) -> float | None:
     """Mean error of the mesh model on the second machine of the collectives, per cent."""
+    from benchmarks.worlds.shipped import A2, ShippedKnowledge
     from recommender.cost_model.operators.collective import OPERATIONS
     from recommender.cost_model.operators.kinds import shipped
     from recommender.cost_model.operators.network import collective_us
 
-    from benchmarks.cost_models.facts import A2, Knowledge  # isort: skip  it lies beside this file
-
     rows = [row for row in read_rows(folder / "collective.csv") if row["group"].startswith("B/")]
     if not rows:
         return None
-    network = Knowledge().machine(*A2).network
+    network = ShippedKnowledge.load().machine(*A2).network
     found = []
     for row in rows:
         name = "all_to_all" if OPERATIONS[row["op"]] == OPERATIONS["all_to_all"] else row["op"]
@@ -240,11 +239,10 @@ def speed() -> dict[str, float]:
 
 def step_speed(rng: np.random.Generator, n: int = 2000) -> dict[str, float]:
     """Whole-step configurations per second; every one has a length or batch of its own."""
+    from benchmarks.worlds.shipped import A2, ShippedKnowledge
     from recommender.cost_model.estimate import estimate
 
-    from benchmarks.cost_models.facts import A2, Knowledge  # isort: skip  it lies beside this file
-
-    known = Knowledge()
+    known = ShippedKnowledge.load()
     where, model = known.machine(*A2), known.model("qwen3-32b")
     splits = [int(split) for split in rng.choice([1, 2, 4, 8], n)]
     settings: dict[str, list[dict[str, object]]] = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.cost_models.facts import A2, A3, Knowledge, NotExpressibleError
+from benchmarks.worlds.shipped import A2, A3, NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import Machine, estimate, sweep
 
@@ -65,7 +65,7 @@ class Comparison:
     steps: Steps
 
 
-def compare(row: Row, known: Knowledge) -> Comparison:
+def compare(row: Row, known: ShippedKnowledge) -> Comparison:
     """Predicted and published gain of a row.
 
     Raises:
@@ -202,7 +202,7 @@ def _refused(reason: str) -> tuple[Settings, Settings]:
     raise NotExpressibleError(reason)
 
 
-def _model(row: Row, known: Knowledge) -> tuple[ModelSizes, list[str]]:
+def _model(row: Row, known: ShippedKnowledge) -> tuple[ModelSizes, list[str]]:
     words = row["model"].split()
     found, stand_ins = None, []
     for end in range(len(words), 0, -1):
@@ -228,7 +228,7 @@ def _model(row: Row, known: Knowledge) -> tuple[ModelSizes, list[str]]:
     return found, stand_ins
 
 
-def _place(row: Row, known: Knowledge) -> tuple[Machine, list[str]]:
+def _place(row: Row, known: ShippedKnowledge) -> tuple[Machine, list[str]]:
     text = row["hardware"].lower()
     stand_ins: list[str] = []
     if "310" in text:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.cost_models.effect_settings import Comparison, balanced, compare
-from benchmarks.cost_models.facts import Knowledge, NotExpressibleError, plain
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.workloads.inference import feeds_forward
@@ -174,7 +174,7 @@ def best(steps: Steps) -> int:
     return int(np.argmax(rate if np.any(rate > 0) else steps.throughput))
 
 
-def point(row: dict[str, str], known: Knowledge) -> Point:
+def point(row: dict[str, str], known: ShippedKnowledge) -> Point:
     """Predicted and measured value of a row.
 
     Raises:
@@ -236,7 +236,7 @@ def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
     return float(np.median(factors)), float(np.max(factors)), len(factors)
 
 
-def effects(path: Path, known: Knowledge) -> dict[str, object]:
+def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
     """Signs and order of published gains, and why the other rows cannot be expressed."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -309,7 +309,7 @@ def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
     return round(float(np.corrcoef(one, two)[0, 1]), 3)
 
 
-def speed(known: Knowledge) -> float:
+def speed(known: ShippedKnowledge) -> float:
     """Whole-step configurations per second on one core."""
     axes: dict[str, list[object]] = {
         "tp": [1, 2, 4, 8], "pp": [1, 2, 4, 8], "mbs": [1, 2, 4, 8], "zero": [0, 1],
@@ -360,15 +360,15 @@ def main() -> None:
     parser.add_argument("--effects", type=Path, help="published gains of strategies")
     parser.add_argument("--rows", action="store_true", help="print every row")
     chosen = parser.parse_args()
-    known = Knowledge()
+    known = ShippedKnowledge.load()
     with chosen.evaluate.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     points, missing = [], Counter[str]()
     for row in rows:
         try:
             one = point(row, known)
-        except (NotExpressibleError, MissingFactError, InputError) as reason:
-            missing[str(reason)] += 1
+        except (NotExpressibleError, MissingFactError, InputError) as refused:
+            missing[str(refused)] += 1
             continue
         points.append(one)
         if chosen.rows:

@@ -14,6 +14,7 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch  # noqa: TID253  the model that is measured
@@ -23,6 +24,9 @@ import data
 from ingest.knowledge.files import read_knowledge
 from ingest.layers.layer_statistics import Layer
 from recommender.answers.sensitivity import KEPT, kind_of, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def sentences() -> list[str]:
@@ -63,8 +67,8 @@ class Encoder:
 
 
 def spearman(a: list[float], b: list[float]) -> float:
-    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def main() -> None:
@@ -99,7 +103,7 @@ def main() -> None:
         for row in range(0, half, 8):
             encoder.model.zero_grad()
             embedded = encoder(slice(row, min(row + 8, half)))
-            (embedded * torch.randn_like(embedded)).sum().backward()
+            (embedded * torch.randn_like(embedded)).sum().backward()  # type: ignore[no-untyped-call]
             for name, parameter in matrices.items():
                 if parameter.grad is not None:
                     squares[name] += float(parameter.grad.square().sum()) / (draws * half)
@@ -163,7 +167,14 @@ def main() -> None:
     print(json.dumps(figures))
 
 
-def moved_by(encoder, matrices, names, bits, rows, before) -> float:
+def moved_by(
+    encoder: Callable[[Any], torch.Tensor],
+    matrices: Mapping[str, torch.Tensor],
+    names: Sequence[str],
+    bits: int,
+    rows: Any,
+    before: torch.Tensor,
+) -> float:
     """Mean squared distance of embeddings with these matrices rounded."""
     was = {name: matrices[name].detach().clone() for name in names}
     for name in names:

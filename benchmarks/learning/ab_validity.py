@@ -64,7 +64,7 @@ def drift(rng: np.random.Generator, count: int, length: int) -> NDArray[np.float
     t = np.linspace(0, 1, length)
     wave = 0.05 * np.sin(2 * np.pi * (rng.uniform(0.5, 8, (count, 1)) * t + rng.uniform(0, 1, (count, 1))))
     walk = np.cumsum(rng.normal(0, 0.05 / math.sqrt(length), (count, length)), axis=1)
-    return 0.2 * t * rng.choice([-1, 1], (count, 1)) + wave + walk
+    return np.asarray(0.2 * t * rng.choice([-1, 1], (count, 1)) + wave + walk)
 
 
 def in_pairs(rng: np.random.Generator, runs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,9 +86,9 @@ def noises(rng: np.random.Generator) -> dict[str, Callable[[int, int], NDArray[n
         "drift": runs(lambda shape: NOISE * rng.normal(size=shape) + drift(rng, *shape)),
         "t3": runs(lambda shape: NOISE * rng.standard_t(3, size=shape)),
         "ar1": runs(lambda shape: NOISE * ar1(rng, shape, 0.9)),
-        "ar1_half": runs(lambda shape: NOISE * ar1(rng, shape, 0.5)),
-        "coarse": runs(lambda shape: 0.01 * rng.integers(0, 2, size=shape)),
-        "wandering": lambda count, pairs: NOISE * ar1(rng, (count, pairs), 0.5),
+        "ar1_half": runs(lambda shape: np.asarray(NOISE * ar1(rng, shape, 0.5))),
+        "coarse": runs(lambda shape: 0.01 * rng.integers(0, 2, size=shape).astype(float)),
+        "wandering": lambda count, pairs: np.asarray(NOISE * ar1(rng, (count, pairs), 0.5)),
     }
 
 
@@ -195,7 +195,7 @@ def best_arm(
             track = watch(d, level)
             wins[one] &= track.low > 0
             wins[other] &= track.high < 0
-    named = first_where(wins.any(axis=0), rounds + 1)
+    named = first_where(np.asarray(wins.any(axis=0)), rounds + 1)
     first = np.minimum(named, rounds) - 1
     who = wins[:, np.arange(tests), first].argmax(axis=0)
     is_named = named <= rounds

@@ -23,13 +23,14 @@ import statistics
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.learning.season_beliefs import START, Beliefs, play
 from benchmarks.learning.season_hypotheses import KERNELS, judge, kernel_tables
-from benchmarks.worlds.season_worlds import TABLES, foreign_world, knowledge, static_knowledge, tables
+from benchmarks.worlds.season_worlds import TABLES, foreign_world, static_knowledge, tables
+from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
 from recommender.evolution.components import fitted
@@ -37,7 +38,10 @@ from recommender.evolution.reliabilities import SourcedGain, distrusted
 from recommender.ranking.changes.posterior import Prior, standing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.names import Names
 
 POLICIES = ("static", "greedy", "ours")
 PROBLEMS, POOL, NOISE = 200, 40, 0.02
@@ -45,7 +49,7 @@ KNOWN = 1500
 """Known tables of other devices that are told, drawn at random."""
 
 
-def seasons(found: dict[str, list], tree: HardwareTree, seeds: int) -> dict[str, float | None]:
+def seasons(found: dict[str, list[Any]], tree: HardwareTree, seeds: int) -> dict[str, float | None]:
     """Cumulative regrets of the policies over all devices of all corpora."""
     total: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     first: list[float] = []
@@ -73,11 +77,11 @@ def seasons(found: dict[str, list], tree: HardwareTree, seeds: int) -> dict[str,
     return _reductions("season", total)
 
 
-def foreign(tree: HardwareTree, seeds: int) -> dict[str, float | None]:
+def foreign(shipped: ShippedKnowledge, seeds: int) -> dict[str, float | None]:
     """The same in a world that is not our model."""
     total: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     for seed in range(seeds):
-        base, season = foreign_world(tree._store, tree, seed, PROBLEMS)
+        base, season = foreign_world(shipped.graph, shipped.hardware, seed, PROBLEMS)
         for policy in POLICIES:
             regret = play(season, base.copy(), policy, np.random.default_rng(seed), NOISE).sum()
             total[policy].append(float(regret))
@@ -99,7 +103,7 @@ def _reductions(name: str, total: dict[str, list[float]]) -> dict[str, float | N
     }
 
 
-def sign_flips(found: dict[str, list], tree: HardwareTree) -> dict[str, float | None]:
+def sign_flips(found: dict[str, list[Any]], tree: HardwareTree) -> dict[str, float | None]:
     """Outcomes until a strategy that gains in one context and loses in another has both signs right for good.
 
     Nothing is known of the strategy itself; the prior is what the tables say of the others.
@@ -198,8 +202,12 @@ def poison(tree: HardwareTree, repeats: int) -> dict[str, float | None]:
 
 
 def _answers(
-    told: list[SourcedGain], lies: list[SourcedGain], trust: Trust, asked: dict, tree: HardwareTree
-) -> dict:
+    told: list[SourcedGain],
+    lies: list[SourcedGain],
+    trust: Trust,
+    asked: Iterable[tuple[str, str]],
+    tree: HardwareTree,
+) -> dict[tuple[str, str], float]:
     beliefs = Beliefs(tree)
     for item in told:
         beliefs.tell(item.strategy, item.context, item.gain)
@@ -254,12 +262,12 @@ def drift(repeats: int) -> dict[str, float | None]:
     return result
 
 
-def hypotheses(
-    folder: Path, tree: HardwareTree, names: tuple[str, ...], starts: int
-) -> dict[str, float | None]:
+def hypotheses(folder: Path, names: Names, corpora: tuple[str, ...], starts: int) -> dict[str, float | None]:
     """Share of proposals that are truly better, beside random pairs of changes."""
-    ours, gaining, any_pair = [], [], []
-    for name, table in kernel_tables(folder, tree, names).items():
+    ours: list[bool] = []
+    gaining: list[bool] = []
+    any_pair: list[bool] = []
+    for name, table in kernel_tables(folder, names, corpora).items():
         rng = np.random.default_rng(len(name))
         for _ in range(starts):
             found = judge(table, rng)
@@ -294,16 +302,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed, fewer tables")
     options = parser.parse_args()
     seeds = 1 if options.quick else options.seeds
-    tree = knowledge()
+    shipped = ShippedKnowledge.load()
     started = time.process_time()
-    result = foreign(tree, 2 if options.quick else 10)
-    result |= poison(tree, 3 if options.quick else 20) | drift(20 if options.quick else 200)
+    result = foreign(shipped, 2 if options.quick else 10)
+    result |= poison(shipped.hardware, 3 if options.quick else 20) | drift(20 if options.quick else 200)
     if options.known is not None:
-        names = TABLES[1:2] if options.quick else TABLES
-        found = tables(options.known, tree, names, 3000 if options.quick else 10**6)
-        result |= seasons(found, tree, seeds) | sign_flips(found, tree)
+        corpora = TABLES[1:2] if options.quick else TABLES
+        found = tables(options.known, shipped.names, corpora, 3000 if options.quick else 10**6)
+        result |= seasons(found, shipped.hardware, seeds) | sign_flips(found, shipped.hardware)
         result |= hypotheses(
-            options.known, tree, KERNELS[:1] if options.quick else KERNELS, 2 if options.quick else 10
+            options.known,
+            shipped.names,
+            KERNELS[:1] if options.quick else KERNELS,
+            2 if options.quick else 10,
         )
     else:
         names = ("season_reduction", "season_reduction_greedy", "sign_flip_median", "sign_flip_within_20")

@@ -12,7 +12,6 @@ import numpy as np
 
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
-from kg.nouns.gain import Gain
 from recommender.evolution.exploring import explored_values
 from recommender.ranking.changes.posterior import (
     EQUAL,
@@ -26,6 +25,9 @@ from recommender.ranking.changes.posterior import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kg.nouns.gain import Gain
     from kg.triples.hardware_tree import HardwareTree
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -121,7 +123,7 @@ class Arrival:
 
 def play(
     arrivals: list[Arrival], beliefs: Beliefs, policy: str, rng: np.random.Generator, noise: float
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """Log regret of each choice; what came out is told, except to ``static`` knowledge."""
     regrets = []
     seen: Counter[Context] = Counter()

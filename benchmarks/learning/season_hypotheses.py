@@ -16,7 +16,7 @@ from kg.nouns.entities import Better, Case, Kind, Source
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.values import Settings
-from kg.triples.hardware_tree import Distance, HardwareTree
+from kg.triples.hardware_tree import Distance
 from recommender.evolution.proposing import Setting, between, recombined
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
+
+    from kg.triples.names import Names
 
 KERNELS = (
     "kerneltuner_gemm",
@@ -42,14 +44,12 @@ PRIOR = Prior(mean=0.0, between_strategies=0.1, between_contexts=0.1, strategies
 SOURCE = Source(title="benchmark")
 
 
-def kernel_tables(
-    folder: Path, tree: HardwareTree, names: tuple[str, ...]
-) -> dict[str, dict[Settings, float]]:
+def kernel_tables(folder: Path, names: Names, corpora: tuple[str, ...]) -> dict[str, dict[Settings, float]]:
     """Costs by configuration of every kernel on every device."""
     tables: dict[str, dict[Settings, float]] = defaultdict(dict)
-    for name in names:
+    for name in corpora:
         paths = sorted(folder.glob(f"{name}.jsonl*"))
-        for item in read(paths, tree.names) if paths else ():  # type: ignore[attr-defined]
+        for item in read(paths, names) if paths else ():
             if isinstance(item, Case) and item.measurement.value and item.measurement.value > 0:
                 value = item.measurement.value
                 cost = value if item.problem.objective.better is Better.LOWER else 1 / value
@@ -89,19 +89,20 @@ def judge(
         (*recombined(setting), *between(setting)), key=lambda item: (-item.value, item.strategy.id)
     )
     known = {item.strategy.configuration.digest for item in ranked}
-    ours = [
+    judged = [
         truth(dict(item.strategy.configuration))
         for item in proposals
         if item.strategy.configuration.digest not in known
     ]
-    ours = [item for item in ours if item is not None][:PROPOSED]
+    ours = [item for item in judged if item is not None][:PROPOSED]
     pairs = [
         ((one, other), first > 0 and second > 0)
         for one, first in singles.items()
         for other, second in singles.items()
         if one[0] < other[0]
     ]
-    gaining, any_pair = [], []
+    gaining: list[bool] = []
+    any_pair: list[bool] = []
     for place in rng.permutation(len(pairs)):
         (one, other), gains = pairs[int(place)]
         found = truth({one[0]: one[1], other[0]: other[1]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.profiles.kernel_faults import slower
 from benchmarks.profiles.profile_files import covered
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from benchmarks.profiles.profile_files import Random, RankFiles, Strike
 
 
-def operators(rank: RankFiles, wanted: Callable[[str], bool]) -> list[tuple[str, dict, list[int]]]:
+def operators(rank: RankFiles, wanted: Callable[[str], bool]) -> list[tuple[str, dict[str, Any], list[int]]]:
     """Operators of communication with their rows in the table of kernels."""
     found = []
     for kinds in rank.communication.values():
@@ -26,7 +26,7 @@ def operators(rank: RankFiles, wanted: Callable[[str], bool]) -> list[tuple[str,
     return found
 
 
-def longer(rank: RankFiles, info: dict, row: int, cost: float, *, part: str) -> None:
+def longer(rank: RankFiles, info: dict[str, Any], row: int, cost: float, *, part: str) -> None:
     """One operator lasts longer: ``part`` of its times grows."""
     times = info["Communication Time Info"]
     times["Elapse Time(ms)"] += cost / 1e3
@@ -55,7 +55,7 @@ def bubble(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 def move(
     rank: RankFiles,
     cost: float,
-    change: Callable[[dict, float], None],
+    change: Callable[[dict[str, Any], float], None],
     wanted: Callable[[str], bool] = lambda name: "send" not in name and "recv" not in name,
 ) -> bool:
     """Transfers take longer; ``change`` says how their packets look, given the factor of their time."""
@@ -84,7 +84,7 @@ def move(
 
 
 def small_packets(ranks: list[RankFiles], cost: float, random: Random) -> bool:
-    def cut(transfer: dict, factor: float) -> None:
+    def cut(transfer: dict[str, Any], factor: float) -> None:
         size = 0.065536
         count = max(1, round(transfer["Transit Size(MB)"] * 0.9 / size))
         best = next(iter(transfer["Size Distribution"].items()))
@@ -96,7 +96,7 @@ def small_packets(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 
 
 def odd_bytes(ranks: list[RankFiles], cost: float, random: Random) -> bool:
-    def shift(transfer: dict, factor: float) -> None:
+    def shift(transfer: dict[str, Any], factor: float) -> None:
         best = transfer["Transit Time(ms)"] / max(transfer["Transit Size(MB)"], 1e-9)
         size = 20.000100
         count = max(1, round(transfer["Transit Size(MB)"] / size))
@@ -110,7 +110,7 @@ def odd_bytes(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 def more_bytes(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     """Gradients in twice the width, or of more parameters: more to move at the same rate."""
 
-    def grow(transfer: dict, factor: float) -> None:
+    def grow(transfer: dict[str, Any], factor: float) -> None:
         transfer["Transit Size(MB)"] *= factor
         transfer["Bandwidth(GB/s)"] *= factor
         transfer["Size Distribution"] = {
@@ -153,7 +153,7 @@ def exchange(part: str) -> Strike:
 
     def strike(ranks: list[RankFiles], cost: float, random: Random) -> bool:
         rank = ranks[0]
-        kinds = next(iter(rank.communication.values()), {}).get("collective")
+        kinds = next(iter(rank.communication.values()), dict[str, Any]()).get("collective")
         rows = [row for row in range(len(rank.rows)) if rank.is_communication(row)]
         if kinds is None or not rows:
             return False
@@ -231,7 +231,7 @@ def misaligned_address(ranks: list[RankFiles], cost: float, random: Random) -> b
         pair["Transit Time(ms)"] += cost / 1e3 / len(local)
     for _, info, rows in found:
         longer(rank, info, rows[0], cost / len(found), part="Transit Time(ms)")
-    return cost / 1e3 > 0.5 * moved
+    return bool(cost / 1e3 > 0.5 * moved)
 
 
 def slow_rank(ranks: list[RankFiles], cost: float, random: Random) -> bool:

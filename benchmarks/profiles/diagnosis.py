@@ -20,6 +20,7 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +42,14 @@ from recommender.diagnosis.rank.view import View
 from recommender.diagnosis.repair.fix_tests import repaired
 from recommender.diagnosis.thresholds import Thresholds
 from recommender.store.shipped_knowledge import knowledge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.profiles.profile_faults import KnownFault
+    from benchmarks.profiles.profile_files import Random
+    from ingest.profiles.facts.run import Profile
+    from recommender.diagnosis.evidence import SoftEvidence
 
 COSTS = (0.1, 0.4)
 """Share of the altered step that a fault costs: drawn evenly between."""
@@ -68,7 +77,7 @@ def bases(folder: Path) -> list[tuple[str, list[profile_files.RankFiles]]]:
     return found
 
 
-def profile_of(ranks: list[profile_files.RankFiles], where: Path, name: str):
+def profile_of(ranks: list[profile_files.RankFiles], where: Path, name: str) -> Profile:
     """Written to files, and read by the product's readers."""
     folder = where / name
     if folder.exists():
@@ -76,7 +85,9 @@ def profile_of(ranks: list[profile_files.RankFiles], where: Path, name: str):
     return read_profile(profile_files.write(ranks, folder))
 
 
-def struck(ranks, faults, random):
+def struck(
+    ranks: list[profile_files.RankFiles], faults: Sequence[KnownFault], random: Random
+) -> list[profile_files.RankFiles] | None:
     """A copy with the faults in it; None if one does not apply."""
     copy = profile_files.duplicate(ranks)
     for fault in faults:
@@ -88,7 +99,7 @@ def struck(ranks, faults, random):
 
 
 # ------------------------------------------------------------------ three ways to name a fault
-def ours(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
+def ours(after: Profile, before: Profile | None) -> list[tuple[str, float, tuple[str, ...]]]:
     found = diagnose(after, NETWORK, THRESHOLDS, before=before)
     return [(f.accused.cause, f.accused.chance, f.accused.chain) for f in found.findings]
 
@@ -119,23 +130,24 @@ RULES = (
 """What msprof-analyze looks at, in its order (research note on its rules)."""
 
 
-def rules(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
+def rules(after: Profile, before: Profile) -> list[tuple[str, float, tuple[str, ...]]]:
     """The advisor's way: each rule fires where its reading passes the published threshold and something is there.
 
     No sizes, no order by benefit: what fires newly comes in the order of the rules.
     """
 
-    def fired(profile) -> set[str]:
+    def fired(profile: Profile) -> set[str]:
         found = analyse(profile, THRESHOLDS)
         return {
             node for node in RULES if node in found and found[node].shown >= 0.5 and found[node].lost_us > 0
         }
 
     new = fired(after) - fired(before)
-    return [(node, 1.0, (node,)) for node in RULES if node in new][:3]
+    named: list[tuple[str, float, tuple[str, ...]]] = [(node, 1.0, (node,)) for node in RULES if node in new]
+    return named[:3]
 
 
-def deviation(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
+def deviation(after: Profile, before: Profile) -> list[tuple[str, float, tuple[str, ...]]]:
     """Whatever grew most."""
     more = grown(after, before, THRESHOLDS)
     ranked = sorted((e for e in more.values() if e.share > 0.01), key=lambda e: -e.share)
@@ -150,8 +162,8 @@ LEFT_OUT_KINDS = frozenset({"cube-vector-round-trip"})
 
 
 def altered(
-    folder: Path, where: Path, random, *, repeats: int, pairs: int, healthy: int
-) -> tuple[dict, dict, dict]:
+    folder: Path, where: Path, random: Random, *, repeats: int, pairs: int, healthy: int
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Scores of all ways on altered real profiles, which base took which faults, and ours by base."""
     scores = {name: Score() for name in WAYS}
     by_base: dict[str, Score] = {}
@@ -236,21 +248,23 @@ def apart(by_base: dict[str, Score], kinds: dict[str, list[float | int | None]])
     }  # fmt: skip
 
 
-def cured(profile):
+def cured(profile: Profile) -> Profile | None:
     """The profile with its own findings repaired, one after the other; None if they do not end in six rounds."""
     for _ in range(6):
         found = diagnose(profile, NETWORK, THRESHOLDS).findings
         if not found:
             return profile
+        cause: SoftEvidence | None = None
         for item in found:
             cause = next((e for e in item.accused.evidence if e.node == item.accused.cause), None)
             if cause is None or cause.fixed is None:
                 return None
+        assert cause is not None
         profile = repaired(profile, cause)
     return None
 
 
-def noisy(profile, random):
+def noisy(profile: Profile, random: Random) -> Profile:
     """Run-to-run noise on the times of kernels and the parts of steps."""
     ranks = []
     for rank in profile.ranks:

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.profiles import profile_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from benchmarks.profiles.profile_faults import KnownFault
 
@@ -27,7 +27,7 @@ class Score:
         self.claims: list[tuple[float, bool]] = []
         self.healthy: list[bool] = []
 
-    def single(self, fault, found) -> None:
+    def single(self, fault: KnownFault, found: Sequence[tuple[str, float, tuple[str, ...]]]) -> None:
         names = [name for name, _, _ in found]
         self.singles[fault.node].append((names[:1] == [fault.node], fault.node in names))
         self.claims += [(chance, name == fault.node or is_of_chain(name, fault)) for name, chance, _ in found]
@@ -40,13 +40,13 @@ class Score:
             self.edges[1] += len(told)
             self.edges[2] += len(wanted)
 
-    def figures(self) -> dict[str, float | int | None]:
+    def figures(self) -> dict[str, object]:
         rows = [row for rows in self.singles.values() for row in rows]
         right, told, wanted = self.edges
         return {
             "n_single": len(rows), "top1": mean(a for a, _ in rows), "top3": mean(b for _, b in rows),
             "n_kinds": len(self.singles),
-            "worst_kind_top1": min((mean(a for a, _ in rows) for rows in self.singles.values()), default=None),
+            "worst_kind_top1": min((mean(a for a, _ in rows) or 0.0 for rows in self.singles.values()), default=None),
             "n_pairs": len(self.pairs), "pair_both": mean(self.pairs),
             "chain_edge_f1": 2 * right / (told + wanted) if told + wanted else None,
             "n_healthy": len(self.healthy), "false_accusation": mean(self.healthy),

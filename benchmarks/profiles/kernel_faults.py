@@ -150,7 +150,7 @@ def icache(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     spent = sum(rank.duration[row] for row in rows)
     missed = cost / (spent + cost)
     slower(rank, rows, cost, {"aiv_icache_miss_rate": f"{min(0.95, missed):.3f}"})
-    return missed > 0.2
+    return bool(missed > 0.2)
 
 
 def blocks(ranks: list[RankFiles], cost: float, random: Random) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,17 +16,18 @@ from benchmarks.profiles.profile_faults import FAULTS
 from ingest.profiles.folders import read_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from benchmarks.profiles.profile_files import Random
+    from ingest.profiles.facts.run import Profile
 
 COSTS = (0.1, 0.4)
 """Share of the altered step that a fault costs, as in the altered folders."""
 EXPOSED = ("Communication(Not Overlapped)", "Communication",
            "Communication(Not Overlapped and Exclude Receive)")  # fmt: skip
 Rows = list[dict[str, str]]
-Events = list[dict]
+Events = list[dict[str, Any]]
 
 
 # ------------------------------------------------------------------ tables of a cluster
@@ -86,7 +87,7 @@ def on_device(events: Events) -> Events:
     return sorted(found, key=lambda e: float(e["ts"]))
 
 
-def begin(event: dict) -> float:
+def begin(event: dict[str, Any]) -> float:
     return float(event["ts"])
 
 
@@ -166,7 +167,7 @@ def write_trace(events: Events, folder: Path) -> None:
 
 # ------------------------------------------------------------------ both
 def score(
-    profiles: Path, random: Random, named: Callable, kind: type, where: Path, *, runs: int
+    profiles: Path, random: Random, named: Callable[..., Any], kind: type, where: Path, *, runs: int
 ) -> dict[str, object]:
     """Figures by layout: single faults, and run-to-run noise alone."""
     found: dict[str, object] = {}
@@ -177,7 +178,9 @@ def score(
             with table.open(encoding="utf-8-sig", newline="") as file:
                 content = [row for row in csv.DictReader(file) if row["Type"] == "rank"]
             length = max(float(row["Stage"]) for row in content)
-            strikes, jitter, write = CLUSTER, table_jitter, write_table
+            strikes: Mapping[str, Callable[..., None]] = CLUSTER
+            jitter: Callable[..., None] = table_jitter
+            write: Callable[..., None] = write_table
         elif trace.is_file():
             events = json.loads(trace.read_text(encoding="utf-8"))
             summed = {
@@ -194,7 +197,7 @@ def score(
         else:
             continue
 
-        def run(altered: list, write: Callable = write):
+        def run(altered: list[Any], write: Callable[..., Any] = write) -> Profile:
             folder = where / "left_out"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

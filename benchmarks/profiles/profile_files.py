@@ -12,8 +12,12 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path  # noqa: TC003  dataclasses look at annotations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 NAME = {"kernel": ("Name", "Op Name"), "kind": ("Type", "OP Type"), "core": ("Accelerator Core", "Task Type"),
         "start": ("Start Time(us)", "Task Start Time(us)"), "duration": ("Duration(us)", "Task Duration(us)"),
@@ -30,13 +34,13 @@ class RankFiles:
     table: str
     columns: list[str]
     rows: list[dict[str, str]]
-    start: np.ndarray
-    duration: np.ndarray
-    communication: dict = field(default_factory=dict)
-    matrix: dict = field(default_factory=dict)
+    start: NDArray[np.float64]
+    duration: NDArray[np.float64]
+    communication: dict[str, Any] = field(default_factory=dict[str, Any])
+    matrix: dict[str, Any] = field(default_factory=dict[str, Any])
     apis: list[dict[str, str]] = field(default_factory=list)
-    metadata: dict = field(default_factory=dict)
-    info: dict = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    info: dict[str, Any] = field(default_factory=dict[str, Any])
     step: str = "1"
     preparing: float = 0.0
     rank: int = 0
@@ -66,7 +70,7 @@ class RankFiles:
     def length(self) -> float:
         return float((self.start + self.duration).max() - self.start.min())
 
-    def operators(self) -> list[dict]:
+    def operators(self) -> list[dict[str, Any]]:
         """Communication operators with their numbers, totals left out."""
         return [
             info
@@ -76,7 +80,7 @@ class RankFiles:
             if name != "Total Op Info"
         ]
 
-    def pairs(self) -> list[dict]:
+    def pairs(self) -> list[dict[str, Any]]:
         """Links between different ranks, with their numbers."""
         return [
             info
@@ -260,12 +264,12 @@ def save(rank: RankFiles, folder: Path) -> None:
             table.writerows(rank.apis)
     if rank.memory:
         with (inside / "memory_record.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(
+            memory = csv.writer(file)
+            memory.writerow(
                 ["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Device Type"]
             )
             for at, allocated, reserved in rank.memory:
-                writer.writerow(
+                memory.writerow(
                     ["PTA", f"{1_700_000_000_000_000 + at:.3f}", allocated, reserved, f"NPU:{rank.rank}"]
                 )
     (home / f"profiler_info_{rank.rank}.json").write_text(json.dumps({**rank.info, "rank_id": rank.rank}))

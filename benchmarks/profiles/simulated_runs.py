@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
     work = [block(world, random, size) for _ in range(2 * world.layers)]
     host, device, link = [0.0] * 4, [0.0] * 4, [0.0] * 4
     runs: list[list[tuple[dict[str, str], float, float]]] = [[] for _ in range(4)]
-    comm: list[dict] = [{} for _ in range(4)]
+    comm: list[dict[str, Any]] = [{} for _ in range(4)]
     launched = [0] * 4
     for number, kernels in enumerate(work):
         for rank in range(4):
@@ -213,7 +214,9 @@ def columns(chip: Chip) -> list[str]:
     return [*kept, "total_cycles", *(f"{unit}_ratio" for unit in UNITS)]
 
 
-def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World) -> dict:
+def told(
+    elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World
+) -> dict[str, Any]:
     """One operator as communication.json has it."""
     packet = min(world.packet_mb, megabytes)
     count = max(1, round(megabytes / packet))
@@ -227,7 +230,7 @@ def told(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, w
     }  # fmt: skip
 
 
-def files(number: int, world: World, runs: list, comm: dict, size: float) -> RankFiles:
+def files(number: int, world: World, runs: list[Any], comm: dict[str, Any], size: float) -> RankFiles:
     rows = [cells for cells, _, _ in runs]
     moved = world.gradients_mb * size * len(comm)
     links = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from ingest.profiles.folders import read_profile
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from ingest.profiles.facts.run import Profile
 
 
 def _pauses(count: int, each: float, random: np.random.Generator) -> dict[int, float]:
@@ -70,10 +72,10 @@ def worlds(nodes: tuple[str, ...], chip: Chip, random: np.random.Generator) -> t
 class Ways:
     """How to name causes, how to count, and what is scored."""
 
-    named: dict[str, Callable]
+    named: dict[str, Callable[..., Any]]
     kind: type
-    faults: tuple
-    diagnose_alone: Callable
+    faults: tuple[Any, ...]
+    diagnose_alone: Callable[..., Any]
     where: Path
 
 
@@ -105,7 +107,7 @@ def score(random: np.random.Generator, ways: Ways, *, runs: int) -> dict[str, ob
     return {**mine, "baselines": figures, "left_out_chips": left_out}
 
 
-def singles(scores: dict, random: np.random.Generator, ways: Ways, chip: Chip, runs: int) -> None:
+def singles(scores: dict[str, Any], random: np.random.Generator, ways: Ways, chip: Chip, runs: int) -> None:
     """Count single faults and healthy runs on one chip."""
     for fault in ways.faults:
         for _ in range(runs):
@@ -129,7 +131,9 @@ pause, and then there is nothing to find."""
 TRIES = 20
 
 
-def both(nodes: tuple[str, ...], chip: Chip, random: np.random.Generator, ways: Ways):
+def both(
+    nodes: tuple[str, ...], chip: Chip, random: np.random.Generator, ways: Ways
+) -> tuple[Profile, Profile] | None:
     """A sound run and a broken one of the same job; None where a mechanism is lacking, or hides each time."""
     for _ in range(TRIES):
         pair = worlds(nodes, chip, random)
@@ -142,11 +146,11 @@ def both(nodes: tuple[str, ...], chip: Chip, random: np.random.Generator, ways: 
     return None
 
 
-def _length(profile) -> float:
-    return max(step.step_us for rank in profile.ranks for step in rank.steps)
+def _length(profile: Profile) -> float:
+    return max(float(step.step_us) for rank in profile.ranks for step in rank.steps)
 
 
-def _profile(world: World, state: int, where: Path):
+def _profile(world: World, state: int, where: Path) -> Profile:
     folder = where / "simulated"
     if folder.exists():
         shutil.rmtree(folder)

@@ -12,29 +12,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import threading
 import time
 from pathlib import Path
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.search_cost_model import BUDGET, tuner_of
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import InfeasibleError
 from kg.nouns.entities import Status
-from kg.nouns.knowledge import Model
-from kg.triples.serialisation import from_graph
 from recommender.cost_model.estimate import machine
-from recommender.cost_model.facts.model import model_of
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.memory_tally import fit_tally
 from recommender.space.made.layouts import layout_space
+
+if TYPE_CHECKING:
+    from recommender.search.run.task import Task
+    from recommender.space.space import SearchSpace
 
 TRAINING = (
     ("bert-large", "ascend-910b3", 8, "atlas-800t-a2", {"seq_len": 128, "global_batch": 512}),
@@ -57,19 +56,27 @@ SERVING = (
 )
 
 
-def file_of(tree, phase: str, name: str, device: str, count: int, server: str, fixed: dict) -> dict:
+def file_of(
+    shipped: ShippedKnowledge,
+    phase: str,
+    name: str,
+    device: str,
+    count: int,
+    server: str,
+    fixed: dict[str, Any],
+) -> dict[str, Any]:
     """The search file that ``tunegraph search space`` would write."""
-    noun = from_graph(tree._store, Model, tree.names.model(name).id)
-    sizes = {f.name: f.value for f in noun.facts if isinstance(f.value, int | float | str)}
-    chip = tree.names.hardware(device).id
-    held = tree.facts(server) if server else None
+    model = shipped.names.model(name).id
+    sizes = shipped.sizes(model)
+    chip = shipped.names.hardware(device).id
+    held = shipped.hardware.facts(server) if server else None
     made = layout_space(
-        model_of(noun.id, noun.architecture, sizes),
-        machine(chip, tree.facts(chip), count=count, server=server, server_facts=held),
+        sizes,
+        machine(chip, shipped.hardware.facts(chip), count=count, server=server, server_facts=held),
         phase=phase,
         fixed=fixed,
     )
-    section = {"phase": phase, "fixed": fixed, "model": noun.id, "hardware": chip, "count": count}
+    section = {"phase": phase, "fixed": fixed, "model": model, "hardware": chip, "count": count}
     return {
         "cost_model": section | ({"server": server} if server else {}),
         "parameters": dict(made.parameters),
@@ -78,9 +85,10 @@ def file_of(tree, phase: str, name: str, device: str, count: int, server: str, f
     }
 
 
-def searched(task, space, seed: int) -> tuple[int, int, float, float]:
+def searched(task: Task, space: SearchSpace, seed: int) -> tuple[int, int, float, float]:
     """Proposals, those that failed, the best throughput, CPU seconds."""
     evaluator, _ = evaluator_of(task, SearchPlace(folder=Path.cwd(), base={}))
+    assert evaluator is not None
     start = time.process_time()
     search = Search(space=space, objectives=task.objectives, seed=seed)
     asked = failed = 0
@@ -99,14 +107,15 @@ def searched(task, space, seed: int) -> tuple[int, int, float, float]:
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="two spaces, one seed")
     arguments = parser.parse_args()
-    tree = knowledge()
-    tuner = tuner_of(tree)
+    shipped = ShippedKnowledge.load()
+    tuner = tuner_of(shipped)
     cases = [("training", *item) for item in TRAINING] + [("serving", *item) for item in SERVING]
     if arguments.quick:
         cases, arguments.seeds = [cases[2], cases[-4]], 1
@@ -115,12 +124,13 @@ def main() -> None:
     for phase, *rest in cases:
         name = f"{rest[0]}, {rest[2]} x {rest[1]}, {phase}"
         try:
-            raw = file_of(tree, phase, *rest)
+            raw = file_of(shipped, phase, *rest)  # type: ignore[arg-type]  # rows of the two tables above
         except InfeasibleError as fault:
             print(f"{name}: not searched: {fault}")
             continue
         task = tuner.prepare(raw, name=name, folder=Path.cwd(), base={}, cold=True).task
         tally = fit_tally(task.space, most=1_000_000)
+        assert tally is not None  # a generated space has memory to check
         of_space = 1 - tally.left / tally.asked
         before = [searched(task, task.space.declared, seed) for seed in range(arguments.seeds)]
         after = [searched(task, task.space, seed) for seed in range(arguments.seeds)]

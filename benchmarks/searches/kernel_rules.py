@@ -12,21 +12,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections import Counter, defaultdict
 from pathlib import Path
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.worlds.world import knowledge
+from benchmarks.protocols.processes import one_thread
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.reading import read
 from kg.nouns.entities import Case, Status
 from recommender.cost_model.facts.device import Device
 from recommender.space.expressions import Expression
 from recommender.space.made.kernels import kernel_space
+
+if TYPE_CHECKING:
+    from recommender.space.made.generated import Generated
 
 FILES = (
     "vllm_sglang_moe_winners",
@@ -61,12 +62,12 @@ LARGE = 1 << 20
 """Side that stands for one that a table does not tell: it leaves every value in."""
 
 
-def _space(kernel: str, case: Case, device: Device):
+def _space(kernel: str, case: Case, device: Device) -> tuple[Generated, Generated]:
     """The space of a case's kernel; sizes that are not told are large."""
     shape = dict(case.problem.workload.shape)
     told = {"M": LARGE, "N": LARGE}
     if kernel == "attention":
-        told = {"S": LARGE, "D": int(shape.get("q_head_dim", 128))}
+        told = {"S": LARGE, "D": int(str(shape.get("q_head_dim", 128)))}
     if kernel == "convolution":
         told = {"FW": 15, "FH": 15}
     precision = case.problem.workload.precision or (
@@ -75,29 +76,31 @@ def _space(kernel: str, case: Case, device: Device):
     number = next((x for x in ("fp8", "int8", "int4", "fp32", "float32") if x in precision), "bf16")
     if precision.endswith("a16"):
         number = {"int8": "int8", "int4": "int8"}.get(number, number)  # the smaller operand: a lower bound
-    return [
+    loose, strict = (
         kernel_space(
             kernel, told, number, device, form="cuda" if kernel == "convolution" else "triton", spills=x
         )
         for x in (True, False)
-    ]
+    )
+    return loose, strict
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("cases", type=Path)
     parser.add_argument("--quick", action="store_true", help="one file")
     arguments = parser.parse_args()
-    tree = knowledge()
+    shipped = ShippedKnowledge.load()
     files = FILES[2:3] if arguments.quick else FILES
-    spaces: dict[tuple, list] = {}
-    counts: dict[str, Counter] = defaultdict(Counter)
-    said: Counter = Counter()
+    spaces: dict[tuple[Any, ...], tuple[Generated, Generated]] = {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter[str])
+    said: Counter[str] = Counter()
     for name in files:
         path = arguments.cases / f"{name}.jsonl.gz"
-        for item in read([path], tree.names):
+        for item in read([path], shipped.names):
             if not isinstance(item, Case) or item.problem.workload.operator not in OPERATORS:
                 continue
             status = item.measurement.status
@@ -111,7 +114,7 @@ def main() -> None:
                 continue  # another kernel: nothing is staged
             block = item.problem.workload.traits.get("block_shape")
             if isinstance(block, tuple):  # the launcher takes no longer steps
-                config["BLOCK_SIZE_K"] = min(int(config["BLOCK_SIZE_K"]), *map(int, block))
+                config["BLOCK_SIZE_K"] = min(int(str(config["BLOCK_SIZE_K"])), *(int(str(x)) for x in block))
             hardware = item.problem.hardware.name
             key = (
                 kernel,
@@ -121,7 +124,7 @@ def main() -> None:
                 "fp8" in operator,
             )
             if key not in spaces:
-                spaces[key] = _space(kernel, item, Device(hardware, dict(tree.facts(hardware))))
+                spaces[key] = _space(kernel, item, Device(hardware, dict(shipped.hardware.facts(hardware))))
             usual, strict = spaces[key]
             broken = [rule for rule in strict.constraints if not _holds(rule["expression"], config)]
             rules = [rule for rule in broken if rule in usual.constraints]
@@ -163,7 +166,7 @@ def main() -> None:
     )
 
 
-def _holds(expression: str, config: dict) -> bool:
+def _holds(expression: str, config: dict[str, Any]) -> bool:
     """Whether a rule holds; one that speaks of what a table does not have says nothing."""
     known = frozenset(config)
     try:

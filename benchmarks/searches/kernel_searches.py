@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,12 @@ from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from kg.nouns.values import Settings
+    from recommender.search.belief.mixture import Mixture
 
 
 def evaluation(space: Space, settings: Settings) -> Evaluation:
@@ -23,7 +28,9 @@ def evaluation(space: Space, settings: Settings) -> Evaluation:
     return Evaluation(configuration=settings, values=(None,), status=Status.FAILED)
 
 
-def run(space: Space, search: Search, count: int, first: list[Settings] = (), *, whole: bool = False) -> list:
+def run(
+    space: Space, search: Search, count: int, first: Sequence[Settings] = (), *, whole: bool = False
+) -> list[Any]:
     """Evaluate until the figures are known; (configuration, cost) in order."""
     found = []
     for settings in first:
@@ -40,7 +47,7 @@ def run(space: Space, search: Search, count: int, first: list[Settings] = (), *,
     return found
 
 
-def table(source: Space, log: list, similarity: float) -> SourceTable:
+def table(source: Space, log: list[Any], similarity: float) -> SourceTable:
     return SourceTable(
         name=source.device,
         similarity=similarity,
@@ -49,13 +56,13 @@ def table(source: Space, log: list, similarity: float) -> SourceTable:
     )
 
 
-def best_of(space: Space, log: list) -> list[Settings]:
+def best_of(space: Space, log: list[Any]) -> list[Settings]:
     """The best of a log that exists in a space."""
     ranked = sorted((cost, i) for i, (_, cost) in enumerate(log) if math.isfinite(cost))
     return [log[i][0] for _, i in ranked if log[i][0] in space.costs][:1]
 
 
-def best_first(space: Space, logs: list, seed: int) -> list:
+def best_first(space: Space, logs: list[Any], seed: int) -> list[Any]:
     rng = np.random.default_rng([seed, 5])
     first: list[Settings] = []
     for k in rng.permutation(len(logs)):
@@ -63,13 +70,13 @@ def best_first(space: Space, logs: list, seed: int) -> list:
     return run(space, Search(space=space.space, objectives=OBJECTIVES, seed=seed), CAP, first)
 
 
-def at_random(space: Space, seed: int) -> list:
+def at_random(space: Space, seed: int) -> list[Any]:
     settings = list(space.costs)
     order = np.random.default_rng([seed, 6]).permutation(len(settings))[:CAP]
     return [(settings[i], space.costs[settings[i]]) for i in order]
 
 
-def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list:
+def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list[Any]:
     """Ranking-weighted ensemble: sources and target weighted by how often each ranks the results best."""
     from recommender.search.belief.acquisition import log_expected_improvement
     from recommender.search.belief.mixture import Mixture
@@ -87,7 +94,7 @@ def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list:
         predictions=np.zeros((len(pool), 0)),
         shares=np.zeros(0),
     )
-    found: list = []
+    found: list[Any] = []
     rows: list[int] = []
     costs: list[float] = []
     while len(found) < CAP and (not found or not space.enough([c for _, c in found])):
@@ -117,7 +124,13 @@ def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list:
     return found
 
 
-def _rgpe_weights(predicted, target, rows, y, rng) -> np.ndarray:
+def _rgpe_weights(
+    predicted: NDArray[np.float64],
+    target: Mixture,
+    rows: list[int],
+    y: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
     """Share of 64 bootstrap draws in which a model misranks the fewest pairs; the target left one out."""
     models = predicted.shape[1]
     order = y[:, None] < y[None, :]
@@ -131,4 +144,4 @@ def _rgpe_weights(predicted, target, rows, y, rng) -> np.ndarray:
         lost = np.array([w[np.ix_(drawn, drawn)].sum() for w in wrong])
         least = np.flatnonzero(lost == lost.min())
         votes[rng.choice(least)] += 1
-    return votes / votes.sum()
+    return np.asarray(votes / votes.sum())

@@ -13,6 +13,7 @@ import math
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -160,7 +161,9 @@ def _kernel_tuner(space: Space, seed: int, strategy: str) -> list[tuple[Settings
     return [(settings, space.costs[settings]) for settings in order]
 
 
-def _cache(space: Space, parameters: dict[str, list], points: dict[tuple, Settings]) -> dict:
+def _cache(
+    space: Space, parameters: dict[str, list[Any]], points: dict[tuple[Any, ...], Settings]
+) -> dict[str, Any]:
     """A space as Kernel Tuner keeps its results; times of compilation are not collected and count nothing."""
     rows = {}
     for point, settings in points.items():

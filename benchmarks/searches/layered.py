@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def search(world: World, way: str, seed: int) -> list[tuple[Settings, float]]:
     return _by_parts(world, way, seed)
 
 
-def _run(world: World, whole: Search, found: list) -> list:
+def _run(world: World, whole: Search, found: list[Any]) -> list[Any]:
     while len(found) < CAP and not (found and world.enough([c for _, c in found])):
         asked = whole.ask()[0]
         told = world.evaluation(asked.configuration)
@@ -39,18 +39,18 @@ def _run(world: World, whole: Search, found: list) -> list:
     return found
 
 
-def _by_parts(world: World, way: str, seed: int) -> list:
+def _by_parts(world: World, way: str, seed: int) -> list[Any]:
     """A search a part, in turn or by the largest expected gain of the whole, beside the best; then jointly."""
     whole = Search(space=world.space, objectives=OBJECTIVES, seed=seed)
     searches = [Search(space=part.space, objectives=OBJECTIVES, seed=seed) for part in world.parts]
     state = Composition(world.space, world.parts, searches)
-    found: list = []
+    found: list[Any] = []
     tried: set[Settings] = set()
 
     def evaluate(settings: Settings) -> None:
         told = world.evaluation(settings)
         whole.tell(told)
-        state.tell(told)
+        state.tell(told, kept=told.ok)
         tried.add(settings)
         found.append((settings, told.values[0] if told.ok else math.inf))
 
@@ -75,7 +75,7 @@ def _gain(search: Search, cost: float, best: Evaluation) -> float:
     held, known = search.outlook(), search.incumbent
     if known is None:
         return 0.0
-    least = math.log(known.values[0])
+    least = math.log(float(known.values[0] or 0.0))
     gains = log_expected_improvement(held.mean, held.stdev, least) + held.allowed
     gain = math.exp(float(gains[held.open].max()))
     return gain * cost / sum(best.parts)

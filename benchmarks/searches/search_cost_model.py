@@ -14,20 +14,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import tempfile
 import time
 from collections import defaultdict
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.hypervolume_gain import worth
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
+from kg.rows.trials import TrialStore
 from recommender.cost_model.estimate import estimate
 from recommender.search.engine import proposal as proposing
 from recommender.search.engine.pareto import hypervolume, non_dominated
@@ -37,6 +38,12 @@ from recommender.search.run.assembly import model_of_task
 from recommender.search.run.preparation import Tuner
 from recommender.search.run.task_file import read_task_file, shipped_names
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.questions.problems import KnownOperator
+    from recommender.retrieval.neighbours import Retriever
+
 BUDGET = 60
 
 METHODS = ("ours", "ehvi", "random", "tpe", "nsga2")
@@ -45,18 +52,22 @@ SHOWN = ("evals_to_1", "hypervolume_2", "hypervolume_3")
 """Figures that are printed seed by seed."""
 
 
-def unknown(name: str) -> None:
+def unknown(name: str) -> KnownOperator:
     raise UnknownEntityError(f"no operator named {name!r}")
 
 
-def tuner_of(tree) -> Tuner:
+def tuner_of(shipped: ShippedKnowledge) -> Tuner:
     """What prepares a search of the cost model: knowledge alone, no known problems."""
+
+    def nothing() -> Retriever:
+        raise LookupError("a cold search asks for no neighbours")
+
     return Tuner(
-        graph=tree._store,
-        names=tree.names,
-        hardware=tree,
-        trials=None,
-        retriever=lambda: None,
+        graph=shipped.graph,
+        names=shipped.names,
+        hardware=shipped.hardware,
+        trials=TrialStore(Path(tempfile.mkdtemp()) / "trials.sqlite3"),
+        retriever=nothing,
         operator=unknown,
     )
 
@@ -68,25 +79,26 @@ class World:
         values: Objectives, then limits that are metrics of the model, by configuration; None where it fails.
     """
 
-    def __init__(self, file: str, tree) -> None:
+    def __init__(self, file: str, shipped: ShippedKnowledge) -> None:
         raw, folder = read_task_file(file)
-        self.task = tuner_of(tree).prepare(raw, name=file, folder=folder, base={}, cold=True).task
+        self.task = tuner_of(shipped).prepare(raw, name=file, folder=folder, base={}, cold=True).task
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
         model = model_of_task(self.task.raw)
         everything = list(self.task.space.declared.enumerate())
         settings = [{**model.fixed, **item} for item in everything]
         steps = estimate(model=model.model, machine=model.machine, phase=model.phase, settings=settings)
-        known = {
+        known: dict[str, Any] = {
             "throughput": steps.throughput,
             "step_time": steps.time_s,
             "peak_memory": steps.memory_total,
             "energy": steps.energy_j,
         }
-        columns = [known[item.metric] for item in (*self.objectives, *self.limits)]
+        names = [item.metric for item in self.objectives] + [item.metric for item in self.limits]
+        columns = [known[name] for name in names]
         table = np.stack(columns, axis=1)
         runs = np.asarray(steps.fits) & np.isfinite(table).all(axis=1)
-        self._scales: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._scales: dict[int, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]] = {}
         self._volumes: dict[int, float] = {}
         self.values = {
             item: tuple(row) if on else None
@@ -104,7 +116,7 @@ class World:
         signs = [1 if o.better is Better.LOWER else -1 for o in self.objectives[:count]]
         return [sign * float(np.log(v)) for sign, v in zip(signs, known[:count], strict=False)]
 
-    def scale(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def scale(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """All allowed costs, their best and their medians."""
         if count not in self._scales:
             self._scales[count] = self._scale(count)
@@ -119,7 +131,7 @@ class World:
             self._volumes[count] = hypervolume(scaled[non_dominated(scaled)], np.ones(count))
         return self._volumes[count]
 
-    def _scale(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _scale(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         every = np.array([c for s in self.values if (c := self.costs(s, count)) is not None])
         return every, every.min(axis=0), np.median(every, axis=0)
 
@@ -154,6 +166,7 @@ def optuna_search(world: World, seed: int, count: int, kind: str) -> tuple[list[
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler: optuna.samplers.BaseSampler
     if kind == "nsga2":
         sampler = optuna.samplers.NSGAIISampler(population_size=20, seed=seed)
     else:
@@ -171,7 +184,7 @@ def optuna_search(world: World, seed: int, count: int, kind: str) -> tuple[list[
         for parameter in world.task.space.parameters:
             if parameter.when and chosen.get("tensor_parallel", 2) == 1:
                 continue
-            chosen[parameter.name] = trial.suggest_categorical(parameter.name, list(parameter.values))
+            chosen[parameter.name] = trial.suggest_categorical(parameter.name, list[Any](parameter.values))
         settings = Settings(chosen)
         if settings not in world.values:
             infeasible += 1
@@ -210,6 +223,7 @@ def volume(world: World, configurations: list[Settings], count: int) -> float:
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -225,10 +239,10 @@ def main() -> None:
     files, seeds = (
         (files[:1], range(min(2, arguments.seeds))) if arguments.quick else (files, range(arguments.seeds))
     )
-    tree = knowledge()
+    shipped = ShippedKnowledge.load()
     report: dict[str, object] = {}
     for file in files:
-        world = World(file, tree)
+        world = World(file, shipped)
         allowed = len(world.scale(1)[0])
         rows: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for seed in seeds:
@@ -256,7 +270,7 @@ def main() -> None:
                     )
                     rows[name]["duplicates"].append(duplicates)
                     rows[name]["infeasible"].append(infeasible)
-                    rows[name]["broken"].append(np.mean([world.costs(s, 1) is None for s in found]))
+                    rows[name]["broken"].append(float(np.mean([world.costs(s, 1) is None for s in found])))
         summary = {
             name: {figure: round(float(np.mean(values)), 3) for figure, values in row.items()}
             for name, row in rows.items()
@@ -268,9 +282,9 @@ def main() -> None:
             )
         report[file] = {"space": len(world.values), "allowed": allowed, **summary}
         print(f"{file}: {len(world.values):,} configurations, {allowed:,} run within the limits")
-        for name, row in summary.items():
+        for name, line in summary.items():
             print(
-                f"    {name:<11}" + "  ".join(f"{figure} {value:g}" for figure, value in row.items()),
+                f"    {name:<11}" + "  ".join(f"{figure} {value:g}" for figure, value in line.items()),
                 flush=True,
             )
     report["seeds"] = len(seeds)

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.protocols.processes import ROOT
+
 CAP = 40
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def evaluations_to(order: list[float], goal: float) -> int:

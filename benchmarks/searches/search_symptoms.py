@@ -14,28 +14,37 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import time
 from pathlib import Path
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import OBJECTIVES, Space, load, share_values
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.entities import Status
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
 from recommender.search.report.history import History
 from recommender.search.report.symptoms import NOT_CONVERGING, OUT_OF_MEMORY, REGRESSION, TOO_LONG, check
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kg.nouns.values import Settings
+
 NOISE = 0.01
 
 
 def measured(
-    space: Space, settings, rng, *, noise: float = NOISE, factor: float = 1.0, took: float = 1.0
+    space: Space,
+    settings: Settings,
+    rng: np.random.Generator,
+    *,
+    noise: float = NOISE,
+    factor: float = 1.0,
+    took: float = 1.0,
 ) -> Evaluation:
     cost = space.costs[settings]
     if not math.isfinite(cost):
@@ -50,12 +59,19 @@ def measured(
     return Evaluation(configuration=settings, values=(value,), cost_s=took)
 
 
-def history(evaluations) -> History:
+def cost_of(evaluation: Evaluation) -> float:
+    """Cost of an evaluation that ran."""
+    value = evaluation.values[0]
+    assert value is not None
+    return value
+
+
+def history(evaluations: Iterable[Evaluation]) -> History:
     return History(objective=OBJECTIVES[0], evaluations=tuple(evaluations))
 
 
 def sensible(
-    space: Space, other: Space | None, rng, seed: int, *, patience: int | None, most: int
+    space: Space, other: Space | None, rng: np.random.Generator, seed: int, *, patience: int | None, most: int
 ) -> list[Evaluation]:
     """Our search, finalists measured again at the end."""
     sources = []
@@ -74,21 +90,23 @@ def sensible(
     while search.stop_reason is None and (asked := search.ask()):
         search.tell(measured(space, asked[0].configuration, rng), asked[0].number)
     done = list(search.evaluations)
-    finalists = sorted((e for e in done if e.ok), key=lambda e: e.values[0])[:3]
+    finalists = sorted((e for e in done if e.ok), key=cost_of)[:3]
     return done + [measured(space, e.configuration, rng) for e in finalists]
 
 
-def best_of(space: Space, evaluations) -> float:
+def best_of(space: Space, evaluations: Iterable[Evaluation]) -> float:
     """True cost of the best that was tried, over the space's best."""
     return min(space.costs[e.configuration] for e in evaluations if e.ok) / space.best
 
 
-def random_run(space: Space, rng, n: int, **more) -> list[Evaluation]:
+def random_run(space: Space, rng: np.random.Generator, n: int, **more: float) -> list[Evaluation]:
     rows = list(space.costs)
     return [measured(space, rows[i], rng, **more) for i in rng.choice(len(rows), n, replace=False)]
 
 
-def planted(space: Space, good: list[Evaluation], rng) -> dict[str, tuple[str, list[Evaluation] | None]]:
+def planted(
+    space: Space, good: list[Evaluation], rng: np.random.Generator
+) -> dict[str, tuple[str, list[Evaluation] | None]]:
     """Histories with one planted problem each; None where a table does not allow it."""
     made: dict[str, tuple[str, list[Evaluation] | None]] = {}
     chance = random_run(space, rng, int(rng.integers(30, 70)))
@@ -97,7 +115,7 @@ def planted(space: Space, good: list[Evaluation], rng) -> dict[str, tuple[str, l
     rows = sorted((s for s, c in space.costs.items() if math.isfinite(c)), key=lambda s: -space.costs[s])
     places = np.sort(rng.integers(len(rows) // 4, int(0.97 * len(rows)), 30))
     walk = [measured(space, rows[i], rng) for i in places]
-    gained = walk[-11].values[0] / min(e.values[0] for e in walk[-10:]) > 1.05
+    gained = cost_of(walk[-11]) / min(cost_of(e) for e in walk[-10:]) > 1.05
     made["cut off"] = NOT_CONVERGING, walk if gained and best_of(space, walk) > 1.10 else None
     base = good[: len(good) - 3]
     loud = [measured(space, e.configuration, rng, noise=0.3) for e in base for _ in range(2)]
@@ -118,17 +136,15 @@ def planted(space: Space, good: list[Evaluation], rng) -> dict[str, tuple[str, l
         if sum(not e.ok and "compile" not in e.reason for e in memory) < 0.15 * len(memory):
             memory = None
     made["memory"] = OUT_OF_MEMORY, memory
-    best = min((e for e in base if e.ok), key=lambda e: e.values[0])
+    best = min((e for e in base if e.ok), key=cost_of)
     lucky = [
-        Evaluation(configuration=e.configuration, values=(e.values[0] * 0.88,), cost_s=1.0)
-        if e is best
-        else e
+        Evaluation(configuration=e.configuration, values=(cost_of(e) * 0.88,), cost_s=1.0) if e is best else e
         for e in base
     ]
     made["luck"] = REGRESSION, [*lucky, *(measured(space, best.configuration, rng) for _ in range(2))]
     slowing = [
         Evaluation(
-            configuration=e.configuration, values=(e.values[0] * (1 + 0.2 * t / len(base)),), cost_s=1.0
+            configuration=e.configuration, values=(cost_of(e) * (1 + 0.2 * t / len(base)),), cost_s=1.0
         )
         if e.ok
         else e
@@ -144,8 +160,8 @@ def planted(space: Space, good: list[Evaluation], rng) -> dict[str, tuple[str, l
         ),
     )
     more = [measured(space, rows[i], rng) for i in rng.choice(len(rows), 60, replace=False)]
-    least = min(e.values[0] for e in base if e.ok)
-    made["goes on"] = TOO_LONG, [*base, *(e for e in more if e.values[0] > least)]
+    least = min(cost_of(e) for e in base if e.ok)
+    made["goes on"] = TOO_LONG, [*base, *(e for e in more if e.ok and cost_of(e) > least)]
     few = (
         set(rng.choice(len(base), max(2, len(base) // 10), replace=False).tolist())
         if len(base) >= 14
@@ -162,6 +178,7 @@ def planted(space: Space, good: list[Evaluation], rng) -> dict[str, tuple[str, l
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -171,7 +188,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed")
     arguments = parser.parse_args()
     started = time.process_time()
-    spaces = load(arguments.cases, knowledge().names)  # type: ignore[attr-defined]
+    spaces = load(arguments.cases, ShippedKnowledge.load().names)
     share_values(spaces)
     healthy: list[tuple[bool, str]] = []
     found: dict[str, list[bool]] = {}

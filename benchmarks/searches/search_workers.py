@@ -34,15 +34,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
-
 import numpy as np
 import yaml
 
+from benchmarks.protocols.processes import children_import_from_here, one_thread
 from kg.nouns.values import Settings
 from recommender.search.log.study import SearchLog
+
+MODULE = "benchmarks.searches.search_workers"
+"""What a child process runs."""
 
 BUDGET = 40
 FILE = "bert-large-8x910"
@@ -71,10 +71,10 @@ class Surface:
 
     def __init__(self, folder: Path, seconds: float) -> None:
         from benchmarks.searches.search_cost_model import World
-        from benchmarks.worlds.world import knowledge
+        from benchmarks.worlds.shipped import ShippedKnowledge
         from recommender.search.run.task_file import read_task_file
 
-        world = World(FILE, knowledge())
+        world = World(FILE, ShippedKnowledge.load())
         self.folder = folder
         self.task = world.task
         self.bound = world.limits[0].maximum
@@ -201,7 +201,17 @@ def with_tpe(surface: Surface, url: str, name: str, seed: int, count: int) -> Tr
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(storage=url, study_name=name, direction="maximize")
-    arguments = [sys.executable, __file__, "--storage", url, "--tpe", name, "--folder", str(surface.folder)]
+    arguments = [
+        sys.executable,
+        "-m",
+        MODULE,
+        "--storage",
+        url,
+        "--tpe",
+        name,
+        "--folder",
+        str(surface.folder),
+    ]
     several = [subprocess.Popen([*arguments, "--seeds", str(10 * seed + k)]) for k in range(count)]
     for one in several:
         one.wait()
@@ -235,7 +245,7 @@ def tpe_worker(url: str, name: str, seed: int, folder: Path) -> None:
         for parameter in space.parameters:
             if parameter.when and chosen.get("tensor_parallel", 2) == 1:
                 continue
-            chosen[parameter.name] = trial.suggest_categorical(parameter.name, list(parameter.values))
+            chosen[parameter.name] = trial.suggest_categorical(parameter.name, list[Any](parameter.values))
         settings = Settings(chosen)
         again = [item for item in begun if Settings(item.params) == settings and item.values]
         if space.violated(settings) is not None or again:
@@ -328,14 +338,14 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
             runs.setdefault("random", []).append(at_random(surface, seed, count))
             tpe = with_tpe(surface, url, f"tpe-{mark}-{seed}", seed, count)
             runs.setdefault("tpe", []).append(tpe)
-        for kind, tried in runs.items():
-            reached = [surface.time_to(tried[-1], near) for near in NEAR]
+        for kind, courses in runs.items():
+            reached = [surface.time_to(courses[-1], near) for near in NEAR]
             told = "  ".join(
                 f"{100 * near:.0f} %: {seconds:5.1f} s, {place:2} evaluations{'' if hit else ' (missed)'}"
                 for near, (seconds, place, hit) in zip(NEAR, reached, strict=True)
             )
-            last = max(end for _, end, _ in tried[-1])
-            print(f"seed {seed}  {kind:8}{told}  all {len(tried[-1])}: {last:5.1f} s", flush=True)
+            last = max(end for _, end, _ in courses[-1])
+            print(f"seed {seed}  {kind:8}{told}  all {len(courses[-1])}: {last:5.1f} s", flush=True)
     figures: dict[str, Any] = {"seeds": options.seeds, "workers": count, "seconds": options.seconds}
     for kind, several in runs.items():
         row: dict[str, Any] = {}
@@ -363,6 +373,8 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
 
 
 def main() -> None:
+    one_thread()
+    children_import_from_here()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -11,17 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import time
 from pathlib import Path
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
-
 import numpy as np
 
+from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import Space, load, share_values
-from benchmarks.worlds.world import knowledge
+from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.search.engine.pruning import prune
 from recommender.search.evaluations import SourceTable
 
@@ -52,7 +49,7 @@ def by_value(space: Space, others: list[Space], share: float) -> float:
     for name in space.values:
         prices = []
         for other in others:
-            least: dict = {}
+            least: dict[object, float] = {}
             for settings, cost in other.costs.items():
                 least[settings[name]] = min(cost, least.get(settings[name], math.inf))
             prices.append({value: math.log(cost / other.best) for value, cost in least.items()})
@@ -66,6 +63,7 @@ def by_value(space: Space, others: list[Space], share: float) -> float:
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -74,7 +72,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="all others known alone")
     arguments = parser.parse_args()
     started = time.process_time()
-    spaces = load(arguments.cases, knowledge().names)  # type: ignore[attr-defined]
+    spaces = load(arguments.cases, ShippedKnowledge.load().names)
     share_values(spaces)
     results: dict[str, list[tuple[float, float, float, float]]] = {"all_others": [], "one_other": []}
     for space in spaces:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,21 +15,29 @@ from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 TRIES, FINALISTS, TURNS = 30, 3, 4
 """Evaluations of a noisy search, all told; finalists of the plain one and how often each is measured again."""
 
 
 def searches(
-    spaces: list[Space], sources: Callable[[Space, int], list], seeds: Iterable[int], policies: list[str]
-) -> dict[str, dict[int, list[list]]]:
+    spaces: Sequence[Space],
+    sources: Callable[[Space, int], list[Any]],
+    seeds: Iterable[int],
+    policies: list[str],
+) -> dict[str, dict[int, list[list[Any]]]]:
     """Runs by policy and space; ``sources`` gives what a search of a space starts from, seed for seed."""
-    found: dict[str, dict[int, list[list]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[int, list[list[Any]]]] = defaultdict(lambda: defaultdict(list[Any]))
     for k, space in enumerate(spaces):
         for seed in seeds:
             tables = sources(space, seed)
-            common = {"space": space.space, "objectives": OBJECTIVES, "sources": tables, "seed": seed}
+            common: dict[str, Any] = {
+                "space": space.space,
+                "objectives": OBJECTIVES,
+                "sources": tables,
+                "seed": seed,
+            }
             found["plain"][k].append(run(space, Search(**common), CAP))
             for name in policies:
                 found[name][k].append(run(space, Staged(rule=RULES[name], **common), CAP))
@@ -41,7 +49,7 @@ def searches(
     return found
 
 
-def noisy(spaces: list[Space], seeds: Iterable[int], noise: float) -> dict[str, float]:
+def noisy(spaces: Sequence[Space], seeds: Iterable[int], noise: float) -> dict[str, float]:
     """Mean log regret of what is chosen after ``TRIES`` noisy evaluations, by policy; the truth judges."""
     found = defaultdict(list)
     for space in spaces:
@@ -55,9 +63,9 @@ def noisy(spaces: list[Space], seeds: Iterable[int], noise: float) -> dict[str, 
 def _noisy_choice(space: Space, seed: int, noise: float, name: str) -> float:
     """The true cost of what a policy holds for the best."""
     rng = np.random.default_rng([seed, 11])
-    common = {"space": space.space, "objectives": OBJECTIVES, "seed": seed}
+    common: dict[str, Any] = {"space": space.space, "objectives": OBJECTIVES, "seed": seed}
     search = Staged(rule=RULES["thirds_of_30"], **common) if name == "staged_repeats" else Search(**common)
-    finals: list = []
+    finals: list[Any] = []
     for count in range(TRIES):
         if name == "plain_finalists" and count >= TRIES - FINALISTS * TURNS:
             finals = finals or [s.configuration for s in search.repeats(FINALISTS)]

@@ -22,15 +22,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import layered
 from benchmarks.searches.kernel_searches import run, table
 from benchmarks.searches.staged_kernels import noisy, searches
@@ -39,8 +37,12 @@ from benchmarks.searches.warm_start import LOG, SIMILARITY, figures
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.model_spaces import ModelSpace
 from benchmarks.worlds.part_worlds import VARIANTS, worlds
+from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.search.engine.search import Search
 from recommender.search.run.task_file import read_task_file, shipped_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 NOISE = (0.03, 0.1)
 """Standard deviations of a measurement, log cost: of a quiet machine, and of a busy one."""
@@ -53,9 +55,9 @@ class Logs:
     """Cold searches that others start from, seed for seed."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], list] = {}
+        self._kept: dict[tuple[int, int], list[Any]] = {}
 
-    def of(self, space: Space, seed: int) -> list:
+    def of(self, space: Space, seed: int) -> list[Any]:
         key = (id(space), seed)
         if key not in self._kept:
             search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
@@ -63,11 +65,17 @@ class Logs:
         return self._kept[key]
 
 
-def staged(spaces: list[Space], similarity, seeds: range, report: dict, prefix: str) -> None:
+def staged(
+    spaces: Sequence[Space],
+    similarity: Callable[[Space, Space], float],
+    seeds: range,
+    report: dict[str, Any],
+    prefix: str,
+) -> None:
     """Sections 1 and 2: every rule, cold and warm."""
     logs = Logs()
 
-    def warm(space: Space, seed: int) -> list:
+    def warm(space: Space, seed: int) -> list[Any]:
         others = [s for s in spaces if s.task == space.task and s is not space]
         return [table(other, logs.of(other, seed), similarity(space, other)) for other in others]
 
@@ -81,11 +89,13 @@ def staged(spaces: list[Space], similarity, seeds: range, report: dict, prefix: 
             report[f"{prefix}{start}{name}"] = row
 
 
-def by_parts(made: list, ways: tuple[str, ...], seeds: range, report: dict, prefix: str) -> None:
+def by_parts(
+    made: list[Any], ways: tuple[str, ...], seeds: range, report: dict[str, Any], prefix: str
+) -> None:
     """Sections 4 and 5: every way, by variant."""
     for variant in dict.fromkeys(world.task for world in made):
         group = [world for world in made if world.task == variant]
-        runs: dict[str, dict[int, list]] = {way: {} for way in ways}
+        runs: dict[str, dict[int, list[Any]]] = {way: {} for way in ways}
         spent = dict.fromkeys(ways, 0.0)
         for k, world in enumerate(group):
             for way in ways:
@@ -106,11 +116,11 @@ def by_parts(made: list, ways: tuple[str, ...], seeds: range, report: dict, pref
             }
 
 
-def _to(world: Space, log: list, share: float) -> int:
+def _to(world: Space, log: list[Any], share: float) -> int:
     return min(world.within([c for _, c in log], share), CAP)
 
 
-def _regret(group: list, runs: dict[int, list], t: int) -> float:
+def _regret(group: list[Any], runs: dict[int, list[Any]], t: int) -> float:
     found = [
         np.log(min([group[k].sorted[-1], *(c for _, c in log[:t])]) / group[k].best)
         for k, logs in runs.items()
@@ -120,6 +130,7 @@ def _regret(group: list, runs: dict[int, list], t: int) -> float:
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -128,23 +139,24 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few spaces, two seeds")
     parser.add_argument("--only", nargs="+", choices=("kernels", "model", "noise", "parts", "model_parts"))
     arguments = parser.parse_args()
-    from benchmarks.worlds.world import knowledge
-
-    tree = knowledge()
+    shipped = ShippedKnowledge.load()
     wanted = arguments.only or ["kernels", "model", "noise", "parts", "model_parts"]
     seeds = range(arguments.seeds or (2 if arguments.quick else 5))
-    start, report = time.process_time(), {}
-    spaces = load(arguments.cases, tree.names)
+    start = time.process_time()
+    report: dict[str, Any] = {}
+    spaces = load(arguments.cases, shipped.names)
     share_values(spaces)
     paired = [s for s in spaces if any(o.task == s.task and o.device != s.device for o in spaces)]
     devices = list(dict.fromkeys(s.device for s in spaces))[:1]
     if arguments.quick:
         paired = [s for s in paired if s.task == paired[0].task]
     if "kernels" in wanted:
-        staged(paired, lambda a, b: SIMILARITY[tree.distance(a.device, b.device)], seeds, report, "")
+        staged(
+            paired, lambda a, b: SIMILARITY[shipped.hardware.distance(a.device, b.device)], seeds, report, ""
+        )
     if {"model", "model_parts"} & set(wanted):
         files = [name for name in shipped_names() if read_task_file(name)[0].get("cost_model")]
-        modelled = [ModelSpace(file, tree) for file in (files[:1] if arguments.quick else files)]
+        modelled = [ModelSpace(file, shipped) for file in (files[:1] if arguments.quick else files)]
     if "model" in wanted:
         staged(modelled, lambda *_: WARM, seeds, report, "model_")
     if "noise" in wanted:
@@ -169,9 +181,9 @@ def main() -> None:
     print(json.dumps(report))
 
 
-def _print(report: dict) -> None:
-    columns = ("evals_to_5_geomean", "hit5_at_10", "hit5_at_20", "hit10_at_20", "score_mean", "score_worst")
-    columns = (*columns, "harmed", *(f"regret_at_{t}" for t in REGRETS), "cpu_ms_per_evaluation")
+def _print(report: dict[str, Any]) -> None:
+    first = ("evals_to_5_geomean", "hit5_at_10", "hit5_at_20", "hit10_at_20", "score_mean", "score_worst")
+    columns = (*first, "harmed", *(f"regret_at_{t}" for t in REGRETS), "cpu_ms_per_evaluation")
     print(f"\n{'':<28}" + "".join(f"{c[:18]:>20}" for c in columns))
     for name, row in report.items():
         if isinstance(row, dict) and "score_mean" in row:

@@ -8,10 +8,16 @@ of a budget, as the documents have it, or a number of evaluations without gain.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recommender.search.engine.search import DESIGN, Search
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recommender.search.evaluations import Origin
 
 FRUITLESS = 10
 """Evaluations without gain that end a stage: the patience of the documents' refinement."""
@@ -46,13 +52,13 @@ RULES = {
 class Staged(Search):
     """A search in three stages."""
 
-    def __init__(self, *, rule: Rule, **arguments) -> None:
+    def __init__(self, *, rule: Rule, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._stages = rule
         self._stage = "explore" if rule.explores else "exploit"
         self._since = 0
 
-    def _next(self):
+    def _next(self) -> tuple[int, Origin] | None:
         count = len(self._tally.evaluations)
         stage = self._stage_now(count)
         waiting = any(self._pool.open[row] for row, _ in self._first)
@@ -87,7 +93,9 @@ class Staged(Search):
         u = self.space.encode([best.configuration])[0]
         if len(self._pool.reserve):
             self._grow(self._pool.reserve[_differing(self._pool.reserve, u) <= 1], proposable=True)
-        promise = self._beliefs.objectives[0].log_improvement(self._tally.best) + self._beliefs.log_allowed()
+        least = self._tally.best
+        assert least is not None  # a search refines what ran
+        promise = self._beliefs.objectives[0].log_improvement(least) + self._beliefs.log_allowed()
         differing = _differing(self._pool.u, u)
         for most in (1, 2):
             near = np.flatnonzero(self._pool.open & (differing <= most))
@@ -96,6 +104,6 @@ class Staged(Search):
         return None
 
 
-def _differing(points: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _differing(points: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
     """In how many parameters each point differs, shape (n,)."""
-    return (~np.isclose(points, u, equal_nan=True)).sum(axis=1)
+    return np.asarray((~np.isclose(points, u, equal_nan=True)).sum(axis=1), float)

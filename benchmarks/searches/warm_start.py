@@ -24,23 +24,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import kernel_tools
 from benchmarks.searches.kernel_searches import at_random, best_first, rgpe, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
+from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.triples.hardware_tree import Distance
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import SourceTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 LOG = 200
 TWIN = 0.9
@@ -83,8 +85,11 @@ def adverse(kind: str, source: SourceTable, other: SourceTable | None, seed: int
 
 
 def figures(
-    runs: dict[int, list[list]], spaces: list[Space], kept, cold: dict[int, list[list]]
-) -> dict | None:
+    runs: dict[int, list[list[Any]]],
+    spaces: Sequence[Space],
+    kept: Iterable[int],
+    cold: dict[int, list[list[Any]]],
+) -> dict[str, Any] | None:
     """The figures of one method over the spaces ``kept``; None without any."""
     kept = [k for k in kept if k in runs]
     if not kept:
@@ -143,6 +148,7 @@ def chosen(external: list[str] | None, *, quick: bool) -> list[str]:
 
 
 def main() -> None:
+    one_thread()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -158,12 +164,10 @@ def main() -> None:
     )
     parser.add_argument("--kernels", default="", help="only kernels whose name holds this")
     arguments = parser.parse_args()
-    from benchmarks.worlds.world import knowledge
-
-    tree = knowledge()
+    shipped = ShippedKnowledge.load()
     same = arguments.known.resolve() == arguments.asked.resolve()
-    known = load(arguments.known, tree.names)
-    asked = known if same else load(arguments.asked, tree.names)
+    known = load(arguments.known, shipped.names)
+    asked = known if same else load(arguments.asked, shipped.names)
     known, asked = ([s for s in spaces if arguments.kernels in s.kernel] for spaces in (known, asked))
     share_values(known if same else [*known, *asked])
     pairs = {
@@ -174,16 +178,16 @@ def main() -> None:
     seeds = range(arguments.seeds or (2 if arguments.quick else 10))
     methods = chosen(arguments.external, quick=arguments.quick)
     start = time.process_time()
-    logs: dict[tuple[int, int], list] = {}
+    logs: dict[tuple[int, int], list[Any]] = {}
 
-    def cold(space: Space, seed: int, count: int) -> list:
+    def cold(space: Space, seed: int, count: int) -> list[Any]:
         key = (id(space), seed)
         if key not in logs or len(logs[key]) < count:
             search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
             logs[key] = run(space, search, min(count, len(space.costs)), whole=True)
         return logs[key]
 
-    results: dict[str, dict[int, list[list]]] = defaultdict(lambda: defaultdict(list))
+    results: dict[str, dict[int, list[list[Any]]]] = defaultdict(lambda: defaultdict(list[Any]))
     candidates, cpu = 0, (0.0, 0.0)
     twin = {}
     for k, sources in pairs.items():
@@ -192,7 +196,7 @@ def main() -> None:
         for seed in seeds:
             source_logs = [cold(source, seed, LOG) for source in sources]
             tables = [
-                table(source, log, SIMILARITY[tree.distance(space.device, source.device)])
+                table(source, log, SIMILARITY[shipped.hardware.distance(space.device, source.device)])
                 for source, log in zip(sources, source_logs, strict=True)
             ]
             results["cold_gp"][k].append(cold(space, seed, LOG if space in known else CAP)[:CAP])
@@ -229,7 +233,7 @@ def main() -> None:
                 f"[{min(five)}, {max(five)}]  score {np.mean(scores):6.3f}",
                 flush=True,
             )
-    report: dict[str, object] = {
+    report: dict[str, Any] = {
         name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
     }
     tuned = [name for name in report if name.startswith("kernel_tuner")]

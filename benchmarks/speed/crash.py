@@ -23,13 +23,13 @@ import gzip
 import itertools
 import json
 import multiprocessing
-import os
 import random
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
+
+from benchmarks.protocols.processes import children_import_from_here
 
 ROWS_A_FILE = 160
 BATCH_ROWS = 40
@@ -169,6 +169,7 @@ def measure(
     known: Path, formats: Path | None, kills: int, seed: int, seconds: float = 36_000.0
 ) -> dict[str, float]:
     """Kill ``kills`` children, or as many as ``seconds`` allow."""
+    children_import_from_here()
     rng = random.Random(seed)
     lines, small = rows_of(known), others(formats)
     figures: dict[str, float] = dict.fromkeys(
@@ -264,9 +265,6 @@ def _round(
     for folder in (workspace, whole, files):
         shutil.rmtree(folder)
 
-
-# A forked child runs this file too: it finds the packages beside it, and does not start a benchmark.
-os.environ["PYTHONPATH"] = os.pathsep.join([sys.path[0], *filter(None, [os.environ.get("PYTHONPATH")])])
 
 if __name__ == "__main__":
     main()

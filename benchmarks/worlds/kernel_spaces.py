@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from recommender.space.space import SearchSpace
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from kg.nouns.values import Settings
+    from kg.triples.names import Names
 
 CAP = 100
 """Evaluations after which a run has missed."""
@@ -39,11 +42,11 @@ class Space:
     task: str
     device: str
     costs: dict[Settings, float] = field(default_factory=dict)
-    values: dict[str, tuple] = field(default_factory=dict)
+    values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @cached_property
     def space(self) -> SearchSpace:
-        def kind(values):
+        def kind(values: tuple[Any, ...]) -> ParameterKind:
             ordered = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
             return ParameterKind.ORDINAL if ordered else ParameterKind.CATEGORICAL
 
@@ -53,7 +56,7 @@ class Space:
         return SearchSpace(parameters=parameters, listed=tuple(self.costs))
 
     @cached_property
-    def sorted(self) -> np.ndarray:
+    def sorted(self) -> NDArray[np.float64]:
         found = np.array(list(self.costs.values()))
         return np.sort(np.where(np.isfinite(found), found, found[np.isfinite(found)].max()))
 
@@ -62,7 +65,7 @@ class Space:
         return float(self.sorted[0])
 
     @cached_property
-    def random(self) -> np.ndarray:
+    def random(self) -> NDArray[np.float64]:
         """Expected best of t random configurations without replacement, t = 1 to CAP."""
         n = len(self.sorted)
         chance, found = np.ones(n), []
@@ -102,7 +105,7 @@ class Space:
         )
 
 
-def load(folder: Path, names) -> list[Space]:
+def load(folder: Path, names: Names) -> list[Space]:
     from ingest.reading import read
 
     spaces: dict[str, Space] = {}
@@ -115,8 +118,8 @@ def load(folder: Path, names) -> list[Space]:
                 problem.id, Space(problem.workload.operator, problem.task_id, problem.hardware.name)
             )
             value = item.measurement.value
-            ok = item.measurement.status is Status.OK and value is not None
-            space.costs[item.configuration] = value if ok else math.inf
+            ran = item.measurement.status is Status.OK and value is not None
+            space.costs[item.configuration] = float(value or 0.0) if ran else math.inf
     return [space for space in spaces.values() if np.isfinite(list(space.costs.values())).sum() > 500]
 
 
@@ -126,7 +129,7 @@ def share_values(spaces: list[Space]) -> None:
     for space in spaces:
         by_task[space.task].append(space)
     for group in by_task.values():
-        seen: dict[str, set] = defaultdict(set)
+        seen: dict[str, set[Any]] = defaultdict(set[Any])
         for space in group:
             for settings in space.costs:
                 for name, value in settings.items():
@@ -142,5 +145,5 @@ def spearman(a: Space, b: Space) -> float:
     common = [s for s, c in a.costs.items() if math.isfinite(c) and math.isfinite(b.costs.get(s, math.inf))]
     if len(common) < 100:
         return 0.0
-    ranks = [np.argsort(np.argsort([space.costs[s] for s in common])) for space in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    ranks = [np.argsort(np.argsort([space.costs[s] for s in common])).astype(float) for space in (a, b)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

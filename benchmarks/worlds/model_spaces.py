@@ -17,8 +17,10 @@ from recommender.search.run.assembly import model_of_task
 from recommender.space.parts import SearchPart, subspace
 
 if TYPE_CHECKING:
+    from benchmarks.worlds.shipped import ShippedKnowledge
     from kg.nouns.values import Settings
     from recommender.search.evaluations import Evaluation
+    from recommender.space.space import SearchSpace
 
 SPLIT = {
     "device": (
@@ -40,9 +42,9 @@ _LEAST_S = 1e-6
 class ModelSpace(Space):
     """One space of the cost model by its first objective; what breaks the memory limit counts as failed."""
 
-    def __init__(self, file: str, tree) -> None:
+    def __init__(self, file: str, shipped: ShippedKnowledge) -> None:
         super().__init__(kernel=file, task="training", device=file)
-        world = World(file, tree)
+        world = World(file, shipped)
         self.task_space = world.task.space
         costs = {settings: world.costs(settings, 1) for settings in world.values}
         self.costs = {s: math.inf if found is None else math.exp(found[0]) for s, found in costs.items()}
@@ -59,7 +61,7 @@ class ModelSpace(Space):
         )
 
     @cached_property
-    def space(self):
+    def space(self) -> SearchSpace:
         return self.task_space
 
     @cached_property

@@ -13,7 +13,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,10 @@ from recommender.space.parts import SearchPart
 from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recommender.search.evaluations import Evaluation
+    from recommender.space.parameters import Parameter
 
 VARIANTS = ("apart", "tied", "coupled")
 TIED = "block_size_x"
@@ -48,13 +51,13 @@ class Product(SearchSpace):
     def _columns_of(self) -> list[list[int]]:
         return [[self.names.index(name) for name in table.names] for table in self.tables]
 
-    def allowed(self, u):
+    def allowed(self, u: NDArray[np.float64]) -> NDArray[np.bool_]:
         held = np.ones(len(u), bool)
         for table, columns in zip(self.tables, self._columns_of, strict=True):
             held &= table.allowed(u[:, columns])
         return held
 
-    def sample_coordinates(self, rng, n):
+    def sample_coordinates(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
         drawn = [next(iter(table.blocks())) for table in self.tables]
         found = np.full((4 * n, len(self.parameters)), np.nan)
         for points, columns in zip(drawn, self._columns_of, strict=True):
@@ -71,7 +74,7 @@ class World(Space):
         self.calls = [
             1.0 / float(np.median([c for c in t.costs.values() if math.isfinite(c)])) for t in tables
         ]
-        self.costs = _Sums(self)
+        self.costs = _Sums(self)  # type: ignore[assignment]  # read only, one configuration at a time
 
     def local(self, part: int, name: str) -> str:
         """What a parameter of a kernel is called in the whole."""
@@ -105,11 +108,11 @@ class World(Space):
         return tuple(found)
 
     @cached_property
-    def _tying(self):
+    def _tying(self) -> Parameter:
         return next(p for t in self.tables for p in t.space.parameters if p.name == TIED)
 
     @cached_property
-    def _tied(self) -> tuple:
+    def _tied(self) -> tuple[Any, ...]:
         """Values that all kernels with the tied parameter can run with."""
         have = [
             {s[TIED] for s, c in t.costs.items() if math.isfinite(c)} for t in self.tables if TIED in t.values
@@ -145,7 +148,7 @@ class World(Space):
             return sum(c * t.best for c, t in zip(self.calls, self.tables, strict=True))
         least = []
         for calls, table in zip(self.calls, self.tables, strict=True):
-            by_launch = defaultdict(lambda: math.inf)
+            by_launch: dict[object, float] = defaultdict(lambda: math.inf)
             for settings, cost in table.costs.items():
                 by_launch[settings.get(TIED)] = min(by_launch[settings.get(TIED)], calls * cost)
             least.append(dict(by_launch))
@@ -160,7 +163,7 @@ class World(Space):
         return best
 
     @cached_property
-    def sorted(self) -> np.ndarray:
+    def sorted(self) -> NDArray[np.float64]:
         drawn = self.space.sample(np.random.default_rng(0), _DRAWN)
         found = np.array([self.costs[settings] for settings in drawn])
         worst = found[np.isfinite(found)].max()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.learning.season_beliefs import Arrival, Beliefs
-from benchmarks.worlds.world import knowledge
 from ingest.reading import read
 from kg.errors import TuningError
 from kg.nouns.effects import Context
@@ -26,7 +25,11 @@ from kg.nouns.knowledge import Level
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kg.nouns.entities import Problem
+    from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.names import Names
+    from recommender.cost_model.workloads.steps import Steps
 
 TABLES = (
     "aiconfigurator_moe_parallel", "aiconfigurator_attention_backend", "aiconfigurator_gemm_backend",
@@ -44,23 +47,23 @@ ERRORS = {"peak": 0.10, "memory_bandwidth": 0.10, "link": 0.20}
 docs/cost-model.md (matmul 8 %, collectives 20 %)."""
 
 
-def tables(folder: Path, tree: HardwareTree, names: tuple[str, ...], most: int) -> dict[str, list[Arrival]]:
+def tables(folder: Path, names: Names, corpora: tuple[str, ...], most: int) -> dict[str, list[Arrival]]:
     """Arrivals from the tables of each corpus: gains over the most common configuration of the table.
 
     Args:
         folder: Folder of cases.
-        tree: Shipped hardware, with its names.
-        names: Corpora.
+        names: Resolves what rows call things.
+        corpora: Corpora.
         most: Problems of a corpus at most, drawn by a hash of their id.
     """
     found: dict[str, list[Arrival]] = {}
-    for name in names:
+    for name in corpora:
         path = next((item for item in sorted(folder.glob(f"{name}*.jsonl*"))), None)
         if path is None:
             continue
         costs: dict[str, dict[str, float]] = defaultdict(dict)
         contexts: dict[str, Context] = {}
-        for item in read([path], tree.names):  # type: ignore[attr-defined]
+        for item in read([path], names):
             if not isinstance(item, Case) or not item.measurement.value or item.measurement.value <= 0:
                 continue
             problem = item.problem
@@ -85,7 +88,7 @@ def tables(folder: Path, tree: HardwareTree, names: tuple[str, ...], most: int) 
     return {name: arrivals for name, arrivals in found.items() if len(arrivals) > 50}
 
 
-def _context(problem) -> Context:
+def _context(problem: Problem) -> Context:
     """The size of a step as its bottleneck, the layer and its precision as its family."""
     work = problem.workload
     names = list(work.shape)
@@ -125,7 +128,9 @@ PLAIN: dict[str, object] = {
 }  # fmt: skip
 
 
-def foreign_world(graph, tree: HardwareTree, seed: int, most: int) -> tuple[Beliefs, list[Arrival]]:
+def foreign_world(
+    graph: GraphStore, tree: HardwareTree, seed: int, most: int
+) -> tuple[Beliefs, list[Arrival]]:
     """Problems of a world that is not our model, and what our model says of them beforehand."""
     from kg.nouns.knowledge import Model
     from kg.triples.serialisation import all_of
@@ -146,7 +151,7 @@ def foreign_world(graph, tree: HardwareTree, seed: int, most: int) -> tuple[Beli
         for item in itertools.product(MODELS, servers, (2, 4, 8, 16), (128, 512, 1024))
         if item[0] in facts_of
     ]
-    rng.shuffle(combinations)  # type: ignore[arg-type]
+    rng.shuffle(combinations)
     for model_name, device, number, size in combinations:
         count, length = int(number), int(size)
         noun = facts_of[str(model_name)]
@@ -218,7 +223,7 @@ def _redrawn(facts: dict[str, float | str], rng: np.random.Generator) -> dict[st
     return found
 
 
-def _gains(steps, *, hot: bool) -> list[float]:
+def _gains(steps: Steps, *, hot: bool) -> list[float]:
     """Log gain of every configuration over the first."""
     rate = np.array(steps.throughput, float)
     if hot:
@@ -228,6 +233,3 @@ def _gains(steps, *, hot: bool) -> list[float]:
         rate = rate * time / np.where(throttled, time + compute * DROP / (1 - DROP), time)
     gains = np.log(rate[1:] / rate[0])
     return [float(gain) for gain in gains]
-
-
-__all__ = ["TABLES", "foreign_world", "knowledge", "static_knowledge", "tables"]

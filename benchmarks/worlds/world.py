@@ -1,63 +1,68 @@
-"""Known cases in temporary stores, as a workspace holds them, with what the benchmarks ask of them."""
+"""Folders of cases as workspaces, so that a benchmark asks what answers users."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-import data
-from embeddings.encoder import ProblemEncoder
-from ingest.knowledge.files import read_knowledge
 from ingest.reading import read
 from kg.nouns.entities import Case, Problem
-from kg.rows.trial_rows import Trial
-from kg.rows.trials import TrialStore
-from kg.triples.hardware_tree import HardwareTree
-from kg.triples.names import Names
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
+from recommender.workspace import Workspace
 
-ROOT = Path(__file__).parent.parent
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kg.rows.trials import TrialStore
+    from kg.triples.hardware_tree import HardwareTree
+
 _BATCH = 20_000
 
 
 @dataclass
 class World:
-    """One folder of cases.
+    """One folder of cases, in a workspace of its own beside the shipped knowledge.
 
     Attributes:
-        folder: Where its stores are.
-        problems: Problems by key.
+        folder: Where the workspace is.
+        problems: Its problems by key; shipped cases are not among them.
         corpora: Corpus (file) of each problem.
-        vectors: One row a key, in the order of ``keys``.
     """
 
     folder: Path
-    tree: HardwareTree
-    encoder: ProblemEncoder
     problems: dict[int, Problem] = field(default_factory=dict)
     corpora: dict[int, str] = field(default_factory=dict)
-    keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    vectors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    _open: dict[int, Workspace] = field(default_factory=dict)
 
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace, opened once in each process: what a fork inherits is not used."""
+        process = os.getpid()
+        if process not in self._open:
+            self._open[process] = Workspace.open(self.folder / "workspace", cache=self.folder / "cache")
+        return self._open[process]
+
+    @property
     def trials(self) -> TrialStore:
-        return TrialStore(self.folder / "trials.sqlite3", read_only=True)
+        """What was measured."""
+        return self.workspace.trials
 
+    @property
+    def hardware(self) -> HardwareTree:
+        """Facts and distances of hardware."""
+        return self.workspace.hardware
 
-def knowledge() -> HardwareTree:
-    """The shipped hardware and models in an in-memory graph."""
-    graph = OxigraphStore(None)
-    root = Path(data.__file__).parent
-    for path in sorted([*root.glob("hardware/*.yaml"), *root.glob("models/*.yaml")]):
-        for noun in read_knowledge(path.read_text(encoding="utf-8"), path.name):
-            graph.extend(to_triples(noun))
-    tree = HardwareTree.load(graph)
-    tree.names = Names(graph, tree)  # type: ignore[attr-defined]
-    return tree
+    @cached_property
+    def families(self) -> Mapping[tuple[str, str, str], list[int]]:
+        """Keys by corpus, operator and metric."""
+        found: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        for key, problem in self.problems.items():
+            found[self.corpora[key], problem.workload.operator, problem.objective.metric].append(key)
+        return dict(found)
 
 
 def sampled(name: str, share: float) -> bool:
@@ -65,62 +70,52 @@ def sampled(name: str, share: float) -> bool:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) < share * 2**32
 
 
-def load(source: Path, folder: Path, tree: HardwareTree, share_of: dict[str, float]) -> World:
-    """Read every file of a folder of cases into stores under ``folder``.
+def load(source: Path, folder: Path, share_of: Mapping[str, float]) -> World:
+    """Take a folder of cases into a new workspace under ``folder``.
 
     Args:
-        source: Folder of cases.
-        folder: Where the stores go.
-        tree: Shipped knowledge.
+        source: Folder of cases, or one file of them.
+        folder: Where the workspace goes.
         share_of: Share of tasks to keep by corpus; "*" for the others; 0 leaves the file out.
     """
     folder.mkdir(parents=True)
-    world = World(folder, tree, ProblemEncoder(tree, None))
-    with TrialStore(folder / "trials.sqlite3") as trials:
+    place, cache = folder / "workspace", folder / "cache"
+    Workspace.create(place, cache=cache, text_model=None)
+    corpora: dict[str, str] = {}
+    problems: dict[str, Problem] = {}
+    with Workspace.open(place, cache=cache) as opened, opened.edit(command="benchmark") as editor:
         for path in sorted(source.iterdir()) if source.is_dir() else [source]:
             corpus = path.name.split(".")[0]
             share = share_of.get(corpus, share_of.get("*", 1.0))
-            if share and path.suffix in {".gz", ".jsonl", ".json"}:
-                _read(path, corpus, share, world, trials)
-    world.keys = np.array(sorted(world.problems), np.int64)
-    ordered = [world.problems[int(key)] for key in world.keys]
-    world.vectors = world.encoder.encode(ordered) if ordered else np.zeros((0, 1), np.float32)
+            if not share or path.suffix not in {".gz", ".jsonl", ".json"}:
+                continue
+            for cases in _batches(path, opened, share):
+                editor.add_cases(cases)
+                for case in cases:
+                    if case.problem.id not in problems:
+                        problems[case.problem.id] = case.problem
+                        corpora[case.problem.id] = corpus
+    world = World(folder)
+    for name, problem in problems.items():
+        key = world.trials.problem_key(name)
+        if key is not None:
+            world.problems[key], world.corpora[key] = problem, corpora[name]
     return world
 
 
-def _read(path: Path, corpus: str, share: float, world: World, trials: TrialStore) -> None:
-    waiting: dict[int, tuple[Problem, list[Trial]]] = {}
-    kept: dict[int, tuple[Problem, bool]] = {}
-
-    def flush() -> None:
-        with trials.transaction():
-            for problem, rows in waiting.values():
-                trials.add(1, problem, rows)
-                key = trials.problem_key(problem.id)
-                assert key is not None
-                world.problems[key] = problem
-                world.corpora[key] = corpus
-        waiting.clear()
-
-    number = 0
-    for item in read([path], world.tree.names):  # type: ignore[attr-defined]
+def _batches(path: Path, workspace: Workspace, share: float) -> Iterator[list[Case]]:
+    waiting: list[Case] = []
+    kept: dict[str, bool] = {}
+    for item in read([path], workspace.names):
         if not isinstance(item, Case):
             continue
-        problem = item.problem
-        if id(problem) not in kept:
-            kept[id(problem)] = (problem, share >= 1 or sampled(problem.task_id, share))
-        if not kept[id(problem)][1]:
-            continue
-        waiting.setdefault(id(problem), (problem, []))[1].append(Trial.of(item))
-        number += 1
-        if number % _BATCH == 0:
-            flush()
-    flush()
-
-
-def by_family(world: World) -> dict[tuple[str, str, str], list[int]]:
-    """Keys by corpus, operator and metric."""
-    families: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for key, problem in world.problems.items():
-        families[world.corpora[key], problem.workload.operator, problem.objective.metric].append(key)
-    return dict(families)
+        task = item.problem.task_id
+        if task not in kept:
+            kept[task] = share >= 1 or sampled(task, share)
+        if kept[task]:
+            waiting.append(item)
+        if len(waiting) >= _BATCH:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting

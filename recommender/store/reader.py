@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from embeddings.index import ProblemIndex
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
@@ -35,11 +37,12 @@ from recommender.store import creation
 from recommender.store.encoding import problem_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from embeddings.encoder import ProblemEncoder
     from kg.nouns.entities import Problem
+    from recommender.backtest.subset import SubsetRanker
 
 
 def _now() -> datetime:
@@ -113,6 +116,26 @@ class WorkspaceReader:
             return {name: value for name, value in own.items() if isinstance(value, int | float | str)}
         facts = {fact.name: fact.value for fact in model.facts if isinstance(fact.value, int | float | str)}
         return {**facts, "architecture": model.architecture}
+
+    def subset(
+        self, known: Mapping[int, Problem], *, hides_tasks: bool = False, tasks: frozenset[str] = frozenset()
+    ) -> SubsetRanker:
+        """What answers from some of the problems alone, for backtests; see the class for the arguments."""
+        from recommender.backtest.subset import SubsetRanker
+
+        row_of = {key: row for row, key in enumerate(self.index.keys(self.batch).tolist())}
+        rows = np.array([row_of[key] for key in known], np.int64)
+        return SubsetRanker(
+            known,
+            self.trials,
+            self.hardware,
+            self.encoder,
+            Reliability.load(self.layout.calibration),
+            Similarity.load(self.layout.similarity),
+            vectors=self.index.vectors(rows),
+            hides_tasks=hides_tasks,
+            tasks=tasks,
+        )
 
     @cached_property
     def _retriever(self) -> Retriever:
