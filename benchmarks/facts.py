@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from recommender.cost_model.estimate import Machine, machine
+from recommender.cost_model.question import Machine, machine
 from recommender.cost_model.facts.model import ModelSizes, model_of
 
 DATA = Path(__file__).resolve().parent.parent / "data"

@@ -30,7 +30,7 @@ from kg.errors import InfeasibleError
 from kg.nouns.entities import Status
 from kg.nouns.knowledge import Model
 from kg.triples.serialisation import from_graph
-from recommender.cost_model.estimate import machine
+from recommender.cost_model.question import machine
 from recommender.cost_model.facts.model import model_of
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import JsonOption, pairs
+from cli.options import JsonOption
+from cli.values import pairs, share, span_s
 from kg.errors import InputError
 
 if TYPE_CHECKING:

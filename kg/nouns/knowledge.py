@@ -224,6 +224,18 @@ class Assignment:
     environment: bool = False
     software: str = ""
 
+    @property
+    def text(self) -> str:
+        """The assignment as people write it: an ``export``, a command-line flag, or ``name=value``."""
+        value = "" if self.value is None else show(self.value)
+        if self.environment:
+            return f"export {self.parameter}={value}"
+        if self.flag:
+            # A flag that is merely present, and one that brings its value along.
+            bare = self.value is None or self.value is True or self.flag.endswith(value)
+            return self.flag if bare else f"{self.flag} {value}"
+        return self.parameter if self.value is None else f"{self.parameter}={value}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:

@@ -47,13 +47,8 @@ class Remedy:
 
     @property
     def settings(self) -> list[str]:
-        """What to set, as it is written."""
-        return [
-            f"{item.parameter}={item.value}"
-            if item.environment or not item.flag
-            else _flag(item.flag, item.value)
-            for item in self.strategy.sets
-        ]
+        """The settings as people write them."""
+        return [item.text for item in self.strategy.sets]
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -226,6 +221,3 @@ def faults_in(graph: GraphStore, log: Path) -> list[SeenFault]:
     """
     return read_log(log, all_of(graph, FaultPattern))
 
-
-def _flag(flag: str, value: object) -> str:
-    return flag if value is True else f"{flag} {value}"

@@ -74,18 +74,6 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
     )
 
 
-def flag(assignment: Assignment) -> str:
-    """How an assignment is written: an ``export``, a command-line flag, or ``name=value``."""
-    value = assignment.value
-    if assignment.environment:
-        return f"export {assignment.parameter}={'' if value is None else show(value)}"
-    if assignment.flag:
-        # A flag that is merely present, and one that brings its value along.
-        bare = value is None or value is True or assignment.flag.endswith(show(value))
-        return assignment.flag if bare else f"{assignment.flag} {show(value)}"
-    return assignment.parameter if value is None else f"{assignment.parameter}={show(value)}"
-
-
 def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
     return other.strategy.id in one.conflicts or one.strategy.id in other.conflicts
 

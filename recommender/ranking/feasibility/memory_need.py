@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
+from kg.terms.phases import STEP_PHASES
+from kg.triples.model_facts import plain_facts
 from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_whole, whole
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"
 SOURCE = "modelled: memory part of the cost model (docs/cost-model.md)"
 
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
 _REMEMBERED = 4096
 
 _DECIDING = frozenset(
@@ -92,15 +93,19 @@ class MemoryNeed:
         """Find out whether everything that is needed is known."""
         if not self.applies:
             return
-        from recommender.cost_model.facts.device import Device
-        from recommender.cost_model.facts.model import model_of
+        from recommender.cost_model.question import QuestionFacts
 
-        facts = {name: value for name, value in self.model.items() if isinstance(value, int | float | str)}
         name = self.problem.workload.model or "the model"
+        facts = QuestionFacts(
+            model=name,
+            architecture=str(self.model.get("architecture", "")),
+            sizes=plain_facts(self.model),
+            device=self.problem.hardware.name,
+            device_facts=self.facts,
+        )
         try:
-            device = Device(self.problem.hardware.name, dict(self.facts))
-            self._capacity = device.memory_bytes
-            self._sizes = model_of(name, str(facts.get("architecture", "")), facts)
+            self._capacity = facts.machine(1).device.memory_bytes
+            self._sizes = facts.model_sizes()
         except (MissingFactError, InputError) as missing:
             self.skipped = str(missing)
         if self._sizes is not None and not self._sizes.layers:
@@ -109,7 +114,7 @@ class MemoryNeed:
     @property
     def applies(self) -> bool:
         """Whether it is a question of training or serving a model that is named."""
-        return self.problem.workload.kind in _PHASES and bool(self.problem.workload.model)
+        return self.problem.workload.kind in STEP_PHASES and bool(self.problem.workload.model)
 
     def decides(self, names: frozenset[str]) -> bool:
         """Whether setting parameters of these names can break a rule, as far as the cost model knows."""
@@ -130,7 +135,7 @@ class MemoryNeed:
         from recommender.cost_model.settings.dialects import translate
 
         problem = self.problem
-        phase = _PHASES[problem.workload.kind]
+        phase = STEP_PHASES[problem.workload.kind]
         told = configuration
         if any(told.get(name) for name in _BEYOND):
             return None  # frees memory in a way that the cost model has no setting for

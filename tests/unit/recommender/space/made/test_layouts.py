@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kg.errors import InfeasibleError, InputError
-from recommender.cost_model.estimate import Machine, estimate, machine
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.question import Machine, machine
 from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.space.made.generated import Generated
 from recommender.space.made.layouts import layout_space

@@ -10,7 +10,7 @@ import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.entities import Limit, Status
-from recommender.cost_model.estimate import machine
+from recommender.cost_model.question import machine
 from recommender.cost_model.facts.model import model_of
 from recommender.search.engine.search import Search
 from recommender.search.objectives.modelled import CostModel
