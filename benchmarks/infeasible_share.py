@@ -30,7 +30,7 @@ from kg.errors import InfeasibleError
 from kg.nouns.entities import Status
 from kg.nouns.knowledge import Model
 from kg.triples.serialisation import from_graph
-from recommender.cost_model.question import machine
+from recommender.cost_model.question import Question, machine
 from recommender.cost_model.facts.model import model_of
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
@@ -66,10 +66,12 @@ def file_of(tree, phase: str, name: str, device: str, count: int, server: str, f
     chip = tree.names.hardware(device).id
     held = tree.facts(server) if server else None
     made = layout_space(
-        model_of(noun.id, noun.architecture, sizes),
-        machine(chip, tree.facts(chip), count=count, server=server, server_facts=held),
-        phase=phase,
-        fixed=fixed,
+        Question(
+            model=model_of(noun.id, noun.architecture, sizes),
+            machine=machine(chip, tree.facts(chip), count=count, server=server, server_facts=held),
+            phase=phase,
+            settings=fixed,
+        )
     )
     section = {"phase": phase, "fixed": fixed, "model": noun.id, "hardware": chip, "count": count}
     return {

@@ -134,4 +134,3 @@ def _table(name: str, before: object) -> dict[str, object]:
     if not isinstance(before, dict):
         raise InputError(f"{name}: expected names and values, not {before!r}")
     return dict(before)
-

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|min|m|h|hours?|d)?\s*", re.IGNORECASE)
-_SECONDS = {"ms": 1e-3, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400}
+_SECONDS = {
+    "ms": 1e-3, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400
+}  # fmt: skip
 
 
 def value_of(text: str) -> object:
@@ -116,4 +118,7 @@ def span_s(text: str) -> float:
     match = _SPAN.fullmatch(text)
     if match is None or not float(match.group(1)) > 0:
         raise InputError(f"{text!r} is no time", hint="such as 90s, 30min or 1h")
-    return float(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]
+    return (
+        float(match.group(1))
+        * _SECONDS[(match.group(2) or "s").lower()]
+    )

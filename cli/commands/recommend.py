@@ -23,11 +23,13 @@ from cli.commands.from_profile import ProfileOption, with_profile
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
+from cli.values import span_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.answers.answer import Answer
+    from recommender.answers.verification import VerificationRequest
     from recommender.ranking.recommendation import Recommendation
 
 FormatOption = Annotated[
@@ -64,26 +66,27 @@ def recommend(
 ) -> None:
     """Recommend configurations for one problem, best first; with --verify, test the first three."""
     from cli import output
-    from cli.ab.verify import VerificationRequest, explored, verified
+    from recommender.answers.verification import VerificationRequest
 
-    wanted = VerificationRequest(
+    request = VerificationRequest(
         command=verify,
         metrics=metric or (),
         patterns=pattern or (),
         guards=guard or (),
         alpha=alpha,
         pairs=verify_pairs,
-        time=verify_time,
+        budget_s=span_s(verify_time) if verify_time else None,
     )
     raw = asked.raw()
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         problem, notes = workspace.problem(raw)
-        answer = (
-            explored(workspace, problem, k, notes, seed)
-            if explore
-            else workspace.recommend(problem, k, notes=notes)
-        )
+        if explore:
+            import numpy as np
+
+            answer = workspace.explore(problem, k, rng=np.random.default_rng(seed), notes=notes).answer
+        else:
+            answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
     if verify and as_json:
         pass  # the test prints its own
@@ -102,7 +105,26 @@ def recommend(
             output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
         raise typer.Exit(3)
     if verify:
-        verified(context, answer, raw, wanted, as_json=as_json)
+        _verify(context, answer, raw, request, as_json=as_json)
+
+
+def _verify(
+    context: typer.Context,
+    answer: Answer,
+    raw: dict[str, object],
+    request: VerificationRequest,
+    *,
+    as_json: bool,
+) -> None:
+    """Run the test of the first recommendations, and print its verdicts."""
+    from cli import output
+    from cli.ab.running import begin_and_run
+    from recommender.workspace import Workspace
+
+    test = Workspace.verification(answer, raw, request)
+    for text in test.notes:
+        output.note(text)
+    begin_and_run(context, test, as_json=as_json)
 
 
 def _write(form: str, answer: Answer) -> None:

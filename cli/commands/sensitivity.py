@@ -28,7 +28,6 @@ def sensitivity(
 ) -> None:
     """Rank groups of layers by how much low precision in them is expected to cost."""
     from cli import output
-
     from recommender.workspace import Workspace
 
     most = share("--budget", budget) if budget else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,13 @@ from kg.nouns.entities import Better, Kind, WorkloadKind
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.terms.phases import STEP_PHASES
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
-from recommender.cost_model.change import GAIN_SPREAD, MEMORY_SPREAD, modelled_change, modelled_now, with_layout
+from recommender.cost_model.change import (
+    GAIN_SPREAD,
+    MEMORY_SPREAD,
+    modelled_change,
+    modelled_now,
+    with_layout,
+)
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combined
 
@@ -79,7 +85,7 @@ def predict(
 def question_of(
     problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree, server: str = ""
 ) -> tuple[Question | None, tuple[str, ...]]:
-    """The question for the cost model, and notes on what was assumed; None and the reason if it cannot be asked.
+    """The question for the cost model with notes on what was assumed; None and the reason if it has none.
 
     Args:
         problem: The question.

@@ -31,6 +31,7 @@ from recommender.cost_model.settings.plans import GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from ingest.layers.layer_statistics import Layer
 

@@ -273,7 +273,9 @@ class SpaceMaker:
         parameters = made.file["parameters"]
         assert isinstance(parameters, dict)  # noqa: S101  it was read, or made
         parameters = made.file["parameters"] = dict(parameters)
-        told = {name: item.get("values") if isinstance(item, dict) else item for name, item in parameters.items()}
+        told = {
+            name: item.get("values") if isinstance(item, dict) else item for name, item in parameters.items()
+        }
         listed = {name: values for name, values in told.items() if isinstance(values, list)}
         found = space_limits(
             listed,
@@ -334,7 +336,9 @@ class SpaceMaker:
             )
         found = stored_sources(self.similar(problem, MOST_NEIGHBOURS), self.trials)
         if not found:
-            where = "the workspace" if is_stated else "the workspace, which is asked where --known says nothing,"
+            where = (
+                "the workspace" if is_stated else "the workspace, which is asked where --known says nothing,"
+            )
             raise InputError(f"{where} has no table of the same {problem.workload.operator}", hint=hint)
         return found
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Machine, Question
 
+
 def estimate(
     *,
     model: ModelSizes,

@@ -118,7 +118,9 @@ class QuestionFacts:
         """
         device, around = device_and_server(tree, hardware, server)
         more = assumed or {}
-        held = {name: value for name, value in tree.facts(around).items() if name not in more} if around else {}
+        held = (
+            {name: value for name, value in tree.facts(around).items() if name not in more} if around else {}
+        )
         return cls(
             model=model,
             architecture=str(sizes.get("architecture", "")),
@@ -278,7 +280,7 @@ class Question:
         return {**self.settings, **changes}
 
 
-def check_phase(phase: str) -> Mapping[str, object]:
+def check_phase(phase: str) -> Mapping[str, float | str]:
     """The settings of a phase with their defaults.
 
     Raises:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kg.nouns.values import show
 from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kg.nouns.entities import Problem, Source
-    from kg.nouns.knowledge import Assignment, Strategy
+    from kg.nouns.knowledge import Strategy
     from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
 
 BASELINE = "the same without it"
@@ -51,7 +50,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         title=strategy.label,
         how=strategy.definition,
         configuration=configuration,
-        flags=tuple(flag(item) for item in strategy.sets if item.parameter in configuration),
+        flags=tuple(item.text for item in strategy.sets if item.parameter in configuration),
         gain=item.gain,
         against=BASELINE,
         basis=_basis(item),
