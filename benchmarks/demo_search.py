@@ -53,9 +53,9 @@ def tunegraph(*arguments: str, folder: Path) -> str:
 
 def prepared(workspace: Path, name: str, *, cold: bool) -> Prepared:
     """A shipped search file with everything looked up."""
-    from tunegraph.places import Places
     from recommender.search.run.task_file import read_task_file
     from recommender.workspace import Workspace
+    from tunegraph.places import Places
 
     raw, folder = read_task_file(name)
     cache = Places.resolve(workspace, os.environ).cache

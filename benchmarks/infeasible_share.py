@@ -30,8 +30,8 @@ from kg.errors import InfeasibleError
 from kg.nouns.entities import Status
 from kg.nouns.knowledge import Model
 from kg.triples.serialisation import from_graph
-from recommender.cost_model.question import Question, machine
 from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.question import Question, machine
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import SearchPlace, evaluator_of

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError, NoEvidenceError
 from kg.nouns.entities import Better, Kind, WorkloadKind
 from kg.nouns.gain import NORMAL_90, Gain
-from kg.terms.phases import STEP_PHASES
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import (
     GAIN_SPREAD,
@@ -93,9 +92,9 @@ def question_of(
         tree: Facts of hardware.
         server: Id of the server around the devices; empty if it is not stated.
     """
-    from recommender.cost_model.question import Question
+    from recommender.cost_model.question import Question, is_step
 
-    if problem.workload.kind not in STEP_PHASES or problem.workload.model is None:
+    if not is_step(problem):
         return None, ("not modelled: the cost model knows training and serving of a model",)
     notes = [] if problem.hardware.count else ["the number of devices is not told: one is taken"]
     try:

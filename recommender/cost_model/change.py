@@ -117,7 +117,7 @@ def with_layout(question: Question) -> tuple[Question, tuple[str, ...]]:
 
 
 def _fastest(question: Question) -> dict[str, object]:
-    """The settings with the fastest way to split the model over the devices; one that fits, where any does."""
+    """The settings with the fastest split of the model over the devices; one that fits, where any does."""
     count = question.machine.count
     tried: list[tuple[bool, float, dict[str, object]]] = []
     reason: InputError | None = None

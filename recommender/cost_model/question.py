@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
-from kg.terms.phases import STEP_PHASES
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
@@ -226,15 +225,14 @@ class Question:
             MissingFactError: A size of the model is unknown.
         """
         work = problem.workload
-        chosen = phase or STEP_PHASES.get(work.kind, "")
-        if not chosen or work.model is None:
+        if not is_step(problem):
             raise InputError("the cost model knows training and serving of a model")
         stated = {**sizes, **work.shape, **work.traits}
-        facts = QuestionFacts.look_up(work.model, stated, tree, problem.hardware.name, server)
+        facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
         return cls.of_facts(
             facts,
             count=problem.hardware.count or 1,
-            phase=chosen,
+            phase=phase or work.kind.value,
             lengths=work.shape,
             precision=work.precision or "",
             current=problem.current or {},
@@ -278,6 +276,11 @@ class Question:
     def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:
         """The settings of the question with ``changes`` laid over them."""
         return {**self.settings, **changes}
+
+
+def is_step(problem: Problem) -> bool:
+    """Whether a problem is a step of a model that is named: the cost model knows nothing else."""
+    return problem.workload.kind.value in PHASES and bool(problem.workload.model)
 
 
 def check_phase(phase: str) -> Mapping[str, float | str]:

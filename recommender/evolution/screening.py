@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.errors import TuningError
-from kg.terms.phases import STEP_PHASES
 from kg.triples.model_facts import model_facts
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
@@ -58,10 +58,11 @@ class Screen:
 
     def screened(self, problem: Problem, change: Settings) -> Screened:
         """What a change gains on a problem beside what is set now."""
-        if problem.workload.kind not in STEP_PHASES:
+        phase = problem.workload.kind.value
+        if phase not in PHASES:
             return Screened(reason="the cost model has steps of training and serving only")
         count = problem.hardware.count or 1
-        settings = translate(change, STEP_PHASES[problem.workload.kind], count=count)
+        settings = translate(change, phase, count=count)
         if settings.untold or not settings.settings:
             return Screened(reason=f"the cost model has no setting for {', '.join(settings.untold) or 'it'}")
         off = {name: OFF[name] for name in settings.settings if name in OFF}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from cli.problem_options import ProblemOptions
 from kg.errors import InputError
 

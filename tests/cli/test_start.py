@@ -79,7 +79,9 @@ def test_nobody_else_owns_our_names(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in OURS if name != "cli"])
 def test_a_package_of_another_with_our_name_is_refused(run: Any, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").write_text("raise RuntimeError('a stranger was run')" * (name != "tunegraph"))
+    (tmp_path / name / "__init__.py").write_text(
+        "raise RuntimeError('a stranger was run')" * (name != "tunegraph")
+    )
     ran = run("--help", environment={"PYTHONPATH": str(tmp_path)})
     assert (ran.code, ran.out) == (1, "")
     assert ran.fault == f"another package stands in for ours: {name} at {tmp_path / name}"

@@ -64,7 +64,7 @@ def test_a_share_is_a_number_or_percent(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "x", "1x", "nan", "inf%"])
 def test_no_share_is_refused_by_its_option(text: str) -> None:
-    with pytest.raises(InputError, match="--margin .* is no share"):
+    with pytest.raises(InputError, match=r"--margin .* is no share"):
         share("--margin", text)
 
 

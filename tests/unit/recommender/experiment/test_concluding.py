@@ -20,8 +20,8 @@ from kg.triples.serialisation import all_of, from_graph
 from kg.triples.snapshots import open_newest
 from recommender.experiment.concluding import Conclusion, TestedChange, conclude
 from recommender.experiment.design import CONTROL
-from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.journal import ExperimentJournal, read
+from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.files import WorkspaceFiles

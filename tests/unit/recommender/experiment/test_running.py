@@ -15,8 +15,8 @@ from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.comparison import GuardState
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
-from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.journal import ExperimentJournal, find, names, path_of, read
+from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.samples import rounds
 from recommender.experiment.standing import ExperimentState, standing
