@@ -266,8 +266,8 @@ class SpaceMaker:
     def _limit_by_graph(self, made: SearchFile, hardware: str, problem: Problem | None = None) -> None:
         """Leave out what the graph says against a space, and tell the conditions of what stays."""
         from kg.errors import InfeasibleError
+        from recommender.answers.space_limits import space_limits
         from recommender.ranking.feasibility.exclusions import Exclusions
-        from recommender.space.made.space_limits import space_limits
         from recommender.space.space_file import read_space
 
         parameters = made.file["parameters"]
