@@ -64,7 +64,7 @@ def _run() -> int:
 
 
 def _message(error: Exception) -> str:
-    """What is wrong, on one line; of a file with several faults, each on a line of its own."""
+    """The message of an error, on one line; of a file with several faults, each on a line of its own."""
     from kg.errors import CaseFormatError
 
     if not isinstance(error, CaseFormatError) or len(error.faults) < 2:

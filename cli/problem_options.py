@@ -93,7 +93,7 @@ class ProblemOptions:
 
 
 def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a problem in the place of its parameter ``asked``.
+    """Give a command the options of a problem in the place of its parameter ``question``.
 
     Args:
         left_out: Fields of :class:`ProblemOptions` that the command does not take.
@@ -110,12 +110,12 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         parameters: list[inspect.Parameter] = []
         for parameter in own.parameters.values():
             as_keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            parameters += options if parameter.name == "asked" else [as_keyword]
+            parameters += options if parameter.name == "question" else [as_keyword]
 
         @wraps(command)
         def asking(**given: object) -> None:
-            asked = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
-            command(asked=asked, **given)
+            question = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
+            command(question=question, **given)
 
         asking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
         asking.__annotations__ = {item.name: item.annotation for item in parameters}

@@ -118,7 +118,4 @@ def span_s(text: str) -> float:
     match = _SPAN.fullmatch(text)
     if match is None or not float(match.group(1)) > 0:
         raise InputError(f"{text!r} is no time", hint="such as 90s, 30min or 1h")
-    return (
-        float(match.group(1))
-        * _SECONDS[(match.group(2) or "s").lower()]
-    )
+    return float(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]

@@ -239,15 +239,10 @@ class Workspace(WorkspaceContents):
         axes: Mapping[str, Sequence[object]] | None = None,
         constants: Path | None = None,
     ) -> Estimate:
-        """Time, throughput, memory and energy of a training or serving step, by the cost model.
+        """Time, throughput, memory and energy of a step, by the cost model.
 
-        Args:
-            raw: The question as people put it, as for :meth:`problem`.
-            phase: ``"training"`` or ``"serving"``.
-            server: Name of the server around the devices; empty if it is not stated.
-            settings: Settings of the cost model; they win over those of the question.
-            axes: Values of settings to combine; every combination is estimated.
-            constants: Folder of calibrated constants; the shipped ones if None.
+        ``raw`` is a question as for :meth:`problem`; ``settings`` of the cost model win over it, and every
+        combination of the values of ``axes`` is estimated. ``server`` is a name, empty if it is not stated.
 
         Raises:
             InputError: The question, the phase or a setting is wrong, or no such layout can be.
@@ -288,8 +283,8 @@ class Workspace(WorkspaceContents):
             before: An earlier profile of the same job: then what became worse is explained.
             least: Share of the step from which a cause is significant.
             allowed: What remedies may do; anything if None.
-            hardware: Name of the device it ran on; as far as the profile tells if empty.
-            model: Name of the model that ran; empty if it is not stated.
+            hardware: Name of the device; as far as the profile tells if empty.
+            model: Name of the model; empty if it is not stated.
 
         Raises:
             InputError: A path is no profile.
@@ -478,13 +473,7 @@ class Workspace(WorkspaceContents):
     def sensitivity(
         file: Path, *, grouping: str = "kind", low: str = "int8", budget: float | None = None
     ) -> LayerSensitivity:
-        """Rank groups of layers by the expected cost of low precision in them.
-
-        Args:
-            file: Statistics by layer: CSV, JSON, or weights as safetensors.
-            grouping: ``kind``, ``block`` or ``layer``.
-            low: The low precision, such as ``int8``.
-            budget: Loss that may be spent; None for any.
+        """Rank groups of layers by the expected cost of low precision in them; see ``rank_file``.
 
         Raises:
             InputError: The file cannot be read, or has no losses to spend.
@@ -498,13 +487,7 @@ class Workspace(WorkspaceContents):
     def calibrate(
         files: Sequence[Path], folder: Path, *, quick: bool = False, on: date | None = None
     ) -> Operators:
-        """Fit the cost model's constants to measured operators, and write them into ``folder``.
-
-        Args:
-            files: CSV tables of measured operators, or folders of them.
-            folder: For the constants.
-            quick: Fewer folds and iterations.
-            on: Day to note with the constants; today if None.
+        """Fit the cost model's constants to tables of measured operators, and write them into ``folder``.
 
         Raises:
             InputError: No file is such a table.

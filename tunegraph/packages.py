@@ -32,7 +32,10 @@ def foreign_packages() -> tuple[str, str] | None:
     if is_overwritten:
         mend = "it was installed over ours: install tunegraph alone in a fresh virtual environment"
         return where, f"{mend}, or again: pip install --force-reinstall --no-deps tunegraph"
-    return where, "take its folder off PYTHONPATH (or leave it, if Python was started there), or use a fresh venv"
+    return (
+        where,
+        "take its folder off PYTHONPATH (or leave it, if Python was started there), or use a fresh venv",
+    )
 
 
 def _place_and_source(name: str) -> tuple[Path, str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ExperimentProgress:
-    """How an experiment stands, on stderr: one line that moves on a terminal, a line a round elsewhere.
+    """The progress of an experiment on stderr: one line that moves on a terminal, a line a round elsewhere.
 
     Args:
         design: What is fixed.
@@ -48,7 +48,7 @@ class ExperimentProgress:
             print(file=sys.stderr)
 
     def update(self, state: ExperimentState) -> None:
-        """Show where it stands."""
+        """Show the state after a round."""
         parts = [f"pair {state.rounds}"]
         for item in state.comparisons:
             name = f"{item.arm} " if len(state.comparisons) > 1 else ""
@@ -81,7 +81,7 @@ def result(
     as_json: bool,
     lesson: Lesson | None = None,
 ) -> None:
-    """Print how an experiment stands."""
+    """Print the state of an experiment."""
     worth = {
         item.arm: savings(item.interval, prices) if prices is not None and item.interval.pairs else []
         for item in state.comparisons

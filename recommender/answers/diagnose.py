@@ -80,7 +80,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What the user lets a remedy do.
+    """The changes that a remedy may make.
 
     Attributes:
         accuracy: Change what a model computes, or leave open whether it does.
@@ -91,7 +91,7 @@ class Allowed:
     code: bool = True
 
     def lets(self, strategy: Strategy) -> bool:
-        """Whether a strategy keeps within this."""
+        """Return whether a strategy keeps within this."""
         return (self.accuracy or strategy.accuracy == "unchanged") and (self.code or bool(strategy.sets))
 
 
@@ -224,7 +224,7 @@ def _cases(
 
 
 def is_training(profile: Profile) -> bool:
-    """Whether a backward pass or an optimiser ran; a run without either may be anything."""
+    """Return whether a backward pass or an optimiser ran; a run without either may be anything."""
     labels = {
         label.lower() for r in profile.ranks if r.kernels is not None for label in r.kernels.label.labels
     }

@@ -1,4 +1,4 @@
-"""Which layers bear low precision: a ranking of layer groups, and three points of it.
+"""The sensitivity of layers to low precision: a ranking of layer groups, and three points of it.
 
 Sensitivity of a layer: the rise of the loss expected if its weights alone take low precision. By the best
 that the file has, one definition for all layers:

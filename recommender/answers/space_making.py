@@ -305,7 +305,7 @@ class SpaceMaker:
             made.notes.append(f"{left:,} configurations by the rules after what the graph says")
 
     def _problem(self, raw: Mapping[str, object]) -> Problem | None:
-        """What a search file is about; None where it does not say, or what it runs on is not known."""
+        """The problem of a search file; None where it does not say, or what it runs on is not known."""
         from kg.errors import UnknownEntityError
         from recommender.measuring.environment import capture
         from recommender.search.run.preparation import THIS_MACHINE, here

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationRequest:
-    """How recommendations are to be verified.
+    """A request to verify recommendations by a command.
 
     Attributes:
         command: A text for the shell; empty for not at all.

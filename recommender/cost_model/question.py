@@ -279,7 +279,7 @@ class Question:
 
 
 def is_step(problem: Problem) -> bool:
-    """Whether a problem is a step of a model that is named: the cost model knows nothing else."""
+    """Return whether a problem is a step of a model that is named: the cost model knows nothing else."""
     return problem.workload.kind.value in PHASES and bool(problem.workload.model)
 
 

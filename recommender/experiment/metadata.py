@@ -1,4 +1,4 @@
-"""What the first line of an experiment's log keeps beside its design: how arms run, and what they try."""
+"""The metadata of an experiment's log beside its design: how arms run, and what they try."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """How an arm is run.
+    """The way in which arms are run.
 
     Attributes:
         command: Program and arguments, or a text for the shell; None where each arm is a command itself.
@@ -84,7 +84,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSubject:
-    """What one arm tries.
+    """The subject of one arm.
 
     Attributes:
         recommendation: Id of the recommendation; empty if none.
@@ -113,7 +113,7 @@ class ArmSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentSubject:
-    """What an experiment tries, and on what.
+    """The subject of an experiment: a change, and the problem on which it is tried.
 
     Attributes:
         question: The problem as people put it (``ingest.questions.problems.KEYS``).
@@ -128,7 +128,7 @@ class ExperimentSubject:
     configuration: Settings | None = None
 
     def of_arm(self, arm: str, *, is_only: bool) -> ArmSubject:
-        """What an arm tries; of several without subjects of their own, no strategy is known."""
+        """The subject of an arm; of several without subjects of their own, no strategy is known."""
         if self.arms:
             return self.arms.get(arm, ArmSubject())
         return self.single if is_only else replace(self.single, strategy="")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def evaluators_of(
     design: ExperimentDesign, runs: Runs, *, base: Mapping[str, str], mark: str
 ) -> dict[str, Sequence[Evaluator]]:
-    """What measures each arm, one an input.
+    """Make the evaluators of each arm, one an input.
 
     Args:
         design: The design.

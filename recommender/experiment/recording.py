@@ -40,7 +40,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingRequest:
-    """How measurements are to be read and judged.
+    """A request to read measurements and to judge their design.
 
     Attributes:
         metrics: For a table the metric's column, with ``:UNIT`` where the table does not say it; for logs as

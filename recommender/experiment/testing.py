@@ -60,7 +60,7 @@ class PreparedTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """What the graph has learned from an experiment.
+    """The change in the graph that an experiment made.
 
     Attributes:
         rows: New rows; none if it knew the outcome already.
@@ -170,7 +170,7 @@ def state_of(logged: Logged) -> ExperimentState:
 
 
 def is_conclusive(logged: Logged, state: ExperimentState) -> bool:
-    """Whether the graph can learn from an experiment: it knows what was tried, and the test has ended."""
+    """Return whether an experiment has ended and says what it tried, so that the graph can learn from it."""
     if logged.about.subject is None or logged.design.is_self_test:
         return False
     is_over = bool(state.stop) or logged.about.runs is None
