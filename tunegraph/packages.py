@@ -34,7 +34,7 @@ def foreign_packages() -> tuple[str, str] | None:
         return where, f"{mend}, or again: pip install --force-reinstall --no-deps tunegraph"
     return (
         where,
-        "take its folder off PYTHONPATH (or leave it, if Python was started there), or use a fresh venv",
+        "take its folder off PYTHONPATH, or start Python elsewhere if it is the working folder",
     )
 
 

@@ -27,7 +27,7 @@ class Places:
 
     @classmethod
     def resolve(cls, workspace: Path | None, environment: Mapping[str, str]) -> Places:
-        """The chosen workspace, else ``TUNEGRAPH_WORKSPACE``, else one in the user's application directory."""
+        """The chosen workspace, else ``TUNEGRAPH_WORKSPACE``, else the user's own."""
         home = Path(environment.get("HOME") or Path.home())
         if sys.platform == "win32":
             base = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
