@@ -21,22 +21,34 @@ from recommender.store.contents import WorkspaceContents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import date
     from pathlib import Path
 
     import numpy as np
 
+    from ingest.profiles.facts.run import Profile
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
+    from recommender.answers.diagnose import Allowed, DiagnosisAnswer
+    from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
+    from recommender.answers.sensitivity import LayerSensitivity
+    from recommender.answers.space_making import SpaceMaker
+    from recommender.answers.verification import VerificationRequest
     from recommender.backtest.recalibration import Recalibration
+    from recommender.cost_model.operators.kinds import Operators
+    from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Explored
+    from recommender.experiment.testing import Experiments, PreparedTest
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
     from recommender.search.run.preparation import Prepared
     from recommender.store.editor import Editor
+    from recommender.store.experiments import WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
+    from recommender.store.inspection import CheckResult
     from recommender.store.merging import Merged
 
 
@@ -200,7 +212,7 @@ class Workspace(WorkspaceContents):
         Args:
             problem: The question.
             k: How many recommendations at most.
-            server: What the devices sit in, for their links; empty if not told.
+            server: Name of the server around the devices; empty if it is not stated.
             intensity_g_per_kwh: Of the grid, in grams of CO2; None for no carbon.
             notes: What was assumed when the question was read.
 
@@ -209,13 +221,111 @@ class Workspace(WorkspaceContents):
             InfeasibleError: All that is known was refused.
             InputError: An intensity that no grid has, or an unknown server.
         """
-        from recommender.answers.predict import check_intensity, job_of, predict
+        from recommender.answers.predict import check_intensity, predict, question_of
 
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.hardware(server).id if server else ""
-        job, said = job_of(problem, self.model_facts(problem), self.hardware, around)
-        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
+        question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around)
+        return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
+
+    def estimate(
+        self,
+        raw: Mapping[str, object],
+        *,
+        phase: str = "training",
+        server: str = "",
+        settings: Mapping[str, object] | None = None,
+        axes: Mapping[str, Sequence[object]] | None = None,
+        constants: Path | None = None,
+    ) -> Estimate:
+        """Time, throughput, memory and energy of a step, by the cost model.
+
+        ``raw`` is a question as for :meth:`problem`; ``settings`` of the cost model win over it, and every
+        combination of the values of ``axes`` is estimated. ``server`` is a name, empty if it is not stated.
+
+        Raises:
+            InputError: The question, the phase or a setting is wrong, or no such layout can be.
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        from recommender.answers.estimate import estimate_problem
+        from recommender.cost_model.question import check_phase
+
+        check_phase(phase)
+        problem, notes = self.problem({**raw, "phase": phase})
+        around = self.names.hardware(server) if server else None
+        return estimate_problem(
+            problem,
+            self.model_facts(problem),
+            self.hardware,
+            phase=phase,
+            server=around.id if around else "",
+            settings=settings,
+            axes=axes,
+            constants=constants,
+            notes=[*notes, around.note] if around and around.note else notes,
+        )
+
+    def diagnose(
+        self,
+        profile: Path | Profile,
+        *,
+        before: Path | Profile | None = None,
+        least: float = 0.05,
+        allowed: Allowed | None = None,
+        hardware: str = "",
+        model: str = "",
+    ) -> DiagnosisAnswer:
+        """The causes of lost time in a profile, with remedies and matching cases.
+
+        Args:
+            profile: A profile, or the path of one.
+            before: An earlier profile of the same job: then what became worse is explained.
+            least: Share of the step from which a cause is significant.
+            allowed: What remedies may do; anything if None.
+            hardware: Name of the device; as far as the profile tells if empty.
+            model: Name of the model; empty if it is not stated.
+
+        Raises:
+            InputError: A path is no profile.
+        """
+        from kg.rows.gains import gains
+        from recommender.answers.diagnose import diagnose_profile, present_of, profile_at
+
+        run = profile_at(profile)
+        return diagnose_profile(
+            self.graph,
+            run,
+            before=None if before is None else profile_at(before),
+            least=least,
+            allowed=allowed,
+            gains=gains(self.trials),
+            present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
+        )
+
+    def faults(self, log: Path) -> list[SeenFault]:
+        """The known faults in a log.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        from recommender.answers.diagnose import faults_in
+
+        return faults_in(self.graph, log)
+
+    @property
+    def space(self) -> SpaceMaker:
+        """Makes search files: layouts, kernels, run-time variables, or a file pruned by measurements."""
+        from recommender.answers.space_making import SpaceMaker
+
+        return SpaceMaker(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            problem=self.problem,
+            similar=self.similar,
+        )
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """The k known problems that are nearest; those of another operator or metric come last."""
@@ -358,3 +468,70 @@ class Workspace(WorkspaceContents):
         for name in ("knowledge_version", "_retriever", "_recommender"):
             self.__dict__.pop(name, None)
         return done
+
+    @staticmethod
+    def sensitivity(
+        file: Path, *, grouping: str = "kind", low: str = "int8", budget: float | None = None
+    ) -> LayerSensitivity:
+        """Rank groups of layers by the expected cost of low precision in them; see ``rank_file``.
+
+        Raises:
+            InputError: The file cannot be read, or has no losses to spend.
+            NoEvidenceError: No statistic covers half of the layers that may go down.
+        """
+        from recommender.answers.sensitivity import rank_file
+
+        return rank_file(file, grouping=grouping, low=low, budget=budget)
+
+    @staticmethod
+    def calibrate(
+        files: Sequence[Path], folder: Path, *, quick: bool = False, on: date | None = None
+    ) -> Operators:
+        """Fit the cost model's constants to tables of measured operators, and write them into ``folder``.
+
+        Raises:
+            InputError: No file is such a table.
+            MissingDependencyError: scikit-learn is needed and not installed.
+        """
+        from recommender.cost_model.fit.calibrate import calibrate
+
+        return calibrate(files, folder, on=on or _now().date(), quick=quick)
+
+    @staticmethod
+    def check_installation(cache: Path) -> list[CheckResult]:
+        """Findings on the installed packages and the text model; needs no workspace."""
+        from recommender.store.environment_checks import installation
+
+        return list(installation(cache))
+
+    @staticmethod
+    def experiments_at(path: Path) -> Experiments:
+        """The A/B tests of the workspace at ``path``, which need not be open."""
+        from recommender.experiment.testing import Experiments
+
+        return Experiments(WorkspaceFiles(path).experiments)
+
+    @property
+    def experiments(self) -> WorkspaceExperiments:
+        """The A/B tests of the workspace: begin, run, record, find and tell them."""
+        from recommender.store.experiments import WorkspaceExperiments
+
+        return WorkspaceExperiments(
+            self.layout.experiments,
+            memory=self.layout.asked,
+            graph=self.graph,
+            problem=self.problem,
+            edit=lambda: self.edit(command="ab"),
+            clock=self._clock,
+        )
+
+    @staticmethod
+    def verification(answer: Answer, raw: Mapping[str, object], request: VerificationRequest) -> PreparedTest:
+        """The A/B test of an answer's first recommendations against the current settings.
+
+        Raises:
+            InputError: The question does not say what is set now, or the command can try nothing.
+        """
+        from recommender.answers.verification import prepare_verification
+
+        return prepare_verification(answer, raw, request)

@@ -183,10 +183,10 @@ def shipped(workspace: Path) -> None:
 
 def from_cases(workspace: Path, folder: Path) -> None:
     """Questions about devices whose own rows are withheld."""
-    from cli.context import CommandContext
+    from tunegraph.places import Places
     from recommender.workspace import Workspace
 
-    cache = CommandContext.from_environment(workspace, os.environ).cache
+    cache = Places.resolve(workspace, os.environ).cache
     with tempfile.TemporaryDirectory(prefix="tunegraph-demo-") as place:
         kept = Path(place) / "cases.jsonl"
         say(f"Ingesting {folder}, but for two devices")

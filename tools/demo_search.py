@@ -53,12 +53,12 @@ def tunegraph(*arguments: str, folder: Path) -> str:
 
 def prepared(workspace: Path, name: str, *, cold: bool) -> Prepared:
     """A shipped search file with everything looked up."""
-    from cli.context import CommandContext
     from recommender.search.run.task_file import read_task_file
     from recommender.workspace import Workspace
+    from tunegraph.places import Places
 
     raw, folder = read_task_file(name)
-    cache = CommandContext.from_environment(workspace, os.environ).cache
+    cache = Places.resolve(workspace, os.environ).cache
     with Workspace.open(workspace, cache=cache) as opened:
         return opened.prepare_search(raw, name=name, folder=folder, base={}, cold=cold)
 
@@ -94,11 +94,10 @@ def at_random(task: Task, model: CostModel, seed: int) -> list[float]:
 
 def optimum(task: Task, model: CostModel) -> tuple[float, int]:
     """Highest throughput within the limits over the whole space, and how many configurations it has."""
-    from recommender.cost_model.estimate import estimate
+    from recommender.cost_model.estimate import estimate_question
 
     found = list(task.space.enumerate())
-    settings = [{**model.fixed, **item} for item in found]
-    steps = estimate(model=model.model, machine=model.machine, phase=model.phase, settings=settings)
+    steps = estimate_question(model.question, found)
     keeps = (steps.memory_total <= task.limits[0].maximum) & steps.fits
     return float(np.where(keeps, steps.throughput, 0.0).max()), len(found)
 

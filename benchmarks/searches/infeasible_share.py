@@ -24,7 +24,7 @@ from benchmarks.searches.search_cost_model import BUDGET, tuner_of
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import InfeasibleError
 from kg.nouns.entities import Status
-from recommender.cost_model.estimate import machine
+from recommender.cost_model.question import Question, machine
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import SearchPlace, evaluator_of
@@ -71,10 +71,12 @@ def file_of(
     chip = shipped.names.hardware(device).id
     held = shipped.hardware.facts(server) if server else None
     made = layout_space(
-        sizes,
-        machine(chip, shipped.hardware.facts(chip), count=count, server=server, server_facts=held),
-        phase=phase,
-        fixed=fixed,
+        Question(
+            model=sizes,
+            machine=machine(chip, shipped.hardware.facts(chip), count=count, server=server, server_facts=held),
+            phase=phase,
+            settings=fixed,
+        )
     )
     section = {"phase": phase, "fixed": fixed, "model": model, "hardware": chip, "count": count}
     return {

@@ -29,7 +29,7 @@ from kg.errors import UnknownEntityError
 from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
 from kg.rows.trials import TrialStore
-from recommender.cost_model.estimate import estimate
+from recommender.cost_model.estimate import estimate_question
 from recommender.search.engine import proposal as proposing
 from recommender.search.engine.pareto import hypervolume, non_dominated
 from recommender.search.engine.search import Search
@@ -86,8 +86,7 @@ class World:
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
         model = model_of_task(self.task.raw)
         everything = list(self.task.space.declared.enumerate())
-        settings = [{**model.fixed, **item} for item in everything]
-        steps = estimate(model=model.model, machine=model.machine, phase=model.phase, settings=settings)
+        steps = estimate_question(model.question, everything)
         known: dict[str, Any] = {
             "throughput": steps.throughput,
             "step_time": steps.time_s,

@@ -134,7 +134,9 @@ def foreign_world(
     """Problems of a world that is not our model, and what our model says of them beforehand."""
     from kg.nouns.knowledge import Model
     from kg.triples.serialisation import all_of
-    from recommender.cost_model.estimate import estimate, machine, model_of
+    from recommender.cost_model.estimate import estimate
+    from recommender.cost_model.facts.model import model_of
+    from recommender.cost_model.question import machine
 
     rng = np.random.default_rng(seed)
     names = list(CHANGES)

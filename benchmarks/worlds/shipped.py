@@ -15,8 +15,8 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, to_triples
-from recommender.cost_model.estimate import Machine, machine
 from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.question import Machine, machine
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value

@@ -36,7 +36,6 @@ from cli.search.running import (
     given,
     go_on,
     is_log,
-    listed,
     open_log,
     own_log,
     read_file,
@@ -46,6 +45,7 @@ from cli.search.running import (
 )
 from cli.search.space import space
 from cli.search.worker import worker
+from cli.values import limits, pairs, span_s
 from kg.errors import InputError
 
 app = typer.Typer(
@@ -108,8 +108,6 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Search, from the best that is known of similar problems on."""
-    from recommender.search.run.task_file import seconds
-
     raw, folder = read_file(file)
     if command:
         raw["command"] = command
@@ -117,9 +115,9 @@ def run(
     if objective:
         raw["objectives"] = objective
     if limit:
-        raw["limits"] = [*listed(raw.get("limits")), *limit]
+        raw["limits"] = [*limits(raw.get("limits")), *limit]
     raw.update(given(name=name or None, jobs=jobs, repeats=repeats, warmup=warmup))
-    raw.update(given(timeout_s=None if timeout is None else seconds(timeout)))
+    raw.update(given(timeout_s=None if timeout is None else span_s(timeout)))
     add_stop(raw, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
     begun = begin(context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
     if not evaluate:
@@ -222,7 +220,6 @@ def tell(
 ) -> None:
     """Tell what came out of a configuration."""
     from cli import output
-    from cli.options import pairs
     from recommender.search.run.manual import tell_of
 
     if (value is None) == (failed is None):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.context import open_workspace, settings
+from cli.values import span_s
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,13 +36,6 @@ def given(**options: object) -> dict[str, object]:
     return {key: item for key, item in options.items() if item is not None}
 
 
-def listed(raw: object) -> list[object]:
-    """Limits as a list, however a file has them."""
-    if isinstance(raw, dict):
-        return [f"{metric}<={value}" for metric, value in raw.items()]
-    return list(raw) if isinstance(raw, list) else []
-
-
 def add_stop(
     raw: dict[str, object],
     *,
@@ -53,14 +47,12 @@ def add_stop(
     gain: float | None,
 ) -> None:
     """Lay budgets over those of a file."""
-    from recommender.search.run.task_file import seconds
-
     stop = raw.get("stop") or {}
     if not isinstance(stop, dict):
         raise InputError("stop: expected names and values")
     told = given(
         evaluations=evaluations,
-        time_s=None if time is None else seconds(time),
+        time_s=None if time is None else span_s(time),
         cost=cost,
         price_per_hour=price,
         patience=patience,

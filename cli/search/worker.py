@@ -13,6 +13,7 @@ import typer
 
 from cli.options import JsonOption
 from cli.search.options import JobsOption, NameOption
+from cli.values import span_s
 
 if TYPE_CHECKING:
     from recommender.search.log.study import SearchLog
@@ -43,9 +44,8 @@ def worker(
     from cli import output
     from cli.search.running import compare, open_log, until_told
     from recommender.measuring.outcome import CancelledError
-    from recommender.search.run.task_file import seconds
 
-    patience_s = seconds(wait)
+    patience_s = span_s(wait)
     log = open_log(storage, name)
     log.patience_s = patience_s
     if file is not None:

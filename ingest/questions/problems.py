@@ -16,7 +16,7 @@ from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workl
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.precisions import canonical_precision, is_precision
-from kg.terms.units import Dimension, unit
+from kg.terms.units import Dimension, share_of, unit
 from kg.triples.model_sizes import DECISIVE
 from kg.triples.names import slug
 
@@ -64,7 +64,6 @@ _PHASES = {
     "算子": (WorkloadKind.OPERATOR, ""),
 }
 _LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
-_QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 
 
 class Resolver(Protocol):
@@ -429,10 +428,10 @@ def _unknown_metric(name: str) -> UnknownEntityError:
 
 
 def _share(name: str, share: object) -> float:
-    found = _QUANTITY.match(str(share))
-    if found is None or found.group(2) not in {"", "%"}:
-        raise InputError(f"bottleneck {name}: {share!r} is not a share such as 0.28 or 28%")
-    value = float(found.group(1)) / (100 if found.group(2) else 1)
+    try:
+        value = share_of(str(share))
+    except ValueError:
+        raise InputError(f"bottleneck {name}: {share!r} is not a share such as 0.28 or 28%") from None
     if not 0 <= value <= 1:
         raise InputError(f"bottleneck {name}: a share is between 0 and 1, not {share}")
     return value

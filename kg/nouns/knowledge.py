@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -223,6 +223,18 @@ class Assignment:
     flag: str = ""
     environment: bool = False
     software: str = ""
+
+    @property
+    def text(self) -> str:
+        """The assignment as people write it: an ``export``, a command-line flag, or ``name=value``."""
+        value = "" if self.value is None else show(self.value)
+        if self.environment:
+            return f"export {self.parameter}={value}"
+        if self.flag:
+            # A flag that is merely present, and one that brings its value along.
+            bare = self.value is None or self.value is True or self.flag.endswith(value)
+            return self.flag if bare else f"{self.flag} {value}"
+        return self.parameter if self.value is None else f"{self.parameter}={value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

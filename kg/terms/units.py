@@ -5,6 +5,7 @@ Rates keep what they count (``tokens/s``, ``samples/s/device``); per hour or per
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -113,6 +114,19 @@ _COUNTED = {
 
 _PERIODS = {"s": 1, "sec": 1, "second": 1, "min": 60, "h": 3600, "hour": 3600}
 _DEVICES = {"device", "gpu", "npu", "card", "chip", "p", "accelerator", "tpu"}
+
+
+def share_of(text: str) -> float:
+    """A share as a number: ``3%``, ``3 %`` and ``0.03`` are 0.03.
+
+    Raises:
+        ValueError: It is no finite number.
+    """
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    value = float(number) / (100 if percent else 1)
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is no share")
+    return value
 
 
 @lru_cache(maxsize=4096)

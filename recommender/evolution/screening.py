@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.errors import TuningError
-from kg.nouns.entities import WorkloadKind
-from kg.nouns.knowledge import Model
-from kg.triples.serialisation import from_graph
-from recommender.cost_model.estimate import estimate, machine, model_of
+from kg.triples.model_facts import model_facts
+from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
@@ -58,27 +58,17 @@ class Screen:
 
     def screened(self, problem: Problem, change: Settings) -> Screened:
         """What a change gains on a problem beside what is set now."""
-        kind = problem.workload.kind
-        if kind not in {WorkloadKind.TRAINING, WorkloadKind.SERVING}:
+        phase = problem.workload.kind.value
+        if phase not in PHASES:
             return Screened(reason="the cost model has steps of training and serving only")
-        phase = "training" if kind is WorkloadKind.TRAINING else "serving"
         count = problem.hardware.count or 1
-        told = translate(change, phase, count=count)
-        if told.untold or not told.settings:
-            return Screened(reason=f"the cost model has no setting for {', '.join(told.untold) or 'it'}")
-        now = translate(problem.current or {}, phase, count=count).settings
-        base = {**{name: OFF[name] for name in told.settings if name in OFF}, **now}
+        settings = translate(change, phase, count=count)
+        if settings.untold or not settings.settings:
+            return Screened(reason=f"the cost model has no setting for {', '.join(settings.untold) or 'it'}")
+        off = {name: OFF[name] for name in settings.settings if name in OFF}
         try:
-            model = from_graph(self._graph, Model, problem.workload.model or "")
-            facts = {
-                item.name: item.value for item in model.facts if isinstance(item.value, int | float | str)
-            }
-            steps = estimate(
-                model=model_of(model.id, model.architecture, facts),
-                machine=machine(problem.hardware.name, self._tree.facts(problem.hardware.name), count=count),
-                phase=phase,
-                settings=[base, {**base, **told.settings}],
-            )
+            question = Question.of(problem, model_facts(self._graph, problem), self._tree)
+            steps = estimate_question(question, [{**off, **question.settings}, settings.settings])
         except TuningError as fault:
             return Screened(reason=str(fault))
         gain = math.log(float(steps.throughput[1]) / float(steps.throughput[0]))

@@ -41,7 +41,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """What is known after each pair.
+    """The interval and p-value after each pair.
 
     Attributes:
         mean: Mean log ratio, shape (..., n).

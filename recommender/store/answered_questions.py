@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.values import Settings
+from recommender.experiment.metadata import ArmSubject, ExperimentSubject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,6 +142,18 @@ def chosen(path: Path, prefix: str) -> StoredChoice:
         strategy=content["strategy"],
         bottleneck=content["bottleneck"],
     )
+
+
+def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
+    """The subject of an A/B test that tries a remembered recommendation.
+
+    Raises:
+        UnknownEntityError: None begins with this id, or several do.
+    """
+    choice = chosen(path, recommendation)
+    tried = ArmSubject(recommendation=choice.id, strategy=choice.strategy, bottleneck=choice.bottleneck)
+    question = json.loads(choice.question)
+    return ExperimentSubject(question=question, single=tried, configuration=choice.configuration)
 
 
 def content_of(item: Recommendation) -> tuple[str, str]:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from embeddings.index import ProblemIndex
-from kg.errors import UnknownEntityError
-from kg.nouns.knowledge import Model
 from kg.nouns.values import digest
 from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.model_facts import model_facts
 from kg.triples.names import Names
-from kg.triples.serialisation import from_graph, newest_batch
+from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, open_newest
 from recommender.answers.recommend import Recommender
 from recommender.calibration.outlook import Outlook
@@ -109,13 +108,7 @@ class WorkspaceReader:
 
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
         """Facts of the model of a question, with its architecture: the graph's, or the sizes it tells."""
-        try:
-            model = from_graph(self.graph, Model, problem.workload.model or "")
-        except UnknownEntityError:
-            own = {**problem.workload.shape, **problem.workload.traits}
-            return {name: value for name, value in own.items() if isinstance(value, int | float | str)}
-        facts = {fact.name: fact.value for fact in model.facts if isinstance(fact.value, int | float | str)}
-        return {**facts, "architecture": model.architecture}
+        return model_facts(self.graph, problem)
 
     def subset(
         self, known: Mapping[int, Problem], *, hides_tasks: bool = False, tasks: frozenset[str] = frozenset()

@@ -62,6 +62,9 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
 )  # fmt: skip
 """Settings of a serving step and their defaults."""
 
+PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType({"training": TRAINING, "serving": SERVING})
+"""Phases and the settings they take, with their defaults."""
+
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "tp": "tensor_parallel", "pp": "pipeline_parallel", "dp": "data_parallel", "cp": "context_parallel",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kg.nouns.values import show
 from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kg.nouns.entities import Problem, Source
-    from kg.nouns.knowledge import Assignment, Strategy
+    from kg.nouns.knowledge import Strategy
     from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
 
 BASELINE = "the same without it"
@@ -51,7 +50,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         title=strategy.label,
         how=strategy.definition,
         configuration=configuration,
-        flags=tuple(flag(item) for item in strategy.sets if item.parameter in configuration),
+        flags=tuple(item.text for item in strategy.sets if item.parameter in configuration),
         gain=item.gain,
         against=BASELINE,
         basis=_basis(item),
@@ -72,18 +71,6 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         accuracy=strategy.accuracy,
         strategy=strategy.id,
     )
-
-
-def flag(assignment: Assignment) -> str:
-    """How an assignment is written: an ``export``, a command-line flag, or ``name=value``."""
-    value = assignment.value
-    if assignment.environment:
-        return f"export {assignment.parameter}={'' if value is None else show(value)}"
-    if assignment.flag:
-        # A flag that is merely present, and one that brings its value along.
-        bare = value is None or value is True or assignment.flag.endswith(show(value))
-        return assignment.flag if bare else f"{assignment.flag} {show(value)}"
-    return assignment.parameter if value is None else f"{assignment.parameter}={show(value)}"
 
 
 def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:

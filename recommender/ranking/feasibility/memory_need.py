@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
+from kg.triples.model_facts import plain_facts
 from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_whole, whole
 
 if TYPE_CHECKING:
@@ -92,15 +93,19 @@ class MemoryNeed:
         """Find out whether everything that is needed is known."""
         if not self.applies:
             return
-        from recommender.cost_model.facts.device import Device
-        from recommender.cost_model.facts.model import model_of
+        from recommender.cost_model.question import QuestionFacts
 
-        facts = {name: value for name, value in self.model.items() if isinstance(value, int | float | str)}
         name = self.problem.workload.model or "the model"
+        facts = QuestionFacts(
+            model=name,
+            architecture=str(self.model.get("architecture", "")),
+            sizes=plain_facts(self.model),
+            device=self.problem.hardware.name,
+            device_facts=self.facts,
+        )
         try:
-            device = Device(self.problem.hardware.name, dict(self.facts))
-            self._capacity = device.memory_bytes
-            self._sizes = model_of(name, str(facts.get("architecture", "")), facts)
+            self._capacity = facts.machine(1).device.memory_bytes
+            self._sizes = facts.model_sizes()
         except (MissingFactError, InputError) as missing:
             self.skipped = str(missing)
         if self._sizes is not None and not self._sizes.layers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from recommender.measuring.command import CommandObjective
 from recommender.measuring.process import Bounds
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import SourceTable
-from recommender.search.objectives.modelled import CostModel
+from recommender.search.objectives.modelled import CostModel, question_of_section
 from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.runner import Runner
 from recommender.search.run.task import Task
@@ -146,7 +146,7 @@ def model_of_task(raw: Mapping[str, object]) -> CostModel:
         MissingFactError: A size of the model is unknown.
         InputError: The facts were not looked up: the file was not prepared by a workspace.
     """
-    return CostModel.of_section(cast("dict[str, Any]", raw["cost_model"]))
+    return CostModel(question=question_of_section(raw["cost_model"]))
 
 
 def search_of(task: Task, *, seed: int, sources: Sequence[SourceTable] = ()) -> Search:

@@ -19,8 +19,10 @@ from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
+from kg.triples.model_facts import facts_of
 from kg.triples.names import Names, Resolved
 from kg.triples.serialisation import from_graph
+from recommender.cost_model.question import QuestionFacts
 from recommender.measuring.environment import capture
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.study import SearchLog
@@ -282,22 +284,13 @@ class Tuner:
             )
         section["count"] = section["count"] or 1
         model_name = self.names.model(str(section["model"]))
-        model = from_graph(self.graph, Model, model_name.id)
+        sizes = facts_of(from_graph(self.graph, Model, model_name.id))
         device = self.names.hardware(str(section["hardware"]))
         self._notes.extend(item.note for item in (model_name, device) if item.note)
         assumed = self._assumed(section.get("assume"))
-        facts = {**assumed, **self.hardware.facts(device.id)}
-        server: dict[str, object] | None = None
-        if section.get("server"):
-            found = self.names.hardware(str(section["server"]))
-            held = {k: v for k, v in self.hardware.facts(found.id).items() if k not in assumed}
-            server = {"id": found.id, "facts": held}
-        sizes = {f.name: f.value for f in model.facts if isinstance(f.value, int | float | str)}
-        section["facts"] = {
-            "model": {"id": model.id, "architecture": model.architecture, "facts": sizes},
-            "device": {"id": device.id, "facts": facts},
-            "server": server,
-        }
+        server = self.names.hardware(str(section["server"])).id if section.get("server") else ""
+        facts = QuestionFacts.look_up(model_name.id, sizes, self.hardware, device.id, server, assumed=assumed)
+        section["facts"] = facts.to_json()
         return section
 
     def _assumed(self, told: object) -> dict[str, float | str]:

@@ -161,12 +161,12 @@ def _fits(raw: Mapping[str, object], limits: tuple[Limit, ...]) -> tuple[Constra
     told = raw.get("cost_model") or raw.get("modelled_memory")
     if not isinstance(told, dict) or "facts" not in told:
         return None, ""
-    from recommender.search.objectives.modelled import CostModel
+    from recommender.search.objectives.modelled import question_of_section
     from recommender.space.made.memory_rule import fit_constraint
 
     measured = not raw.get("cost_model")
     margin = float(told["margin"]) if measured else 0.0
-    return fit_constraint(CostModel.of_section(told), limits, margin=margin, measured=measured)
+    return fit_constraint(question_of_section(told), limits, margin=margin, measured=measured)
 
 
 def _without(space: SearchSpace, accuracy: Accuracy) -> SearchSpace:

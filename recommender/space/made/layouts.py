@@ -6,13 +6,13 @@ are from. A rule whose fact is unknown is skipped, and that is said.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError
-from recommender.search.objectives.modelled import CostModel
 from recommender.space.made.generated import Generated, Left, counted, rule
 from recommender.space.made.memory_rule import RULES, SOURCE, MemoryRule, fit_constraint
 from recommender.space.space_file import read_space
@@ -20,8 +20,8 @@ from recommender.space.space_file import read_space
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.cost_model.estimate import Machine
     from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Machine, Question
     from recommender.space.made.layer_groups import LayerGroups
 
 MEGATRON = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021"
@@ -38,42 +38,31 @@ CHUNKS = (0, 512, 2048, 8192)
 """Tokens of a chunk of the prompt: the powers of four about vLLM's default of 2048, and none."""
 
 
-def layout_space(
-    model: ModelSizes,
-    machine: Machine,
-    *,
-    phase: str,
-    fixed: Mapping[str, object],
-    margin: float = 0.0,
-    groups: LayerGroups | None = None,
-) -> Generated:
+def layout_space(question: Question, *, margin: float = 0.0, groups: LayerGroups | None = None) -> Generated:
     """The layouts that a model may have on a machine.
 
     Args:
-        model: What runs; it has layers.
-        machine: Where.
-        phase: ``"training"`` or ``"serving"``.
-        fixed: Settings that are not searched, such as ``seq_len`` and ``global_batch``.
+        question: The model, which has layers, its machine, the phase, and the settings that are not searched,
+            such as ``seq_len`` and ``global_batch``.
         margin: Share above the memory that may be needed, for a search that measures.
         groups: Layer groups whose precision is searched too; None for one precision for all.
 
     Raises:
-        InputError: No such phase, a network without layers, or training without what it needs.
+        InputError: A network without layers, or training without what it needs.
         InfeasibleError: Nothing is left; the message names the rules.
     """
-    if phase not in {"training", "serving"}:
-        raise InputError(f"no phase named {phase!r}", hint="training or serving")
+    model, machine, fixed = question.model, question.machine, question.settings
     if not model.layers:
         raise InputError(f"{model.id}: a network without known layers has no layouts to choose from")
-    made = _training(model, machine.count, fixed) if phase == "training" else _serving(model, machine)
+    is_training = question.phase == "training"
+    made = _training(model, machine.count, fixed) if is_training else _serving(model, machine)
     parameters, constraints, left = made
     if groups is not None:
         groups.add(parameters, constraints, left)
     parameters |= {name: [value] for name, value in fixed.items() if name in parameters}
     skipped: list[str] = []
     rest = {name: value for name, value in fixed.items() if name not in parameters}
-    objective = CostModel(model=model, machine=machine, phase=phase, fixed=rest)
-    count = _fitting(objective, margin, parameters, constraints, left, skipped)
+    count = _fitting(replace(question, settings=rest), margin, parameters, constraints, left, skipped)
     return Generated(
         parameters=parameters,
         constraints=tuple(constraints),
@@ -224,7 +213,7 @@ def _whole(fixed: Mapping[str, object], name: str) -> float:
 
 
 def _fitting(
-    objective: CostModel,
+    question: Question,
     margin: float,
     parameters: dict[str, list[object]],
     constraints: list[dict[str, str]],
@@ -237,7 +226,7 @@ def _fitting(
         InfeasibleError: Nothing is left.
     """
     count = counted(parameters, constraints, left, most=MOST)
-    fits, unasked = fit_constraint(objective, margin=margin)
+    fits, unasked = fit_constraint(question, margin=margin)
     if unasked:
         skipped.append(unasked)
     if fits is None or not isinstance(fits.holds, MemoryRule):
@@ -251,7 +240,7 @@ def _fitting(
     allowed, most = codes == 0, fits.holds.most_bytes
     if not allowed.any() and not np.any(codes == RULES.index("memory") + 1):
         raise InfeasibleError(
-            f"{objective.machine.device.id} computes in no precision of these layouts",
+            f"{question.machine.device.id} computes in no precision of these layouts",
             hint="leave precision out of --set: those that it computes are searched",
         )
     if not allowed.any():

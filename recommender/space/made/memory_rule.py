@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError, MissingFactError
-from recommender.cost_model.estimate import PHASES
 from recommender.cost_model.settings.plans import (
     CHOICES,
     GROUPS,
+    PHASES,
     LayoutError,
     check,
     name_of,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.question import Question
     from recommender.cost_model.settings.plans import Columns
-    from recommender.search.objectives.modelled import CostModel
     from recommender.space.constraint import Coordinates
     from recommender.space.parameters import Parameter
     from recommender.space.space import SearchSpace
@@ -51,12 +51,12 @@ class MemoryRule:
     """Whether configurations can be, by the cost model.
 
     Attributes:
-        model: The cost model that would be asked.
+        question: Model, machine, phase and fixed settings, as the cost model would be asked.
         most_bytes: Memory of a device that may be needed; NaN where it is not known.
         measured: Whether something else gives the numbers: then it may have parameters of its own.
     """
 
-    model: CostModel
+    question: Question
     most_bytes: float
     measured: bool = False
 
@@ -79,20 +79,20 @@ class MemoryRule:
         while len(open_):
             part = {name: column[open_] for name, column in s.items()}
             try:
-                whole = checked(self.model.model, self.model.phase, part, self.model.machine.count)
+                whole = checked(self.question.model, self.question.phase, part, self.question.machine.count)
             except LayoutError as fault:  # without those that break this rule the next one is asked
                 codes[open_[~fault.holds]] = 1
                 open_ = open_[fault.holds]
                 continue
-            needed[open_] = sum(parts_of(self.model.model, self.model.phase, whole).values())
+            needed[open_] = sum(parts_of(self.question.model, self.question.phase, whole).values())
             break
         codes[(codes == 0) & ~self._computes(s)] = 2
         codes[(codes == 0) & (needed > self.most_bytes)] = 3
         return codes, needed
 
     def _columns(self, space: SearchSpace, u: Coordinates) -> Columns:
-        defaults = PHASES[self.model.phase]
-        told = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
+        defaults = PHASES[self.question.phase]
+        told = {name_of(name, defaults): value for name, value in self.question.settings.items()}
         found = {
             name: np.full(len(u), number_of(name, told.get(name, default)))
             for name, default in defaults.items()
@@ -121,7 +121,7 @@ class MemoryRule:
         held = np.ones(len(s["precision"]), bool)
         for name in ("precision", *GROUPS):
             for index in np.unique(grouped[name]):
-                if not _has(self.model.machine.device, CHOICES["precision"][int(index)]):
+                if not _has(self.question.machine.device, CHOICES["precision"][int(index)]):
                     held &= grouped[name] != index
         return held
 
@@ -142,12 +142,12 @@ def _numbers(name: str, parameter: Parameter) -> NDArray[np.float64]:
 
 
 def fit_constraint(
-    model: CostModel, limits: Sequence[Limit] = (), *, margin: float = 0.0, measured: bool = False
+    question: Question, limits: Sequence[Limit] = (), *, margin: float = 0.0, measured: bool = False
 ) -> tuple[Constraint | None, str]:
     """The rule that leaves out what the cost model knows to fail.
 
     Args:
-        model: The cost model.
+        question: Model, machine, phase and fixed settings.
         limits: Of the search; one on the memory counts like the capacity.
         margin: Share above the capacity that is still let through, for memory that is modelled while
             the search measures.
@@ -156,9 +156,9 @@ def fit_constraint(
     Returns:
         The rule, and why it or a part of it is not asked; None and empty where there is none.
     """
-    if reason := not_modelled(model.model):
+    if reason := not_modelled(question.model):
         return None, f"{SOURCE}: {reason}"
-    device = model.machine.device
+    device = question.machine.device
     most = [item.maximum for item in limits if item.metric == "peak_memory"]
     if not np.isnan(device.memory_capacity):
         most.append(device.memory_capacity)
@@ -166,7 +166,7 @@ def fit_constraint(
     what = f"needs at most {least / 1e9:.1f} GB of a device by the cost model"
     if margin:
         what += f" ({margin:.0%} beyond what there is)"
-    rule = Constraint(reason=what, source=SOURCE, holds=MemoryRule(model, least, measured))
+    rule = Constraint(reason=what, source=SOURCE, holds=MemoryRule(question, least, measured))
     if np.isnan(least):
         return rule, f"{SOURCE}: memory_bytes of {device.id} is not known"
     return rule, ""

@@ -11,7 +11,7 @@ from kg.errors import CaseFormatError, InputError
 from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
 from recommender.search.run.assembly import model_of_task, source_of_numbers
-from recommender.search.run.task_file import read_task_file, seconds, shipped_names
+from recommender.search.run.task_file import read_task_file, shipped_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,13 +75,6 @@ def test_numbers_come_from_one_place() -> None:
     assert not source_of_numbers({})
     with pytest.raises(InputError, match="command and table"):
         source_of_numbers({"command": ["a"], "table": "b"})
-
-
-def test_spans_of_time() -> None:
-    assert [seconds(text) for text in ("90", "30min", "1.5h", "250ms")] == [90, 1800, 5400, 0.25]
-    for text in ("", "soon", "-3s", "0"):
-        with pytest.raises(InputError):
-            seconds(text)
 
 
 def test_a_file_is_yaml_of_names_and_values(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the graph says against values of a space: what excludes each other, is for other hardware, or failed.
+"""Values that the graph speaks against: they exclude each other, are for other hardware, or have failed.
 
 Conditions of values that stay are told: the graph has them in words.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceLimits:
-    """What the graph says of a space.
+    """The part of the graph that limits a space.
 
     Attributes:
         constraints: Settings that exclude each other, as a search file has them.
@@ -44,7 +44,7 @@ def space_limits(
     problem: Problem | None = None,
     family: Callable[[str | None], str] = lambda _: "",
 ) -> SpaceLimits:
-    """What the graph says of a space.
+    """The part of the graph that limits a space.
 
     Args:
         parameters: Values by parameter.

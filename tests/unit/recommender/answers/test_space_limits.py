@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from recommender.answers.space_limits import SpaceLimits, space_limits
 from recommender.ranking.feasibility.exclusions import Exclusions
-from recommender.space.made.space_limits import SpaceLimits, space_limits
 from recommender.space.space_file import read_space
 from recommender.workspace import Workspace
 
