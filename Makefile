@@ -10,13 +10,14 @@ EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
 CASES ?=
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-long check bench clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
 	@echo "make demo CASES=FOLDER  ingest a folder of cases first, then answer questions on withheld devices"
-	@echo "make test               run the test suite (on Linux and macOS pip brings it a PostgreSQL server;"
+	@echo "make test               run the tests but for the longest (on Linux and macOS pip brings it a PostgreSQL server;"
 	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
+	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
@@ -49,7 +50,10 @@ demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
+
 if TYPE_CHECKING:
     from recommender.search.engine.search import Search
     from recommender.search.objectives.modelled import CostModel
@@ -207,7 +209,7 @@ def main() -> None:
         " and twice the\nefficiency, from lower precision too, which is not counted here. Modelled, chip not"
         " calibrated."
     )
-    print(json.dumps({"gain_factor": round(gain, 3), "ended": found["state"]["ended"], **figures}))
+    last_line({"gain_factor": round(gain, 3), "ended": found["state"]["ended"], **figures})
 
 
 if __name__ == "__main__":

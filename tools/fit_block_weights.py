@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.onnx_export import export
@@ -74,7 +75,7 @@ def main() -> None:
         PATH.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     means = {k: round(float(np.mean([fold[k] for fold in fit.folds])), 4) for k in fit.folds[0]}
     print(json.dumps(content, indent=2))
-    print(json.dumps({"transfer_regret_k5": means}))
+    last_line({"transfer_regret_k5": means})
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import ROOT
 
 KERNEL = ROOT / "data" / "kernels" / "matmul.c"
@@ -144,11 +145,7 @@ def main() -> None:
                     stream.write(json.dumps(record, separators=(",", ":")) + "\n")
                     written += 1
     took = time.monotonic() - started
-    print(
-        json.dumps(
-            {"rows": written, "configurations": len(chosen), "shapes": len(SHAPES), "wall_s": round(took)}
-        )
-    )
+    last_line({"rows": written, "configurations": len(chosen), "shapes": len(SHAPES), "wall_s": round(took)})
 
 
 if __name__ == "__main__":

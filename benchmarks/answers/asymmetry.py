@@ -8,7 +8,6 @@ a collection when learned from the others, and from the other half of its own pa
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.weights import BlockWeights
@@ -89,7 +89,7 @@ def main() -> None:
         }
         print(name, result[str(name)], file=sys.stderr)
     spread = {"half_difference": round(float(y.std() / 2), 3), "mean": round(float(np.std(means)), 3)}
-    print(json.dumps({"standard_deviation_nats": spread, "collections": result}))
+    last_line({"standard_deviation_nats": spread, "collections": result})
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ has 0 of both. The last line is one JSON object.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.reading import read
 from kg.nouns.entities import Case, Kind
@@ -69,7 +69,7 @@ def main() -> None:
         ("failed", "caught_failures"),
     ):
         result[key] = round(refused[fate] / cases[fate], 5) if cases[fate] else None
-    print(json.dumps(result))
+    last_line(result)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ strategy's other effects.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyoxigraph import NamedNode
 
+from benchmarks.protocols.lines import last_line
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
 from kg.triples.hardware_tree import HardwareTree
@@ -159,7 +159,7 @@ def main() -> None:
     result = figures(told)
     for name, row in result["rank_correlation"].items():  # type: ignore[attr-defined]
         print(f"{name:40} {row}", file=sys.stderr)
-    print(json.dumps(result))
+    last_line(result)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,13 @@ but its start-up time, on machine B with its sizes read as 16-bit elements over 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from recommender.cost_model.fit import profiles
 from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, left_out
 from recommender.cost_model.fit.learning import fit_constants
@@ -325,7 +325,7 @@ def main() -> None:
     rates = speed()
     print(", ".join(f"{name} {value:,.0f}" for name, value in rates.items()))
     result |= {name: round(value) for name, value in rates.items()}
-    print(json.dumps({**result, "floors": floors}))
+    last_line({**result, "floors": floors})
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.worlds.shipped import A2, A3, NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
-from recommender.cost_model.question import Machine
 
 if TYPE_CHECKING:
+    from recommender.cost_model.question import Machine
     from collections.abc import Callable
 
     from recommender.cost_model.facts.model import ModelSizes

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.cost_models.effect_settings import Comparison, balanced, compare
+from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
@@ -392,7 +393,7 @@ def main() -> None:
         **signs,
         "configurations_per_s": round(rate),
     }  # fmt: skip
-    print(json.dumps(result))
+    last_line(result)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ and the number of weights. Spearman over matrices; then the three profiles on se
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +20,7 @@ import torch  # noqa: TID253  the model that is measured
 from transformers import AutoModel, AutoTokenizer  # noqa: TID253
 
 import data
+from benchmarks.protocols.lines import last_line
 from ingest.knowledge.files import read_knowledge
 from ingest.layers.layer_statistics import Layer
 from recommender.answers.sensitivity import KEPT, kind_of, rank
@@ -164,7 +164,7 @@ def main() -> None:
             print(f"  ... as many weights at random  {np.mean(others):.5f} (least {min(others):.5f})")
     whole = moved_by(encoder, matrices, list(matrices), arguments.bits, seen, before["seen"])
     figures["sum_of_parts_over_whole"] = round(sum(truth) / whole, 3)
-    print(json.dumps(figures))
+    last_line(figures)
 
 
 def moved_by(

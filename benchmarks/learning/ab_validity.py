@@ -21,7 +21,6 @@ Run: ``python -m benchmarks.learning.ab_validity [--quick] [--real N]``. Ends in
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import subprocess
 import threading
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from kg.nouns.entities import Better, Kind, Status
 from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL, ExperimentDesign
@@ -364,7 +364,7 @@ def main() -> None:
         "holds": all(uppers[name][str(alpha)] <= alpha + 0.005 for name in PROMISED for alpha in ALPHAS),
         "cpu_s": round(time.process_time() - started, 1),
     }
-    print(json.dumps(finite(result)))
+    last_line(finite(result))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ CPU time is user + system of this process. The last line is JSON.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import random
 import tempfile
@@ -17,6 +16,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.protocols.lines import last_line
 from kg.nouns.effects import Effect
 from kg.nouns.entities import (
     Baseline,
@@ -166,7 +166,7 @@ def main() -> None:
     }
     for name, value in result.items():
         print(f"{name:20} {value:,.4g}")
-    print(json.dumps(result))
+    last_line(result)
 
 
 if __name__ == "__main__":

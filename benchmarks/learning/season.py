@@ -17,7 +17,6 @@ Without ``--known`` only what needs no tables is run; its keys are null otherwis
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import time
@@ -29,6 +28,7 @@ import numpy as np
 
 from benchmarks.learning.season_beliefs import START, Beliefs, play
 from benchmarks.learning.season_hypotheses import KERNELS, judge, kernel_tables
+from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.season_worlds import TABLES, foreign_world, static_knowledge, tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
@@ -320,7 +320,7 @@ def main() -> None:
         names = ("season_reduction", "season_reduction_greedy", "sign_flip_median", "sign_flip_within_20")
         result |= dict.fromkeys((*names, "hypotheses_better", "random_better"))
     result["cpu_s"] = round(time.process_time() - started, 1)
-    print(json.dumps(result))
+    last_line(result)
 
 
 if __name__ == "__main__":

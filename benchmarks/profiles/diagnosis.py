@@ -12,7 +12,6 @@ from benchmarks/profiles/simulated_runs.py (scored in benchmarks/profiles/simula
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from benchmarks.profiles import (
 )
 from benchmarks.profiles.fault_scores import Score, mean
 from benchmarks.profiles.profile_faults import FAULTS
+from benchmarks.protocols.lines import last_line
 from ingest.profiles.folders import read_profile
 from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, grown
@@ -379,7 +379,7 @@ def main() -> None:
         "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
         "costs": COSTS, "seed": given.seed,
     }  # fmt: skip
-    print(json.dumps(report))
+    last_line(report)
 
 
 if __name__ == "__main__":

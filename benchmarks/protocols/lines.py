@@ -1,6 +1,6 @@
 """The last line of every benchmark: one JSON object on stdout.
 
-Shares are 0 to 1; names that end in ``_mape``, ``_median`` or ``_p90`` are per cent; regrets are natural logs; what
+Shares are 0 to 1; errors that end in ``_mape``, ``_median`` or ``_p90`` are per cent; regrets are natural logs; what
 has no cases is null.
 """
 

@@ -11,7 +11,6 @@ modelled. The last line is JSON.
 from __future__ import annotations
 
 import argparse
-import json
 import threading
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.search_cost_model import BUDGET, tuner_of
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -73,7 +73,9 @@ def file_of(
     made = layout_space(
         Question(
             model=sizes,
-            machine=machine(chip, shipped.hardware.facts(chip), count=count, server=server, server_facts=held),
+            machine=machine(
+                chip, shipped.hardware.facts(chip), count=count, server=server, server_facts=held
+            ),
             phase=phase,
             settings=fixed,
         )
@@ -153,7 +155,7 @@ def main() -> None:
         "best_without_over_with_mean": table[:, 3].mean(),
         "cpu_with_over_without": table[:, 5].sum() / table[:, 4].sum(),
     }
-    print(json.dumps({key: round(value, 4) for key, value in report.items()}))
+    last_line({key: round(value, 4) for key, value in report.items()})
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ rule foretells. The last line is JSON.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.reading import read
@@ -152,17 +152,15 @@ def main() -> None:
         print(f"refused though it ran, {times}: {text}")
     total = sum(counts.values(), Counter())
     failed = total["failed"]
-    print(
-        json.dumps(
-            {
-                "n_ran": total["ran"],
-                "refused_though_ran": round(total["refused"] / max(total["ran"], 1), 6),
-                "outside_values": round(total["outside"] / max(total["ran"], 1), 4),
-                "spilled": round(total["spilled"] / max(total["ran"], 1), 4),
-                "n_failed": failed,
-                "failures_refused": round(total["failures_refused"] / failed, 4) if failed else None,
-            }
-        )
+    last_line(
+        {
+            "n_ran": total["ran"],
+            "refused_though_ran": round(total["refused"] / max(total["ran"], 1), 6),
+            "outside_values": round(total["outside"] / max(total["ran"], 1), 4),
+            "spilled": round(total["spilled"] / max(total["ran"], 1), 4),
+            "n_failed": failed,
+            "failures_refused": round(total["failures_refused"] / failed, 4) if failed else None,
+        }
     )
 
 

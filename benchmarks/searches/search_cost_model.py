@@ -13,7 +13,6 @@ again costs nothing and is counted as ``duplicates``. Everything is modelled. Th
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections import defaultdict
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.hypervolume_gain import worth
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -287,7 +287,7 @@ def main() -> None:
                 flush=True,
             )
     report["seeds"] = len(seeds)
-    print(json.dumps(report))
+    last_line(report)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import ROOT
 
 CAP = 40
@@ -86,7 +87,7 @@ def main() -> None:
             "hit5_at_20": round(sum(count <= 20 for count in found) / len(found), 3),
         }
         print(f"{kind:8}{figures[kind]}")
-    print(json.dumps(figures))
+    last_line(figures)
 
 
 if __name__ == "__main__":

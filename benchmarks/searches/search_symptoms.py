@@ -12,7 +12,6 @@ False: any diagnosis of a healthy search.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -217,17 +217,15 @@ def main() -> None:
     for text in false:
         print(f"    {text}")
     every = [hit for hits in found.values() for hit in hits]
-    print(
-        json.dumps(
-            {
-                "found": round(sum(every) / len(every), 4) if every else None,
-                "false": round(len(false) / len(healthy), 4) if healthy else None,
-                "planted": len(every),
-                "healthy": len(healthy),
-                "found_by_problem": {name: round(sum(hits) / len(hits), 4) for name, hits in found.items()},
-                "cpu_s": round(time.process_time() - started, 1),
-            }
-        )
+    last_line(
+        {
+            "found": round(sum(every) / len(every), 4) if every else None,
+            "false": round(len(false) / len(healthy), 4) if healthy else None,
+            "planted": len(every),
+            "healthy": len(healthy),
+            "found_by_problem": {name: round(sum(hits) / len(hits), 4) for name, hits in found.items()},
+            "cpu_s": round(time.process_time() - started, 1),
+        }
     )
 
 

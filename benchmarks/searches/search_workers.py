@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import children_import_from_here, one_thread
 from kg.nouns.values import Settings
 from recommender.search.log.study import SearchLog
@@ -403,7 +404,7 @@ def main() -> None:
 
             server = stack.enter_context(PostgresServer())
             url = server.url().replace("postgresql://", "postgresql+psycopg://")
-        print(json.dumps(measure(options, url, server, folder)))
+        last_line(measure(options, url, server, folder))
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ best of what is left over the best of all; beside it, the same share left out by
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -108,7 +108,7 @@ def main() -> None:
             figures[f"{name}_{method}_worst"] = round(float(table[:, column].max()), 4)
         figures |= {f"{name}_n": len(rows), f"{name}_removed": round(float(table[:, 0].mean()), 4),
                     f"{name}_removed_least": round(float(table[:, 0].min()), 4)}  # fmt: skip
-    print(json.dumps({**figures, "cpu_s": round(time.process_time() - started, 1)}))
+    last_line({**figures, "cpu_s": round(time.process_time() - started, 1)})
 
 
 if __name__ == "__main__":

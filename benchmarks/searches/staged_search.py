@@ -21,13 +21,13 @@ so far over the optimum. The last line is JSON.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import layered
 from benchmarks.searches.kernel_searches import run, table
@@ -178,7 +178,7 @@ def main() -> None:
     ):
         report[f"{key}_evaluations_to_5"] = (report.get(name) or {}).get("evals_to_5_geomean")
     report["cpu_s"], report["seeds"] = round(time.process_time() - start, 1), len(seeds)
-    print(json.dumps(report))
+    last_line(report)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -23,7 +23,6 @@ is null, and stderr says why. The last line is JSON.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections import defaultdict
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import kernel_tools
 from benchmarks.searches.kernel_searches import at_random, best_first, rgpe, run, table
@@ -262,7 +262,7 @@ def main() -> None:
     for name, row in report.items():
         if isinstance(row, dict):
             print(f"{name:<36}" + "".join(f"{row[c]:>20}" for c in (*columns, "score_worst", "harmed")))
-    print(json.dumps(report))
+    last_line(report)
 
 
 if __name__ == "__main__":

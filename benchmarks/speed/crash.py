@@ -29,6 +29,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import children_import_from_here
 
 ROWS_A_FILE = 160
@@ -162,7 +163,7 @@ def main() -> None:
     options = parser.parse_args()
     kills = 10 if options.quick else options.kills
     figures = measure(options.known, options.formats, kills, options.seed, options.minutes * 60)
-    print(json.dumps(figures))
+    last_line(figures)
 
 
 def measure(

@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.protocols.lines import last_line
 from benchmarks.speed.scale import run, subset
 
 PROBLEMS, ROWS = 20_000, 1_000_000
@@ -119,7 +120,7 @@ def main() -> None:
         figures = measure(options.known, folder, cache, quick=options.quick)
     for name, value in figures.items():
         print(f"{name:24} {value:,.1f}")
-    print(json.dumps(figures))
+    last_line(figures)
 
 
 if __name__ == "__main__":

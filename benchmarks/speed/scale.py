@@ -28,6 +28,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.protocols.lines import last_line
+
 if TYPE_CHECKING:
     from kg.nouns.entities import Case, Problem
     from recommender.workspace import Workspace
@@ -202,7 +204,7 @@ def main() -> None:
         workspace = options.keep or folder / "workspace"
         cache = Path(os.environ.get("TUNEGRAPH_CACHE") or folder / "cache")
         known = subset(options.known, folder / "cases", 1000) if options.quick else options.known
-        print(json.dumps(measure(workspace, cache, known, options.generated, rng)))
+        last_line(measure(workspace, cache, known, options.generated, rng))
 
 
 def measure(workspace: Path, cache: Path, known: Path, generated: int, rng: random.Random) -> dict[str, Any]:

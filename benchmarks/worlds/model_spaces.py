@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.searches.kernel_searches import evaluation as plain_evaluation
 from benchmarks.searches.search_cost_model import World
 from benchmarks.worlds.kernel_spaces import Space
-from recommender.cost_model.estimate import estimate
+from recommender.cost_model.estimate import estimate_question
 from recommender.search.run.assembly import model_of_task
 from recommender.space.parts import SearchPart, subspace
 
@@ -49,12 +49,7 @@ class ModelSpace(Space):
         costs = {settings: world.costs(settings, 1) for settings in world.values}
         self.costs = {s: math.inf if found is None else math.exp(found[0]) for s, found in costs.items()}
         model = model_of_task(world.task.raw)
-        steps = estimate(
-            model=model.model,
-            machine=model.machine,
-            phase=model.phase,
-            settings=[{**model.fixed, **item} for item in self.costs],
-        )
+        steps = estimate_question(model.question, list(self.costs))
         self.rows = {settings: row for row, settings in enumerate(self.costs)}
         self.times = np.stack(
             [np.sum([steps.split_s[name] for name in names], axis=0) for _, names in SPLIT.values()], axis=1

@@ -12,6 +12,8 @@ import pytest
 from tests.docs.blocks import PAGES, ROOT, Command, blocks, commands
 from tests.docs.files import write_files
 
+pytestmark = pytest.mark.long
+
 COMMANDS = [command for page in PAGES for block in blocks(page) for command in commands(block)]
 PYTHON = [block for page in PAGES for block in blocks(page) if block.language == "python" and block.is_tested]
 

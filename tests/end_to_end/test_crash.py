@@ -14,6 +14,8 @@ from benchmarks.speed import crash
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 KILLS = 20
 ROWS = 3000
 """Of each file."""
