@@ -22,12 +22,13 @@ def write_profile(folder: Path) -> None:
 
 
 def main() -> None:
-    """Print each cause with its share of the step and what to do about it."""
+    """Print each cause with its probability and what its removal may bring."""
     with tunegraph.open() as workspace, tempfile.TemporaryDirectory() as place:
         write_profile(Path(place) / "host_ascend_pt" / "ASCEND_PROFILER_OUTPUT")
         answer = workspace.diagnose(Path(place), hardware="ascend-910b3")
-        for cause in answer.to_json()["causes"]:
-            print(f"{cause['cause']}: {cause['share']:.0%} of the step")
+        for finding in answer.diagnosis.findings:
+            cause = finding.accused
+            print(f"{cause.cause}, probability {cause.chance:.0%}: {finding.gain}")
 
 
 if __name__ == "__main__":

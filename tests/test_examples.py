@@ -15,7 +15,7 @@ EXAMPLES = {
     "ingest_and_find": "4 rows of 2 problems are new",
     "search_a_function": "the best: ",
     "compare_two_settings": "learned: flash-attention",
-    "diagnose_a_profile": "cast-traffic: 33% of the step",
+    "diagnose_a_profile": "cast-traffic, probability ",
 }
 
 

@@ -42,7 +42,7 @@ from benchmarks.worlds.world import World, load
 from kg.nouns.values import Settings
 from recommender.calibration.outlook import LISTED, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
-from recommender.ranking.cases.evidence import ConfigurationReader, Question
+from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
 from recommender.ranking.cases.scoring_against_truth import check
 
 if TYPE_CHECKING:
@@ -100,15 +100,15 @@ class Judged:
 
 def questions(
     world: World, read: ConfigurationReader, key: int, name: str
-) -> Iterator[tuple[Question, Truth]]:
+) -> Iterator[tuple[CaseQuestion, Truth]]:
     """The questions of a problem with their truth: answer to log ratio over the best."""
     table = world.trials.table(key)
     configurations = read([int(item) for item in table.configuration_ids])
-    asked = [Question()]
+    asked = [CaseQuestion()]
     if name == "moe_layout":
         frameworks = sorted({str(configurations[int(i)].get("framework")) for i in table.configuration_ids})
         asked = [
-            Question(fixed=Settings({"framework": framework}), decide=("moe_tp_size", "moe_ep_size"))
+            CaseQuestion(fixed=Settings({"framework": framework}), decide=("moe_tp_size", "moe_ep_size"))
             for framework in frameworks
         ]
     for question in asked:
@@ -148,7 +148,7 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
         largest[task] = max(largest[task], int(np.isfinite(known.trials.table(key).costs).sum()))
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
-    defaults: dict[Question, Defaults] | None = None
+    defaults: dict[CaseQuestion, Defaults] | None = None
     with fold.ranker(known, asked) as ranker:
         for key in fold.asked:
             problem = asked.problems[key]
@@ -188,14 +188,14 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
     return judged, checked
 
 
-_SEEN: dict[tuple[str, int], list[tuple[Question, Truth]]] = {}
+_SEEN: dict[tuple[str, int], list[tuple[CaseQuestion, Truth]]] = {}
 
 
 def _defaults(
     world: World, read: ConfigurationReader, keys: Sequence[int], name: str
-) -> dict[Question, Defaults]:
+) -> dict[CaseQuestion, Defaults]:
     """Popular and robust choices by question, over the problems that may be learned from."""
-    tables: dict[Question, list[tuple[int | None, Truth]]] = defaultdict(list)
+    tables: dict[CaseQuestion, list[tuple[int | None, Truth]]] = defaultdict(list)
     for key in keys:
         if (name, key) not in _SEEN:
             _SEEN[name, key] = list(questions(world, read, key, name))

@@ -19,10 +19,10 @@ from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
 
 if TYPE_CHECKING:
-    from recommender.cost_model.question import Machine
     from collections.abc import Callable
 
     from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Machine
     from recommender.cost_model.workloads.steps import Steps
 
 Row = dict[str, str]

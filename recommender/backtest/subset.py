@@ -10,7 +10,7 @@ import numpy as np
 
 from embeddings.index import ProblemIndex
 from recommender.calibration.response import ResponseModels
-from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.ranker import COPIED_BELOW, Ranker
 from recommender.ranking.feasibility.feasibility import by_rules
 from recommender.retrieval.neighbours import Retriever
@@ -97,7 +97,7 @@ class SubsetRanker:
         self,
         problem: Problem,
         k: int,
-        question: Question | None = None,
+        question: CaseQuestion | None = None,
         *,
         neighbours: list[Neighbour] | None = None,
     ) -> Ranking:
@@ -110,4 +110,4 @@ class SubsetRanker:
             neighbours: What :meth:`neighbours` gave for this problem, where it was asked already.
         """
         near = self.neighbours(problem) if neighbours is None else neighbours
-        return self._ranker.rank(problem, near, question or Question(), k, self._feasible)
+        return self._ranker.rank(problem, near, question or CaseQuestion(), k, self._feasible)

@@ -12,7 +12,9 @@ from benchmarks.protocols.lines import last_line
 
 
 def test_what_is_no_number_is_null(capsys: pytest.CaptureFixture[str]) -> None:
-    last_line({"k1": np.float64(0.5), "n": np.int64(3), "nothing": math.nan, "rows": (1, math.inf), 8: None})
+    last_line(
+        {"k1": np.float64(0.5), "n": np.int64(3), "nothing": math.nan, "rows": (1, math.inf), "8": None}
+    )
     assert json.loads(capsys.readouterr().out) == {
         "k1": 0.5,
         "n": 3,

@@ -14,7 +14,7 @@ from kg.nouns.gain import Gain
 from kg.triples.serialisation import from_graph
 from kg.triples.vocabulary import Shared, name_of, problem_iri
 from recommender.ranking.cases.circumstances import circumstances
-from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.reference import reference_of
 from recommender.ranking.recommendation import (
     Recommendation,
@@ -93,7 +93,7 @@ class CaseChooser:
             refused.extend(broken)
             return not broken
 
-        ranking = self._ranker.rank(problem, neighbours, Question(), k, feasible)
+        ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), k, feasible)
         reference = reference_of(problem, ranking)
         made = tuple(self._recommendation(problem, ranking, place, reference) for place in ranking.order)
         if not made or reference is None:
