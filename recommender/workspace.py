@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Explored
-    from recommender.experiment.testing import Experiments, PreparedTest
+    from recommender.experiment.testing import PreparedTest
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
     from recommender.search.run.preparation import Prepared
     from recommender.store.editor import Editor
-    from recommender.store.experiments import WorkspaceExperiments
+    from recommender.store.experiments import StoredExperiments, WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
     from recommender.store.inspection import CheckResult
     from recommender.store.merging import Merged
@@ -505,11 +505,12 @@ class Workspace(WorkspaceContents):
         return list(installation(cache))
 
     @staticmethod
-    def experiments_at(path: Path) -> Experiments:
+    def experiments_at(path: Path) -> StoredExperiments:
         """The A/B tests of the workspace at ``path``, which need not be open."""
-        from recommender.experiment.testing import Experiments
+        from recommender.store.experiments import StoredExperiments
 
-        return Experiments(WorkspaceFiles(path).experiments)
+        files = WorkspaceFiles(path)
+        return StoredExperiments(files.experiments, files.asked)
 
     @property
     def experiments(self) -> WorkspaceExperiments:
@@ -518,7 +519,7 @@ class Workspace(WorkspaceContents):
 
         return WorkspaceExperiments(
             self.layout.experiments,
-            memory=self.layout.asked,
+            self.layout.asked,
             graph=self.graph,
             problem=self.problem,
             edit=lambda: self.edit(command="ab"),
