@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ingest.questions.problems import problem_from
-from kg.errors import InputError, NoEvidenceError, UnknownEntityError, WorkspaceError
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
-from recommender.calibration.reliability import Reliability
 from recommender.files import WorkspaceFiles
-from recommender.store import answered_questions as asked
-from recommender.store import creation
+from recommender.store import answered_questions, creation
 from recommender.store.contents import WorkspaceContents
+from recommender.store.snapshot import WorkspaceSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,11 +44,47 @@ def _now() -> datetime:
 
 
 class Workspace(WorkspaceContents):
-    """A workspace, open for reading; see :class:`recommender.store.reader.Opened` for what it takes."""
+    """A workspace, open for reading; a context manager.
+
+    Args:
+        path: Its directory.
+        cache: The user's cache directory, where text models are.
+        clock: Tells the time, with its time zone.
+
+    Raises:
+        WorkspaceError: There is none, it is damaged, or it is of another version.
+    """
+
+    def __init__(self, path: Path, *, cache: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.layout = WorkspaceFiles(path)
+        self._cache = cache
+        self._clock = clock
+        super().__init__(WorkspaceSnapshot.open(self.layout, cache))
+
+    @classmethod
+    def open(cls, path: Path, *, cache: Path) -> Self:
+        """Open a workspace for reading."""
+        return cls(path, cache=cache)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        self.snapshot.close()
+
+    def refresh(self) -> None:
+        """Read on from the newest acknowledged state."""
+        snapshot = WorkspaceSnapshot.open(self.layout, self._cache)
+        self.snapshot.close()
+        self.snapshot = snapshot
 
     @staticmethod
     def exists(path: Path) -> bool:
-        """Whether there is a workspace at ``path``."""
+        """Return whether ``path`` holds a workspace."""
         return WorkspaceFiles(path).exists()
 
     @classmethod
@@ -164,7 +199,7 @@ class Workspace(WorkspaceContents):
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        return self._recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+        return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
@@ -183,8 +218,10 @@ class Workspace(WorkspaceContents):
         from recommender.evolution.exploring import POOL, explored
 
         model = self.model_facts(problem)
-        pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
-        return explored(pool, k, self._recommender.strategies.outcomes(problem), rng)
+        pool = self.snapshot.recommender.answer(
+            problem, POOL * k, model=model, notes=notes, with_hypotheses=True
+        )
+        return explored(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
 
     def predict(
         self,
@@ -219,9 +256,9 @@ class Workspace(WorkspaceContents):
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """The k known problems that are nearest; those of another operator or metric come last."""
-        found = self._retriever.find(problem, most=k)
+        found = self.snapshot.retriever.find(problem, most=k)
         there = {item.problem.key for item in found}
-        others = self._retriever.find(problem, most=k, any_operator=True)
+        others = self.snapshot.retriever.find(problem, most=k, any_operator=True)
         return [*found, *(item for item in others if item.problem.key not in there)][:k]
 
     def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
@@ -234,28 +271,23 @@ class Workspace(WorkspaceContents):
         Raises:
             UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
         """
-        found = asked.recall(self.layout.asked, recommendation_id) if recommendation_id else []
-        if len({item[0] for item in found}) > 1:
-            raise UnknownEntityError(f"{recommendation_id} begins several ids", hint="give more of it")
-        for identifier, question, k, known in found:
-            problem, notes = self.problem(json.loads(question))
-            answer = self.recommend(problem, k, notes=notes)
-            if any(item.id == identifier for item in answer):
-                return explain(answer, identifier)
-            raise UnknownEntityError(
-                f"{identifier} was answered by knowledge {known}; now it is {self.knowledge_version}",
-                hint="ask again: tunegraph recommend",
-            )
+        remembered = answered_questions.question_of(self.layout.asked, recommendation_id)
+        problem, notes = self.problem(json.loads(remembered.question))
+        answer = self.recommend(problem, remembered.k, notes=notes)
+        if any(item.id == remembered.id for item in answer):
+            return explain(answer, remembered.id)
         raise UnknownEntityError(
-            f"no recommendation {recommendation_id!r} is remembered", hint="ask again: tunegraph recommend"
+            f"{remembered.id} was answered by knowledge {remembered.version};"
+            f" now it is {self.knowledge_version}",
+            hint="ask again: tunegraph recommend",
         )
 
     def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
         """Keep which question some recommendations answered; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
-        chosen = [asked.content_of(item) for item in answer]
-        ids, version = [identifier for identifier, _ in chosen], self.knowledge_version
-        return asked.remember(self.layout.asked, ids, question=question, k=k, version=version, chosen=chosen)
+        return answered_questions.remember(
+            self.layout.asked, answer, question=question, k=k, version=self.knowledge_version
+        )
 
     def search(
         self,
@@ -317,7 +349,7 @@ class Workspace(WorkspaceContents):
             names=self.names,
             hardware=self.hardware,
             trials=self.trials,
-            retriever=lambda: self._retriever,
+            retriever=lambda: self.snapshot.retriever,
             operator=self.operator,
         )
         return tuner.prepare(
@@ -331,30 +363,18 @@ class Workspace(WorkspaceContents):
         )
 
     def recalibrate(self, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
-        """Learn from the workspace's own problems what differences are worth and what to expect of answers.
+        """Learn similarity and the width of intervals from the workspace's own problems.
+
+        The lock is held from the first to the last step, which takes minutes where there are many problems.
 
         Args:
-            progress: Told what is being done, a line at a time.
+            progress: Called with each step, in words.
 
         Raises:
             MissingDependencyError: scikit-learn is needed and not installed.
-            WorkspaceError: What was learned cannot be written.
+            WorkspaceError: Another process is writing, or the result cannot be written.
         """
-        from recommender.backtest.recalibration import recalibrate
-
-        done = recalibrate(
-            self.graph,
-            self.trials,
-            self.hardware,
-            self.encoder,
-            Reliability.load(self.layout.calibration),
-            origin=f"calibrate --retrieval on knowledge {self.knowledge_version}",
-            progress=progress,
-        )
-        try:
-            done.save(self.layout)
-        except OSError as error:
-            raise WorkspaceError(f"cannot write {self.layout.root}: {error.strerror}") from error
-        for name in ("knowledge_version", "_retriever", "_recommender"):
-            self.__dict__.pop(name, None)
-        return done
+        with self.edit(command="calibrate --retrieval") as editor:
+            recalibration = editor.recalibrate(self.knowledge_version, progress)
+        self.refresh()
+        return recalibration

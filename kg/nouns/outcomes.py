@@ -64,6 +64,11 @@ class Outcome:
     bottleneck: str = ""
     recommendation: str = ""
 
+    @property
+    def treatment_never_ran(self) -> bool:
+        """Runs of the treatment failed, and none succeeded."""
+        return bool(self.failures) and not self.pairs
+
     def __post_init__(self) -> None:
         """Refuse what no test finds."""
         if self.verdict not in VERDICTS or self.pairs < 0 or self.failures < 0:

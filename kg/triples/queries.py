@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from kg.errors import InputError, UnknownEntityError
 from kg.triples import vocabulary as names
@@ -74,6 +74,14 @@ class NamedQuery:
             wants = ", ".join(f"{item.name} ({item.means})" for item in self.parameters) or "no parameters"
             raise InputError(f"the query {self.name} takes {wants}; given: {', '.join(given) or 'none'}")
         return store.select(self.sparql, **{p.name: p.term(given[p.name]) for p in self.parameters})
+
+
+def text_of(term: Term) -> str:
+    """Return a term of an answer as text: a literal's value, the name of one of our nodes, else the IRI."""
+    if isinstance(term, NamedNode):
+        is_ours = "/tunegraph/" in term.value and "#" not in term.value
+        return names.name_of(term) if is_ours else term.value
+    return term.value if isinstance(term, Literal) else str(term)
 
 
 def query_named(name: str) -> NamedQuery:

@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal, NamedNode
-
-from kg.nouns.entities import WorkloadKind
-from kg.triples.vocabulary import TG, name_of, strategy_iri
+from kg.terms.phases import scopes_of
+from kg.triples.finders import mitigated, strategy_kinds, strategy_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,14 +21,6 @@ _ON = frozenset({"true", "1", "on", "yes"})
 GENERAL_FAMILY = "transformer"
 TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder", "multimodal"})
 """Architectures that a strategy for any transformer is for."""
-
-_PHASES = {
-    WorkloadKind.TRAINING: ("training",),
-    WorkloadKind.SERVING: ("inference", "prefill", "decode"),
-    WorkloadKind.KERNEL: ("kernel",),
-    WorkloadKind.OPERATOR: ("kernel",),
-    WorkloadKind.HPC: ("kernel",),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +38,9 @@ class Scopes:
     """The scopes of all strategies of a graph, read once."""
 
     def __init__(self, graph: GraphStore) -> None:
-        self.kinds = _literals(graph, TG.STRATEGY_KIND)
-        phases = _texts(graph, TG.PHASE)
-        families = _texts(graph, TG.FOR_FAMILY)
-        hardware = _names(graph, TG.FOR_HARDWARE)
-        mitigates = _names(graph, TG.MITIGATES)
+        self.kinds = strategy_kinds(graph)
+        phases, families, hardware = strategy_scopes(graph)
+        mitigates = mitigated(graph)
         nothing: frozenset[str] = frozenset()
         self.by_id = {
             identifier: Scope(
@@ -76,9 +64,7 @@ class Scopes:
             architecture: Of the model; empty if unknown.
             path: The hardware and what is above it in the tree.
         """
-        phases = set(_PHASES[problem.workload.kind])
-        if problem.workload.operator in {"prefill", "decode"}:
-            phases = {"inference", problem.workload.operator}
+        phases = scopes_of(problem.workload)
         kinds = {family, architecture} - {""}
         if architecture in TRANSFORMERS:
             kinds.add(GENERAL_FAMILY)
@@ -148,32 +134,3 @@ def _version(text: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers), mark is None, tuple(int(part) for part in re.findall(r"\d+", rest))
-
-
-def _literals(graph: GraphStore, predicate: NamedNode) -> dict[str, str]:
-    return {
-        name_of(triple.subject): triple.object.value
-        for triple in graph.triples(None, predicate)
-        if isinstance(triple.subject, NamedNode)
-        and isinstance(triple.object, Literal)
-        and triple.subject.value.startswith(_STRATEGIES)
-    }
-
-
-def _texts(graph: GraphStore, predicate: NamedNode) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for triple in graph.triples(None, predicate):
-        if isinstance(triple.subject, NamedNode) and isinstance(triple.object, Literal):
-            found.setdefault(name_of(triple.subject), set()).add(triple.object.value)
-    return {name: frozenset(values) for name, values in found.items()}
-
-
-def _names(graph: GraphStore, predicate: NamedNode) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for triple in graph.triples(None, predicate):
-        if isinstance(triple.subject, NamedNode) and isinstance(triple.object, NamedNode):
-            found.setdefault(name_of(triple.subject), set()).add(name_of(triple.object))
-    return {name: frozenset(values) for name, values in found.items()}
-
-
-_STRATEGIES = strategy_iri("").value

@@ -1,7 +1,7 @@
 """What may be expected of a recommendation before anybody measures it, learned where that could be checked.
 
-Known problems were asked about as if their hardware or task were new (:mod:`recommender.backtest.self_test`); how far
-the answers were off is explained by their circumstances. That gives each answer
+Known problems were asked about as if their hardware or task were new
+(:mod:`recommender.backtest.self_test`); how far the answers were off is explained by their circumstances. That gives each answer
 
     an interval of its gain:   gain + scale(circumstances) * quantiles of (error / scale), by distance class,
     an expected log regret of the first k proposals, and with it the reason to abstain.

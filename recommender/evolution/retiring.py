@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Strategy
+from kg.triples.finders import outcomes_of
 from kg.triples.serialisation import all_of
-from recommender.evolution.incompatibilities import broke, outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +38,12 @@ def verdict(outcomes: Sequence[Outcome]) -> tuple[str, str]:
 
     Each decided test counts once: more that found it better than not confirm it, as many or fewer refute it.
     """
-    decided = [item for item in outcomes if item.verdict != "undecided" or broke(item)]
+    decided = [item for item in outcomes if item.verdict != "undecided" or item.treatment_never_ran]
     if not decided:
         return "", ""
-    better = [item for item in decided if item.verdict == "better" and not broke(item)]
+    better = [item for item in decided if item.verdict == "better" and not item.treatment_never_ran]
     newest = decided[-1]
-    if broke(newest) and not better:
+    if newest.treatment_never_ran and not better:
         return REFUTED, f"it never ran: {newest.failures} runs failed ({newest.source.title})"
     gain = "" if newest.gain is None else f" {math.exp(newest.gain):.3g}x"
     told = f"{len(better)} of {len(decided)} tests found it better, the newest{gain} ({newest.source.title})"

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
-from kg.nouns.entities import Hardware, Problem, Source, Trust, WorkloadKind
+from kg.nouns.entities import Hardware, Problem, Source, Trust
 from kg.nouns.knowledge import Level, Model, Strategy
+from kg.rows.evidence import problems_with_strategies
+from kg.terms.phases import STEP_PHASE
+from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
 from recommender.evolution.components import fitted
 from recommender.evolution.incompatibilities import failed_strategies, revised
@@ -34,13 +37,6 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.evolution.hypotheses import Hypothesis
 
-_TRIED = """
-    SELECT p.id, p.hardware, p.operator, p.model, p.metric FROM problems AS p
-    WHERE p.batch <= ?1 AND EXISTS (
-        SELECT 1 FROM trials AS t WHERE t.problem = p.key AND t.strategy <> '' AND t.batch <= ?1
-    ) ORDER BY p.id
-"""
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "inference"}
 OF_AN_ORIGIN, OF_A_PARENT = 3, 2
 """New hypotheses of one context that were made alike, and that have a parent in common, at most, in one step:
 choices."""
@@ -155,12 +151,10 @@ def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_
 
     A test needs a device: what is only known of a family or a vendor is no place for one.
     """
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for identifier, *shared in trials.file.read(_TRIED, trials.acknowledged):
-        alike.setdefault(tuple(map(str, shared)), []).append(str(identifier))
     families = {model.id: model.family for model in all_of(graph, Model)}
     found: dict[tuple[object, ...], _Place] = {}
-    for (hardware, *_), identifiers in alike.items():
+    for group in problems_with_strategies(trials):
+        hardware, identifiers = group.hardware, group.problems
         node = tree.node(hardware)
         if node is None or node.level not in {Level.DEVICE, Level.SERVER}:
             continue
@@ -170,7 +164,7 @@ def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_
                 problem = from_graph(graph, Problem, identifier)
             except UnknownEntityError:
                 continue
-            if problem.workload.kind not in _PHASES:
+            if problem.workload.kind not in STEP_PHASE:
                 break
             family = families.get(problem.workload.model or "", "")
             key = (
@@ -194,7 +188,7 @@ def _nearest(device: str, places: Sequence[_Place], tree: HardwareTree) -> list[
     """What is asked on the nearest hardware, asked of a new device; nothing where no vendor is shared."""
     distances = [(tree.distance(device, place.problem.hardware.name), place) for place in places]
     nearest = min((distance for distance, _ in distances), default=None)
-    if nearest is None or nearest.name == "OTHER_VENDOR":
+    if nearest is None or nearest is Distance.OTHER_VENDOR:
         return []
     return [
         _Place(
@@ -229,7 +223,7 @@ def _hypotheses(
                 family=place.family,
             ),
             ranked=ranked,
-            phase=_PHASES[problem.workload.kind],
+            phase=STEP_PHASE[problem.workload.kind].scope,
             problems=place.problems,
             elsewhere=ranker.elsewhere(problem) if problem.bottlenecks else (),
         )

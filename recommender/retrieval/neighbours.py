@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.nouns.entities import WorkloadKind
+from kg.terms.phases import same_activity
 from recommender.calibration.similarity import Similarity, pair_row
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ MOST = 32
 
 SEARCHED = 256
 """Nearest problems looked at before operator and metric are compared."""
-
-ACTIVITIES = {
-    WorkloadKind.TRAINING: frozenset({"train", "pretrain", "llm_pretrain", "finetune"}),
-    WorkloadKind.SERVING: frozenset({"serve", "llm_serve", "llm_generate", "infer"}),
-}
-"""What sources call the same activity of a whole model."""
 
 _ENOUGH = 16
 _DEEPER = 8
@@ -196,7 +190,7 @@ class Retriever:
             comparable = [row for row in rows if row.metric == problem.objective.metric]
             rows = [row for row in comparable if row.operator == problem.workload.operator]
             if not rows:  # a whole model by another name for what it does
-                names = ACTIVITIES.get(problem.workload.kind, frozenset())
+                names = same_activity(problem.workload.kind)
                 rows = [row for row in comparable if row.operator in names]
         return [
             Neighbour(

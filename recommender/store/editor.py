@@ -10,7 +10,7 @@ from kg.errors import CaseFormatError, Fault, InputError
 from kg.triples.exchange import import_graph
 from kg.triples.serialisation import all_of, to_triples
 from kg.triples.validation import validate
-from recommender.evolution.incompatibilities import broke, failed_strategies, revised
+from recommender.evolution.incompatibilities import failed_strategies, revised
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import take_in
 from recommender.store.merging import merge
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ingest.knowledge.files import Noun
     from kg.nouns.entities import Case, Trust
+    from recommender.backtest.recalibration import Recalibration
     from recommender.experiment.concluding import Conclusion
     from recommender.store.evolution_step import EvolutionStep
     from recommender.store.ingestion import IngestSummary, Options
@@ -98,18 +99,18 @@ class Editor:
             added += self._writer.add([item.case for item in part], titles, trust=trust, about=outcomes)
             if self._failed is None:
                 self._failed = failed_strategies(self._writer.graph)
-            self._failed |= {item.strategy for item in outcomes if item.strategy and broke(item)}
+            self._failed |= {item.strategy for item in outcomes if item.strategy and item.treatment_never_ran}
             tried = {item.strategy for item in outcomes} & self._failed
             if changed := revised(self._writer.graph, tried):
                 self.add_knowledge(changed)
         return added
 
     def evolve(self, now: datetime, *, name: str = "", most: int = 10) -> EvolutionStep:
-        """Take one step of evolution and save it as a version; see ``recommender.store.evolution_step.take_step``."""
+        """Take one step of evolution and save it as a version; see ``evolution_step.take_step``."""
         return take_step(self._writer, now, name=name, most=most)
 
     def revert(self, now: datetime, name: str) -> Version:
-        """Go back to a version of the knowledge; evidence stays. See ``recommender.store.evolution_step.revert``."""
+        """Go back to a version of the knowledge; evidence stays. See ``evolution_step.revert``."""
         return revert(self._writer, now, name)
 
     def learn(self) -> list[str]:
@@ -119,6 +120,19 @@ class Editor:
             MissingDependencyError: scikit-learn is not installed.
         """
         return self._writer.learn()
+
+    def recalibrate(self, knowledge: str, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
+        """Learn similarity and the width of intervals from the workspace's own problems, and save them.
+
+        Args:
+            knowledge: Version of the knowledge, to name as the origin.
+            progress: Called with each step, in words.
+
+        Raises:
+            MissingDependencyError: scikit-learn is needed and not installed.
+            WorkspaceError: The result cannot be written.
+        """
+        return self._writer.recalibrate(knowledge, progress)
 
     def repair(self) -> None:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.knowledge_content import knowledge_content, trusts, without_trust
 from kg.triples.serialisation import description, table_of, to_triples
 from recommender.evolution import components
 from recommender.evolution.step import evolve
@@ -16,8 +17,7 @@ from recommender.store import versions
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pyoxigraph import Triple
-
+    from kg.triples.graph import Triple
     from recommender.evolution.step import Evolved
     from recommender.store.writer import Writer
 
@@ -83,17 +83,16 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
         WorkspaceError: It is damaged; nothing was changed.
     """
     layout, graph = writer.layout, writer.graph
-    then, current = versions.content(layout, name), versions.knowledge(graph)
-    before, after = versions.trusts(current), versions.trusts(then)
-    trusts = {
+    then, current = versions.content(layout, name), knowledge_content(graph)
+    before, after = trusts(current), trusts(then)
+    changed = {
         key: after.get(key, Trust.MEDIUM)
         for key in before.keys() | after.keys()
         if before.get(key) is not after.get(key)
     }
     new = versions.free_name(layout)
-    gone = [triple for triple in current - then if triple.predicate != versions.TRUST]
-    come = [triple for triple in then - current if triple.predicate != versions.TRUST]
-    writer.revise(gone, come, trusts, mark=f"version/{new}")
+    gone, come = without_trust(current - then), without_trust(then - current)
+    writer.revise(gone, come, changed, mark=f"version/{new}")
     versions.restore_learned(layout, name)
     return _save(writer, new, [f"went back to {name}"], now)
 

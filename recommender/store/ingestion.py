@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal
-
 from ingest.completion import Completion, mark, read_marks
 from ingest.reading import FileReport, read
 from kg.nouns.values import digest
+from kg.triples.finders import completion_marks, name_keys
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
-from kg.triples.vocabulary import TG
 from recommender.store.writer import BATCH_ROWS, Added
 
 if TYPE_CHECKING:
@@ -192,13 +190,9 @@ def take_in(
 
 def _completion(graph: GraphStore, told: Options) -> Completion:
     """What was completed before, under the names that are known now."""
-    marks = [
-        item.object.value for item in graph.triples(None, TG.COMPLETED) if isinstance(item.object, Literal)
-    ]
-    names = sorted(f"{item.subject} {item.object}" for item in graph.triples(None, TG.KEY))
     return Completion(
-        known=read_marks(marks),
-        setting=digest(names, told.hardware, str(told.mapping or "")),
+        known=read_marks(completion_marks(graph)),
+        setting=digest(name_keys(graph), told.hardware, str(told.mapping or "")),
         again=told.again or told.trust is not None,
     )
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
-from kg.triples.vocabulary import TG, name_of
+from kg.triples.finders import problem_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,17 +57,13 @@ def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Itera
         trials: Opened with the newest batch of ``graph`` as acknowledged.
         index: The vectors.
     """
-    named = {
-        name_of(triple.subject)
-        for triple in graph.triples(None, TG.BATCH_OF)
-        if isinstance(triple.subject, NamedNode)
-    }
+    described = problem_ids(graph)
     keys = trials.keys().tolist()
     stored = {row.id for row in trials.summary(keys)}
     yield _compare(
         "problems",
-        len(named - stored),
-        len(stored - named),
+        len(described - stored),
+        len(stored - described),
         ("the graph", "the trial store"),
         "restore the workspace, or make one anew and ingest again",
     )

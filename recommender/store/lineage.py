@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.triples.knowledge_content import differences, knowledge_content
 from recommender.evolution import components
 from recommender.evolution.step import evolve
 from recommender.ranking.changes.effect_rows import effect_rows
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.knowledge_content import Difference
     from recommender.evolution.step import Evolved
     from recommender.files import WorkspaceFiles
     from recommender.ranking.changes.effect_rows import EffectRow
-    from recommender.store.versions import Changed, Version
+    from recommender.store.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +46,17 @@ class Lineage:
         """The saved versions of the knowledge, oldest first."""
         return saved.versions(self.layout)
 
-    def diff(self, first: str, second: str = saved.NOW) -> list[Changed]:
+    def diff(self, first: str, second: str = saved.NOW) -> list[Difference]:
         """What two versions describe differently; ``now`` is the knowledge as it stands.
 
         Raises:
             UnknownEntityError: There is no such version.
         """
         sides = [
-            saved.knowledge(self.graph) if name == saved.NOW else saved.content(self.layout, name)
+            knowledge_content(self.graph) if name == saved.NOW else saved.content(self.layout, name)
             for name in (first, second)
         ]
-        return saved.differences(*sides)
+        return differences(*sides)
 
     def next_step(self, *, most: int = 10) -> Evolved:
         """What a step of evolution would change."""

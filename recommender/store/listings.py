@@ -7,27 +7,23 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal
-
 from ingest.questions.problems import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.entities import Problem
 from kg.triples.exchange import SUFFIXES, export_triples
-from kg.triples.queries import CATALOGUE, query_named
+from kg.triples.queries import CATALOGUE, query_named, text_of
 from kg.triples.serialisation import TABLES, from_graph
 from kg.triples.sparql import Limits, ask
-from kg.triples.vocabulary import RDF_TYPE, name_of
+from kg.triples.vocabulary import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pyoxigraph import Triple
-
     from ingest.exporting import Exported
     from kg.nouns.entities import Case
     from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore, Term
+    from kg.triples.graph import GraphStore, Triple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +99,7 @@ def run_query(
         return QueryRows(
             columns=named.columns,
             rows=tuple(
-                tuple(None if term is None else _short(term) for term in row)
+                tuple(None if term is None else text_of(term) for term in row)
                 for row in named.run(graph, given)
             ),
         )
@@ -206,10 +202,3 @@ def _replace_file(path: Path, write: Callable[[Path], object], *, force: bool) -
         raise WorkspaceError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _short(term: Term) -> str:
-    if isinstance(term, Literal):
-        return term.value
-    value = getattr(term, "value", str(term))
-    return name_of(term) if "/tunegraph/" in value and "#" not in value else value  # type: ignore[arg-type]

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal
-
 from kg.errors import InputError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Trust
@@ -33,18 +31,17 @@ from kg.rows.cases import all_cases
 from kg.rows.gains import gains
 from kg.rows.joining import LISTED, compare
 from kg.rows.trials import TrialStore
+from kg.triples.finders import completion_marks
 from kg.triples.serialisation import all_of, newest_batch, table_of
 from kg.triples.snapshots import open_newest
 from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import NAMESPACE, TG, outcome_iri
+from kg.triples.vocabulary import NAMESPACE, outcome_iri
 from recommender.files import WorkspaceFiles
 from recommender.store.writer import BATCH_ROWS, Added
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from pyoxigraph import NamedNode
 
     from kg.nouns.entities import Case
     from kg.triples.graph import GraphStore
@@ -209,13 +206,13 @@ def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Co
 
     A bottleneck and a cause may share a node; it is taken over whole or not at all.
     """
-    here: dict[NamedNode, list[Any]] = {}
-    there: dict[NamedNode, list[Any]] = {}
+    here: dict[str, list[Any]] = {}
+    there: dict[str, list[Any]] = {}
     for graph, found in ((ours, here), (theirs, there)):
         for kind in KNOWLEDGE:
             table = table_of(kind)
             for noun in all_of(graph, kind):
-                found.setdefault(table.iri(noun), []).append(noun)
+                found.setdefault(table.iri(noun).value, []).append(noun)
     missing: list[Any] = []
     conflicts = []
     for iri, nouns in there.items():
@@ -223,7 +220,7 @@ def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Co
         if known is None:
             missing += nouns
         elif known != nouns:
-            about = iri.value.removeprefix(NAMESPACE)
+            about = iri.removeprefix(NAMESPACE)
             conflicts.append(
                 Conflict(about=about, ours=_differing(known, nouns), theirs=_differing(nouns, known))
             )
@@ -246,8 +243,7 @@ def _effects(
     graph: GraphStore, trials: TrialStore, their_graph: GraphStore, their_trials: TrialStore
 ) -> tuple[list[Effect], list[str], list[Conflict]]:
     """What the other knows of effects beyond its cases and we do not, how to remember it, and what is odd."""
-    said = (triple.object for triple in graph.triples(None, TG.COMPLETED))
-    marks = {term.value for term in said if isinstance(term, Literal)}
+    marks = set(completion_marks(graph))
     known = {EFFECT.iri(effect).value: sums for effect, sums in _beyond_cases(graph, trials)}
     found, fresh, odd = [], [], []
     for effect, (n, total, squares) in _beyond_cases(their_graph, their_trials):

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pyoxigraph import Triple
 
 from embeddings.index import ProblemIndex
 from embeddings.vector_log import write_log
-from kg.errors import IndexMismatchError
+from kg.errors import IndexMismatchError, WorkspaceError
 from kg.lock import WriterLock
 from kg.nouns.entities import Problem, Trust
 from kg.nouns.knowledge import Model
@@ -28,6 +27,7 @@ from kg.rows.copies import mark_copied_devices
 from kg.rows.ledger import Ledger
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from kg.triples.graph import Triple
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import (
@@ -43,6 +43,7 @@ from kg.triples.snapshots import publish
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import TG, Shared, batch_iri, literal, problem_iri, source_iri
+from recommender.calibration.reliability import Reliability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from embeddings.encoder import ProblemEncoder
     from kg.nouns.effects import Effect
     from kg.nouns.entities import Case
+    from recommender.backtest.recalibration import Recalibration
     from recommender.files import WorkspaceFiles
 
 logger = logging.getLogger(__name__)
@@ -297,6 +299,34 @@ class Writer:
         from recommender.backtest.learning import learn
 
         return learn(self.graph, self.trials, HardwareTree.load(self.graph), self.layout.models)
+
+    def recalibrate(self, knowledge: str, progress: Callable[[str], None]) -> Recalibration:
+        """Learn similarity and the width of intervals from the problems here, and save them.
+
+        Args:
+            knowledge: Version of the knowledge, to name as the origin.
+            progress: Called with each step, in words.
+
+        Raises:
+            MissingDependencyError: scikit-learn is needed and not installed.
+            WorkspaceError: The result cannot be written.
+        """
+        from recommender.backtest.recalibration import recalibrate
+
+        recalibration = recalibrate(
+            self.graph,
+            self.trials,
+            HardwareTree.load(self.graph),
+            self.encoder,
+            Reliability.load(self.layout.calibration),
+            origin=f"calibrate --retrieval on knowledge {knowledge}",
+            progress=progress,
+        )
+        try:
+            recalibration.save(self.layout)
+        except OSError as error:
+            raise WorkspaceError(f"cannot write {self.layout.root}: {error.strerror}") from error
+        return recalibration
 
     def _clear_away(self) -> None:
         """Sweep what a batch that failed left behind, as the next writer would.

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyoxigraph import NamedNode
 
-from kg.nouns.entities import Source
 from kg.nouns.gain import Gain
-from kg.triples.serialisation import from_graph
-from kg.triples.vocabulary import Shared, name_of, problem_iri
+from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import Question
 from recommender.ranking.cases.reference import reference_of
@@ -171,12 +168,10 @@ class CaseChooser:
             if len(self._cited) > _REMEMBERED:
                 self._cited.clear()
             self._cited[problem_id] = ""
-            for triple in self._graph.triples(problem_iri(problem_id), Shared.DERIVED_FROM):
-                if isinstance(triple.object, NamedNode):
-                    source = from_graph(self._graph, Source, name_of(triple.object))
-                    parts = (source.title, source.url, source.path)
-                    self._cited[problem_id] = " ".join(part for part in parts if part)
-                    break
+            source = source_of_problem(self._graph, problem_id)
+            if source is not None:
+                parts = (source.title, source.url, source.path)
+                self._cited[problem_id] = " ".join(part for part in parts if part)
         return self._cited[problem_id]
 
 

@@ -1,4 +1,4 @@
-"""Observed bottlenecks and what strategies are for: how near the two are in the graph."""
+"""Observed bottlenecks, and their distance in the graph from what strategies mitigate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
-from kg.triples.vocabulary import TG, Shared, bottleneck_iri, name_of
+from kg.triples.finders import broader, causes_of, narrower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
@@ -99,7 +97,7 @@ class Observed:
         return -math.log1p(-sum(known))
 
     def _spread(self, graph: GraphStore, observed: str) -> None:
-        for behind in (_causes_and_kinds, _general):
+        for behind in (_causes_and_kinds, broader):
             frontier = [observed]
             for steps in range(MOST_STEPS + 1):
                 reached: list[str] = []
@@ -111,17 +109,5 @@ class Observed:
                 frontier = reached
 
 
-def _causes_and_kinds(graph: GraphStore, name: str) -> Iterator[str]:
-    node = bottleneck_iri(name)
-    for triple in graph.triples(node, TG.CAUSED_BY):
-        if isinstance(triple.object, NamedNode):
-            yield name_of(triple.object)
-    for triple in graph.triples(None, Shared.BROADER, node):
-        if isinstance(triple.subject, NamedNode):
-            yield name_of(triple.subject)
-
-
-def _general(graph: GraphStore, name: str) -> Iterator[str]:
-    for triple in graph.triples(bottleneck_iri(name), Shared.BROADER):
-        if isinstance(triple.object, NamedNode):
-            yield name_of(triple.object)
+def _causes_and_kinds(graph: GraphStore, name: str) -> list[str]:
+    return [*causes_of(graph, name), *narrower(graph, name)]

@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
 from kg.nouns.effects import Context, Effect
-from kg.nouns.entities import Source, WorkloadKind
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Model, Strategy
+from kg.terms.metrics import OPERATOR_TIME, STEP_METRICS
+from kg.triples.finders import StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
-from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import TG, Shared, bottleneck_iri, name_of, parameter_iri
 from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
 from recommender.ranking.changes.bottlenecks import Observed
 from recommender.ranking.changes.posterior import (
@@ -32,36 +29,13 @@ from recommender.ranking.feasibility.feasibility import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.entities import Configuration, Problem, Source
     from kg.nouns.gain import Gain
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
-
-WHOLE = {
-    WorkloadKind.TRAINING: frozenset(
-        {"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}
-    ),
-    WorkloadKind.SERVING: frozenset(
-        {
-            *(
-                "throughput",
-                "output_throughput",
-                "total_throughput",
-                "decode_throughput",
-                "prefill_throughput",
-            ),
-            *("e2e_latency", "latency", "run_time", "tpot", "ttft", "time_per_output_token"),
-            *("time_to_first_token", "prefill_time", "decode_time"),
-        }
-    ),
-}
-"""Metrics of a whole step or request: a gain in one stands for a gain in another."""
-
-OPERATOR_TIME = "operator_time"
-"""A gain in the time of one operator, which is a gain of the step only by the operator's share."""
 
 _WITHIN = {
     Level.DEVICE: Distance.SAME_DEVICE,
@@ -157,9 +131,9 @@ class StrategyRanker:
         self._graph = graph
         self._tree = tree
         self._components = components
-        self._read: dict[str, Strategy] = {}
+        self._strategies = StrategyFinder(graph)
         self._models: dict[str, Model | None] = {}
-        self._cited: dict[str, tuple[Source, ...]] = {}
+        self._sources_of: dict[tuple[object, ...], tuple[Source, ...]] = {}
 
     @cached_property
     def _scopes(self) -> Scopes:
@@ -222,13 +196,15 @@ class StrategyRanker:
         effects: dict[str, list[Effect]] = {}
         for effect in comparable:
             effects.setdefault(effect.strategy, []).append(effect)
-        in_use = [item for item in map(self._strategy, scopes) if already_set(item, problem.current)]
+        in_use = [
+            item for item in map(self._strategies.strategy, scopes) if already_set(item, problem.current)
+        ]
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
         for identifier, scope in scopes.items():
             if scope.kind == REFUTED or (scope.kind == HYPOTHESIS and not with_hypotheses):
                 continue
-            strategy = self._strategy(identifier)
+            strategy = self._strategies.strategy(identifier)
             if strategy in in_use:
                 continue
             refusal = self._refusal(strategy, problem, in_use)
@@ -248,17 +224,11 @@ class StrategyRanker:
 
     def has_one_for(self, configuration: Configuration) -> bool:
         """Whether some strategy, fitting or not, sets just this configuration."""
-        for parameter in list(configuration)[:1]:
-            for assigned in self._graph.triples(None, TG.OF_PARAMETER, parameter_iri(parameter)):
-                if not isinstance(assigned.subject, NamedNode):
-                    continue
-                for sets in self._graph.triples(None, TG.SETS, assigned.subject):
-                    if (
-                        isinstance(sets.subject, NamedNode)
-                        and self._strategy(name_of(sets.subject)).configuration == configuration
-                    ):
-                        return True
-        return False
+        return any(
+            strategy.configuration == configuration
+            for parameter in list(configuration)[:1]
+            for strategy in self._strategies.setting(parameter)
+        )
 
     def ceiling(self, problem: Problem) -> float | None:
         """Log gain if all that was observed went away wholly; None if the shares do not say."""
@@ -348,14 +318,10 @@ class StrategyRanker:
         return _WITHIN[node.level] if node else Distance.OTHER_VENDOR
 
     def _sources(self, effect: Effect) -> tuple[Source, ...]:
-        node = EFFECT.iri(effect)
-        if node.value not in self._cited:
-            self._cited[node.value] = tuple(
-                from_graph(self._graph, Source, name_of(triple.object))
-                for triple in self._graph.triples(node, Shared.DERIVED_FROM)
-                if isinstance(triple.object, NamedNode)
-            )
-        return self._cited[node.value]
+        key = (effect.context, effect.strategy, effect.metric, effect.kind, effect.trust)
+        if key not in self._sources_of:
+            self._sources_of[key] = sources_of_effect(self._graph, effect)
+        return self._sources_of[key]
 
     def _kinds(self, bottleneck: str) -> set[str]:
         """A bottleneck and all that it is a kind of."""
@@ -364,14 +330,8 @@ class StrategyRanker:
             name = open_ends.pop()
             if name not in found:
                 found.add(name)
-                broader = self._graph.triples(bottleneck_iri(name), Shared.BROADER)
-                open_ends += [name_of(t.object) for t in broader if isinstance(t.object, NamedNode)]
+                open_ends += broader(self._graph, name)
         return found
-
-    def _strategy(self, identifier: str) -> Strategy:
-        if identifier not in self._read:
-            self._read[identifier] = from_graph(self._graph, Strategy, identifier)
-        return self._read[identifier]
 
     def _model(self, name: str) -> Model | None:
         from kg.errors import UnknownEntityError
@@ -386,7 +346,7 @@ class StrategyRanker:
 
 def _weighs(effect: Effect, problem: Problem) -> bool:
     metric = problem.objective.metric
-    group = WHOLE.get(problem.workload.kind, frozenset({metric}))
+    group = STEP_METRICS.get(problem.workload.kind, frozenset({metric}))
     wanted = group if metric in group else {metric}
     return effect.metric in wanted or (metric in group and effect.metric == OPERATOR_TIME)
 

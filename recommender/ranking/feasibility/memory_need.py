@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
+from kg.terms.phases import STEP_PHASE
 from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_whole, whole
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"
 SOURCE = "modelled: memory part of the cost model (docs/cost-model.md)"
 
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
 _REMEMBERED = 4096
 
 _DECIDING = frozenset(
@@ -109,7 +109,7 @@ class MemoryNeed:
     @property
     def applies(self) -> bool:
         """Whether it is a question of training or serving a model that is named."""
-        return self.problem.workload.kind in _PHASES and bool(self.problem.workload.model)
+        return self.problem.workload.kind in STEP_PHASE and bool(self.problem.workload.model)
 
     def decides(self, names: frozenset[str]) -> bool:
         """Whether setting parameters of these names can break a rule, as far as the cost model knows."""
@@ -130,7 +130,7 @@ class MemoryNeed:
         from recommender.cost_model.settings.dialects import translate
 
         problem = self.problem
-        phase = _PHASES[problem.workload.kind]
+        phase = problem.workload.kind.value
         told = configuration
         if any(told.get(name) for name in _BEYOND):
             return None  # frees memory in a way that the cost model has no setting for
