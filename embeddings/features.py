@@ -86,23 +86,23 @@ _NAMED_BITS = {"single": 32.0, "float": 32.0, "double": 64.0, "half": 16.0}
 
 
 class HardwareFacts(Protocol):
-    """What is asked of the hardware tree (:class:`kg.triples.hardware_tree.HardwareTree`)."""
+    """The part of :class:`kg.triples.hardware_tree.HardwareTree` that features need."""
 
     def facts(self, hardware_id: str, /) -> Mapping[str, float | str]:
-        """Facts by name, inherited ones included; empty for a node it lacks."""
+        """Return facts by name, inherited ones included; empty for an unknown node."""
         ...
 
     def path(self, hardware_id: str, /) -> Sequence[str]:
-        """Ids from the node up to its vendor; empty for a node it lacks."""
+        """Return the ids from the node up to its vendor; empty for an unknown node."""
         ...
 
     def node(self, hardware_id: str, /) -> HardwareNode | None:
-        """The node; None for one it lacks."""
+        """Return the node; None if it is unknown."""
         ...
 
 
 def places(hardware: HardwareFacts, name: str) -> list[str]:
-    """The node and those above it, nearest first; for a server, then what it holds and those above that."""
+    """Return a node and those above it, nearest first; for a server, then those of the device it holds."""
     node = hardware.node(name)
     held = hardware.path(node.device) if node is not None and node.device else ()
     return list(dict.fromkeys([name, *hardware.path(name), *held]))
@@ -120,7 +120,7 @@ class Features:
         self._rows: dict[str, dict[Hashable, NDArray[np.float64]]] = {block: {} for block in BLOCKS}
 
     def matrix(self, problems: Sequence[Problem]) -> dict[str, NDArray[np.float32]]:
-        """Features by block.
+        """Return the features of problems by block.
 
         Args:
             problems: n problems.

@@ -81,7 +81,7 @@ class ProblemIndex:
         return len(self._log)
 
     def keys(self, acknowledged: int | None = None) -> NDArray[np.int64]:
-        """Keys of the problems that have a vector, in the order they came."""
+        """Return the keys of the problems that have a vector, in the order they came."""
         return self._log.rows(0, self._log.visible(acknowledged))[0]
 
     def append(self, keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]) -> int:
@@ -112,7 +112,7 @@ class ProblemIndex:
         return len(fresh)
 
     def search(self, vector: NDArray[np.float32], k: int, acknowledged: int | None = None) -> Neighbours:
-        """The k nearest problems.
+        """Return the k nearest problems.
 
         Args:
             vector: Shape (dimension,).
@@ -138,7 +138,7 @@ class ProblemIndex:
         return Neighbours(self._log.keys(found), distances, found)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Vectors of rows of the log, in their order, shape (n, dimension)."""
+        """Return the vectors of rows of the log, in their order, shape (n, dimension)."""
         return self._log.vectors(rows)
 
     def catch_up(self, acknowledged: int | None = None) -> bool:
@@ -185,7 +185,7 @@ class ProblemIndex:
         return there - keep
 
     def verify(self) -> list[str]:
-        """Faults of log and index, every byte read; empty if they are whole. ``rebuild`` mends an index."""
+        """List the faults of log and index, reading every byte; ``rebuild`` mends an index."""
         faults = []
         keys, batches, vectors = self._log.rows(0, len(self._log))
         if not np.isfinite(vectors).all():

@@ -30,14 +30,14 @@ _RECALL_NEIGHBOURS = 50
 
 
 def faiss_library() -> Any:
-    """FAISS, imported at first use; untyped, since its stubs lack the search parameters."""
+    """Import FAISS at first use; untyped, since its stubs lack the search parameters."""
     import faiss
 
     return faiss
 
 
 def build(log: VectorLog, rows: int) -> tuple[Any, int, int, float]:
-    """An index of the first ``rows`` rows.
+    """Build an index of the first ``rows`` rows.
 
     Returns:
         The index, nlist and nprobe (0 and 0 for exact search), and the recall measured with them.

@@ -37,7 +37,7 @@ _OUTGROWN = 3  # times the rows it was trained on, after which cells are drawn a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexManifest:
-    """What an index file is, beside it on disk.
+    """The manifest of an index file, beside it on disk.
 
     Attributes:
         encoder_hash: What made the vectors.
@@ -97,7 +97,7 @@ class IndexFile:
     def search(
         self, vector: NDArray[np.float32], k: int, rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The nearest of the first ``rows`` rows: row numbers and squared distances, nearest first."""
+        """Return row numbers and squared distances of the nearest among the first ``rows`` rows."""
         if self.manifest is None or rows <= 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         faiss = faiss_library()
@@ -111,7 +111,7 @@ class IndexFile:
         return found[0][valid], distances[0][valid]
 
     def outgrown(self, rows: int) -> bool:
-        """Whether ``rows`` rows ask for another kind of index than the one there."""
+        """Return whether ``rows`` rows need another kind of index than the one on disk."""
         if self.manifest is None or rows < self.manifest.count:
             return True
         if rows < index_building.FLAT_BELOW:
@@ -157,7 +157,7 @@ class IndexFile:
         self.manifest, self._index, self._stamp = None, None, None
 
     def verify(self, log: VectorLog) -> list[str]:
-        """Faults of the files on disk, checksum included; empty if they are whole, or there are none."""
+        """List the faults of the files on disk, checksum included; empty if they are intact or absent."""
         if not (self.folder / "manifest.json").exists():
             return []
         manifest = self._read_manifest()

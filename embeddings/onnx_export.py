@@ -72,7 +72,7 @@ def export(cache: Path, name: str = DEFAULT_MODEL) -> Path:
 
 
 def default_weights() -> Path:
-    """The folder of the default model in its package.
+    """Return the folder of the default model in its package.
 
     Raises:
         MissingDependencyError: The package is not installed.
@@ -95,7 +95,7 @@ def default_weights() -> Path:
 
 
 def load(name: str) -> SentenceTransformer:
-    """A sentence-transformers model on the CPU, ready to encode.
+    """Load a sentence-transformers model on the CPU, ready to encode.
 
     Raises:
         MissingDependencyError: torch or sentence-transformers is not installed.

@@ -43,7 +43,7 @@ class TextCache:
         self._connection: sqlite3.Connection | None = None
 
     def get(self, encoder: str, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors that are there, by text."""
+        """Return the cached vectors, by text."""
         connection = self._open()
         found: dict[str, NDArray[np.float32]] = {}
         if connection is None:
@@ -138,15 +138,15 @@ class CachedTextEncoder:
 
     @property
     def available(self) -> bool:
-        """Whether a text it never saw can be encoded."""
+        """True if a new text can be encoded."""
         return self.encoder.available
 
     def cached(self, texts: Sequence[str]) -> bool:
-        """Whether every text can be had without the model."""
+        """Return whether every text can be encoded without the model."""
         return not self._missing(texts)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of texts, shape (n, dimension); the model is asked only for what is not kept.
+        """Return vectors of texts, shape (n, dimension); the model encodes only those not cached.
 
         Raises:
             MissingDependencyError: A text is not kept and the model is not there.

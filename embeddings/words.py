@@ -23,7 +23,7 @@ _VERBS = {"lower": "minimise", "higher": "maximise"}
 
 
 def words(problem: Problem, hardware: HardwareFacts) -> str:
-    """A problem in words: activity, model, where it runs, what limits it, what is wanted.
+    """Describe a problem in words: activity, model, hardware, bottlenecks, objective.
 
     Args:
         problem: A problem with canonical names.

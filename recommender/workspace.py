@@ -116,7 +116,7 @@ class Workspace(WorkspaceContents):
         )
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
-        """The writing side; enter it to take the lock."""
+        """Return the writing side; enter it to take the lock."""
         return self.editor(self.layout.root, cache=self._cache, command=command, durable=durable)
 
     @staticmethod
@@ -128,7 +128,7 @@ class Workspace(WorkspaceContents):
         durable: bool = False,
         clock: Callable[[], datetime] = _now,
     ) -> Editor:
-        """The writing side of a workspace, which need not be readable.
+        """Return the writing side of a workspace, which need not be readable.
 
         Entering it mends what a crash or another encoder left.
 
@@ -170,7 +170,7 @@ class Workspace(WorkspaceContents):
         return merged
 
     def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
-        """A question as people put it (``ingest.questions.problems.KEYS``), and notes on what was assumed.
+        """Read a question (keys of ``ingest.questions.problems.KEYS``); return it with notes on assumptions.
 
         Raises:
             InputError: Something of it is wrong, or a name is not known.
@@ -188,7 +188,7 @@ class Workspace(WorkspaceContents):
         )
 
     def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
-        """The k configurations to try, best first, with expected gain, interval and evidence.
+        """Recommend k configurations, best first, with expected gain, interval and evidence.
 
         Args:
             problem: The question; :meth:`problem` makes one from plain words.
@@ -204,7 +204,7 @@ class Workspace(WorkspaceContents):
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
     ) -> Explored:
-        """The same by Thompson sampling, hypotheses among them, with the price of exploring.
+        """Recommend by Thompson sampling, hypotheses included, with the price of exploring.
 
         Args:
             problem: The question.
@@ -232,7 +232,7 @@ class Workspace(WorkspaceContents):
         intensity_g_per_kwh: float | None = None,
         notes: Sequence[str] = (),
     ) -> Prediction:
-        """What the k recommendations would bring: throughput, memory, energy and carbon, with intervals.
+        """Predict throughput, memory, energy and carbon of k recommendations, with intervals.
 
         Args:
             problem: The question.
@@ -255,18 +255,18 @@ class Workspace(WorkspaceContents):
         return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
-        """The k known problems that are nearest; those of another operator or metric come last."""
+        """Return the k nearest known problems; those of another operator or metric come last."""
         found = self.snapshot.retriever.find(problem, most=k)
         there = {item.problem.key for item in found}
         others = self.snapshot.retriever.find(problem, most=k, any_operator=True)
         return [*found, *(item for item in others if item.problem.key not in there)][:k]
 
     def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
-        """The same for people: each with its shape, how many rows it has, and its best value."""
+        """Describe the k nearest known problems: shape, number of rows, and best value of each."""
         return [describe(item, self.graph, self.trials) for item in self.similar(problem, k)]
 
     def explain(self, recommendation_id: str) -> Explanation:
-        """Why a recommendation was made: its answer is made again from the remembered question.
+        """Explain a recommendation; its answer is computed again from the remembered question.
 
         Raises:
             UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
@@ -341,7 +341,7 @@ class Workspace(WorkspaceContents):
         cold: bool = False,
         allow_unmeasured_accuracy: bool = False,
     ) -> Prepared:
-        """A search with everything looked up, not begun; as for :meth:`search`."""
+        """Prepare a search without beginning it; see :meth:`search`."""
         from recommender.search.run.preparation import Tuner
 
         tuner = Tuner(

@@ -1,4 +1,4 @@
-"""What a strategy did where: a context, and the effect seen in it.
+"""Contexts, and the effects of strategies seen in them.
 
 An effect holds exact integers (how many gains, their sum, the sum of their squares), so the order in
 which evidence arrives does not matter and replaying it gives the same numbers to the last digit. Beside
@@ -47,7 +47,7 @@ class DatedGain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Where a strategy was tried.
+    """The place in which a strategy was tested: bottleneck, hardware and model family.
 
     Attributes:
         bottleneck: Id of the bottleneck it was meant for; empty for any.
@@ -110,7 +110,7 @@ class Effect:
         return squares_about_mean / (self.n * (self.n - 1) * UNATS_PER_NAT**2)
 
     def add(self, gains: Iterable[float], *, now: datetime | None = None) -> Self:
-        """The effect with more evidence.
+        """Return the effect with one more gain.
 
         Args:
             gains: Log gains in nats.
@@ -129,7 +129,7 @@ class Effect:
         )
 
     def see(self, found: Iterable[DatedGain]) -> Self:
-        """The effect with the gains that outcomes found, each told once."""
+        """Return the effect with the gains of outcomes, each counted once."""
         found = tuple(found)
         added = self.add([])
         for item in found:
@@ -143,7 +143,7 @@ class Effect:
         return replace(added, recent=_newest(self.recent, found))
 
     def without(self, gains: Iterable[int], ids: Iterable[str] = ()) -> Self:
-        """The effect without some of its gains, as when their source is trusted otherwise from now on.
+        """Return the effect without some of its gains, as when the trust of their source changes.
 
         Args:
             gains: The gains to take out, in millionths of a nat.
@@ -162,7 +162,7 @@ class Effect:
         )
 
     def merge(self, other: Self) -> Self:
-        """The effect with the evidence of both, as two workspaces have it that share none.
+        """Return the effect with the evidence of both; they must share none.
 
         Raises:
             ValueError: They are not about the same strategy, context, metric and kind.
@@ -180,12 +180,12 @@ class Effect:
 
     @property
     def about(self) -> tuple[Context, str, str, Kind, Trust]:
-        """What identifies an effect: context, strategy, metric, kind and trust."""
+        """The identity of an effect: context, strategy, metric, kind and trust."""
         return self.context, self.strategy, self.metric, self.kind, self.trust
 
 
 def to_unats(gain: float) -> int:
-    """A gain in nats as whole millionths of a nat.
+    """Return a gain in nats as a whole number of millionths of a nat.
 
     Raises:
         ValueError: It is not finite.

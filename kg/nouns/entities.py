@@ -14,7 +14,7 @@ from kg.nouns.values import Settings, digest
 
 
 class Kind(StrEnum):
-    """How a number is known. It travels with the number from file to screen."""
+    """The kind of evidence behind a number; it travels with the number from file to screen."""
 
     MEASURED = "measured"
     PUBLISHED = "published"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a run. Unknown is never zero, and a failure is data."""
+    """The result of a run. Unknown is never zero, and a failure is data."""
 
     OK = "ok"
     FAILED = "failed"
@@ -40,12 +40,12 @@ class Status(StrEnum):
 
     @property
     def broke(self) -> bool:
-        """Whether it was started and did not come to its end."""
+        """True if the run was started and did not finish."""
         return self in {Status.FAILED, Status.TIMED_OUT, Status.OUT_OF_MEMORY}
 
     @property
     def cannot_run(self) -> bool:
-        """Whether it is known not to run: it broke, or was ruled out."""
+        """True if the configuration is known not to run: it broke, or was ruled out."""
         return self.broke or self is Status.FORBIDDEN
 
 
@@ -67,7 +67,7 @@ class Better(StrEnum):
 
 
 class Trust(StrEnum):
-    """How far a source is trusted; who takes it in says so, never the source itself."""
+    """The trust in a source, given by whoever takes it in, never by the source itself."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -75,7 +75,7 @@ class Trust(StrEnum):
 
     @property
     def weight(self) -> float:
-        """What its evidence counts beside that of a source of medium trust.
+        """Weight of the source's evidence, relative to a source of medium trust.
 
         A choice, not a measurement: distrust costs more than praise gains.
         """
@@ -88,7 +88,7 @@ Configuration = Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What runs.
+    """The computation to run: a model or an operator, its shape, precision and phase.
 
     Attributes:
         kind: Kernel, operator, training, serving or HPC.
@@ -114,7 +114,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """Where it runs: a node of the hardware tree and how many of it.
+    """The devices to run on: a node of the hardware tree and a count.
 
     Attributes:
         name: Id of the node in the hardware tree, or a slug of ``reported`` where the tree has none.
@@ -280,7 +280,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a number comes from, so that a stranger can open it.
+    """The origin of a number, precise enough for a stranger to open it.
 
     Attributes:
         title: What to call it; a repository, document or table.
@@ -317,7 +317,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What a case is compared with.
+    """The value and configuration that a case is compared with.
 
     Attributes:
         value: The metric before, in the case's unit.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FactKind(StrEnum):
-    """How a fact is known, best first."""
+    """The kind of evidence behind a fact, best first."""
 
     MEASURED = "measured"
     DOCUMENTED = "documented"
@@ -31,7 +31,7 @@ class FactKind(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How far a statement is trusted."""
+    """The confidence in a statement."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -39,7 +39,7 @@ class Confidence(StrEnum):
 
 
 class Level(StrEnum):
-    """Where a node stands in the hardware tree."""
+    """The level of a node in the hardware tree."""
 
     VENDOR = "vendor"
     ARCHITECTURE = "architecture"
@@ -79,7 +79,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concept:
-    """What every node of the knowledge has.
+    """The common part of all nodes of the knowledge: id, labels, aliases and definition.
 
     Attributes:
         id: Slug, unique within its class.
@@ -144,7 +144,7 @@ class Model(Concept):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """What shows a bottleneck, as a soft threshold.
+    """A metric with a soft threshold that shows a bottleneck.
 
     Attributes:
         metric: What is looked at.
@@ -200,7 +200,7 @@ class Bottleneck(Concept):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause(Concept):
-    """What lies behind a bottleneck and is none itself: a setting, code, the environment."""
+    """A cause of a bottleneck that is none itself: a setting, code, the environment."""
 
     source: Source
     caused_by: tuple[CauseEdge, ...] = ()
@@ -296,7 +296,7 @@ class Strategy(Concept):
 
     @property
     def configuration(self) -> Settings:
-        """What it sets, as a configuration."""
+        """The settings of the strategy as a configuration."""
         return Settings({item.parameter: item.value for item in self.sets})
 
 
@@ -330,7 +330,7 @@ class GridRegion(Concept):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreenSchedule:
-    """How clean a region's electricity is in a window of the day.
+    """The carbon intensity of a region's electricity in a window of the day.
 
     Attributes:
         region: Id of the grid region.

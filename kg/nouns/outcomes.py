@@ -1,4 +1,4 @@
-"""What an A/B test found: an activity that used a problem and compared two configurations."""
+"""Outcomes of A/B tests: two configurations of a problem compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERDICTS = ("better", "equivalent", "worse", "undecided")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an A/B test found.
+    """The result of an A/B test.
 
     Attributes:
         id: Follows from its measurements, so the same test has the same one however often it is told.

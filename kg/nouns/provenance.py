@@ -1,4 +1,4 @@
-"""Where the content of the graph comes from."""
+"""Batches: the provenance of the graph's content."""
 
 from __future__ import annotations
 

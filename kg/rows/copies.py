@@ -117,7 +117,7 @@ def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
 
 
 def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
-    """All that is remembered of copied devices."""
+    """Return the devices whose tables are marked as copies of another device's."""
     rows = trials.file.read("SELECT * FROM copied_devices ORDER BY operator, metric, device")
     return [
         CopiedDevice(
@@ -128,7 +128,7 @@ def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
 
 
 def repeated_rows(trials: TrialStore) -> list[RepeatedRows]:
-    """Timed rows and choices that two sources both have, the most first; walks over all rows."""
+    """Return timed rows and choices that two sources share, most first; walks over all rows."""
     rows = trials.file.read(_REPEATED, trials.acknowledged)
     return [
         RepeatedRows(operator=operator, sources=(one, other), rows=number)
@@ -146,7 +146,7 @@ class _Pair:
 
     @property
     def is_copy(self) -> bool:
-        """Whether chance does not explain it."""
+        """True if chance does not explain the agreement."""
         timed, untimed = self.equal
         if timed >= LEAST_EQUAL and timed >= SHARE * self.shared[0]:
             return True

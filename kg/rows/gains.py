@@ -68,7 +68,7 @@ class RowGain:
 
 
 def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]:
-    """The gains that rows say, each once however many sources repeat it.
+    """Yield the gains in the rows, each once however many sources repeat it.
 
     Args:
         trials: The store.
@@ -82,7 +82,7 @@ def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]
 
 
 def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
-    """The same with the id of the source that was the first to say it; one pass over the rows."""
+    """Yield the gains with the id of the source that reported each first; one pass over the rows."""
     known: set[tuple[object, ...]] = set()
     for source, *row in trials.file.read(_WITH_SOURCE, trials.acknowledged):
         said = tuple(row)

@@ -93,7 +93,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreComparison:
-    """What the other store would bring.
+    """The rows and problems that another trial store would add.
 
     Attributes:
         rows: Rows that it has.

@@ -102,7 +102,7 @@ class Ledger:
             self._sources.append((iri, source_iri(source_id)))
 
     def triples(self) -> tuple[list[Triple], list[Triple]]:
-        """What the graph says no more, and what it says instead; an effect without gains is gone."""
+        """Return the triples to remove and to add; an effect without gains is removed."""
         removed, added = list(self._dropped), []
         for iri, effect in self._effects.items():
             if effect.n:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 
 class Dimension(StrEnum):
-    """What kind of quantity a unit measures."""
+    """The kind of quantity that a unit measures."""
 
     TIME = "time"
     ENERGY = "energy"
@@ -42,7 +42,7 @@ class Unit:
     denominator: float = 1
 
     def to_si(self, value: float) -> float:
-        """A number in the reported unit, in SI."""
+        """Convert a number in this unit to SI."""
         return value * self.numerator / self.denominator
 
 
@@ -117,7 +117,7 @@ _DEVICES = {"device", "gpu", "npu", "card", "chip", "p", "accelerator", "tpu"}
 
 @lru_cache(maxsize=4096)
 def unit(text: str) -> Unit:
-    """The unit that ``text`` names; case matters only where SI says so (``mW`` and ``MW``).
+    """Return the unit that ``text`` names; case matters only where SI says so (``mW`` and ``MW``).
 
     Raises:
         ValueError: No known unit.

@@ -44,7 +44,7 @@ _IN_MEMORY_BYTES = 16 << 20
 
 
 def format_named(name: str) -> RdfFormat:
-    """The format of a name such as ``"turtle"``, or of a file name such as ``"graph.ttl"``.
+    """Return the RDF format of a name such as ``"turtle"``, or of a file such as ``"graph.ttl"``.
 
     Raises:
         InputError: Neither is known.

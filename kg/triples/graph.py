@@ -1,4 +1,4 @@
-"""What a store of triples must do, whichever engine is behind it.
+"""The protocol of a store of triples, whichever engine is behind it.
 
 Terms and triples are pyoxigraph's, and everything is in the default graph. Values enter a query as
 bindings, never by formatting a string.
@@ -54,7 +54,7 @@ class GraphStore(Protocol):
         """
 
     def select(self, sparql: str, **bindings: Term) -> Iterator[tuple[Term | None, ...]]:
-        """Rows of a SELECT in the order of its projection; ``?name`` stands for its binding.
+        """Yield the rows of a SELECT in the order of its projection; ``?name`` stands for its binding.
 
         Raises:
             ValueError: A binding that the query does not mention, or that is a blank node.
@@ -67,7 +67,7 @@ class GraphStore(Protocol):
         predicate: NamedNode | None = None,
         object: Term | None = None,  # noqa: A002 - the word RDF has for it
     ) -> Iterator[Triple]:
-        """Triples that agree with the given terms; None agrees with all."""
+        """Yield the triples that agree with the given terms; None agrees with all."""
         ...
 
     def __len__(self) -> int:
@@ -143,7 +143,7 @@ def bind(sparql: str, bindings: Mapping[str, Term]) -> str:
 
 
 def replacement(removed: Iterable[Triple], added: Iterable[Triple]) -> str:
-    """The SPARQL update that takes ``removed`` away and puts ``added`` in.
+    """Return the SPARQL update that takes ``removed`` away and puts ``added`` in.
 
     Raises:
         ValueError: A triple has a blank node.

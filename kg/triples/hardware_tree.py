@@ -25,7 +25,7 @@ _PROPERTY = f"{NAMESPACE}property/"
 
 
 class Distance(IntEnum):
-    """How far one piece of hardware is from another, nearest first."""
+    """The distance between two pieces of hardware, nearest first."""
 
     SAME_DEVICE = 0
     SIBLING = 1
@@ -79,22 +79,22 @@ class HardwareTree:
 
     @classmethod
     def load(cls, store: GraphStore) -> Self:
-        """The tree of a graph; its nodes are read as they are asked for."""
+        """Return the tree of a graph; its nodes are read when first needed."""
         return cls(store)
 
     def ids(self) -> list[str]:
-        """Ids of all nodes, sorted."""
+        """Return the ids of all nodes, sorted."""
         found = self._store.triples(None, RDF_TYPE, TG.HARDWARE_PROFILE)
         return sorted(name_of(triple.subject) for triple in found if isinstance(triple.subject, NamedNode))
 
     def node(self, hardware_id: str) -> HardwareNode | None:
-        """A node; None if the tree has none of this id."""
+        """Return a node; None if the tree has none of this id."""
         if hardware_id not in self._nodes:
             self._nodes[hardware_id] = _read(self._store, hardware_id)
         return self._nodes[hardware_id]
 
     def below(self, hardware_id: str) -> tuple[str, ...]:
-        """Ids of the nodes directly below, sorted."""
+        """Return the ids of the nodes directly below, sorted."""
         if hardware_id not in self._below:
             found = self._store.triples(None, Shared.BROADER, hardware_iri(hardware_id))
             self._below[hardware_id] = tuple(
@@ -103,7 +103,7 @@ class HardwareTree:
         return self._below[hardware_id]
 
     def devices(self, hardware_id: str) -> tuple[str, ...]:
-        """Ids of the devices at or below a node, sorted; for a server, of what it holds."""
+        """Return the ids of the devices at or below a node, sorted; for a server, of the device it holds."""
         node = self.node(hardware_id)
         if node is None:
             return ()
@@ -115,7 +115,7 @@ class HardwareTree:
         return tuple(sorted({device for child in self._narrower(node) for device in self.devices(child)}))
 
     def path(self, hardware_id: str) -> tuple[str, ...]:
-        """Ids from a node up to its vendor; empty if the tree has none of this id.
+        """Return the ids from a node up to its vendor; empty if the tree has none of this id.
 
         Raises:
             WorkspaceError: The nodes above it go round in a circle.
@@ -132,7 +132,7 @@ class HardwareTree:
         return self._paths[hardware_id]
 
     def above(self, hardware_id: str, level: Level) -> str | None:
-        """Id of the node of a level at or above a node; None if there is none."""
+        """Return the id of the node of a level at or above a node; None if there is none."""
         for name in self.path(hardware_id):
             node = self.node(name)
             if node is not None and node.level is level:
@@ -140,7 +140,7 @@ class HardwareTree:
         return None
 
     def facts(self, hardware_id: str) -> Mapping[str, float | str]:
-        """What is known of a node; empty if nothing is, or the tree has none of this id.
+        """Return the facts of a node, inherited ones included; empty for an unknown node.
 
         A node's own facts come before those of the nodes above it. A server has the facts of what it
         holds too. A family has those of the device that is assumed for it; else those that all of its
@@ -157,7 +157,7 @@ class HardwareTree:
         return self._facts[hardware_id]
 
     def distance(self, one: str, other: str) -> Distance:
-        """How far two nodes are apart; a server is where what it holds is."""
+        """Return the distance between two nodes; a server counts as the device it holds."""
         one, other = self._held(one), self._held(other)
         if one == other:
             return Distance.SAME_DEVICE
@@ -165,14 +165,6 @@ class HardwareTree:
             if (shared := self.above(one, level)) is not None and shared == self.above(other, level):
                 return distance
         return Distance.OTHER_VENDOR
-
-    def steps(self, one: str, other: str) -> int | None:
-        """Edges of the tree between two nodes; None where no path joins them."""
-        path, others = self.path(one), self.path(other)
-        for up, name in enumerate(path):
-            if name in others:
-                return up + others.index(name)
-        return None
 
     def _held(self, hardware_id: str) -> str:
         node = self.node(hardware_id)

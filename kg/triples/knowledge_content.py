@@ -41,7 +41,7 @@ class Difference:
     come: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {"about": self.about, "gone": list(self.gone), "come": list(self.come)}
 
 

@@ -1,4 +1,4 @@
-"""Which models of a graph have given sizes."""
+"""Models of a graph found by their sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MODELS = model_iri("").value
 
 
 def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
-    """Ids of the models whose known facts agree with all that is told, sorted.
+    """Return the ids of the models whose facts agree with all given sizes, sorted.
 
     Args:
         store: The graph.

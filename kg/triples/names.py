@@ -32,7 +32,7 @@ _NEAREST = 5
 
 
 def normalise(text: str) -> str:
-    """What is compared: letters and digits of any script, in lower case, without trademark signs.
+    """Return the key of a name: its letters and digits in lower case, without trademark signs.
 
     ``"NVIDIA(R) H100-SXM"``, ``"nvidia h100 sxm"`` and full-width spellings give one key.
     """
@@ -40,13 +40,13 @@ def normalise(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """An id for a name that no node has: ``"RTX 2080 Ti"`` gives ``"rtx-2080-ti"``."""
+    """Make an id for a name that no node has: ``"RTX 2080 Ti"`` gives ``"rtx-2080-ti"``."""
     return _NOT_WORD.sub("-", _plain(text)).strip("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """What a name means.
+    """The node that a name stands for.
 
     Attributes:
         id: Of the node.
@@ -100,7 +100,7 @@ class Names:
         self._in_files: dict[str, tuple[str, bool]] = {}
 
     def hardware(self, text: str) -> Resolved:
-        """A node of the hardware tree that a question may name.
+        """Resolve the name of hardware in a question.
 
         A family whose devices differ too much raises ``AmbiguousEntityError``; one that stands for a
         device is taken for it, and the note says so.
@@ -119,7 +119,7 @@ class Names:
         return Resolved(id=node.id)
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
-        """Hardware as a file names it: a family stays a family, an unknown name gets a slug.
+        """Resolve hardware as a file names it: a family stays a family, an unknown name gets a slug.
 
         Returns:
             The id, and whether the tree has it.
@@ -131,37 +131,37 @@ class Names:
         return self._in_files[text]
 
     def model(self, text: str) -> Resolved:
-        """A model; a repository name such as ``"org/model"`` is known by its last part."""
+        """Resolve the name of a model; ``"org/model"`` is known by its last part."""
         return Resolved(id=self._one(_MODEL, text, self._find_model(text)))
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
-        """Ids of the models whose facts agree with sizes that are told."""
+        """Return the ids of the models whose facts agree with all given sizes."""
         from kg.triples.model_sizes import models_of_size
 
         return models_of_size(self._store, sizes)
 
     def family(self, text: str) -> Resolved:
-        """A model family."""
+        """Resolve the name of a model family."""
         return self._plain_name(_FAMILY, text)
 
     def bottleneck(self, text: str) -> Resolved:
-        """A bottleneck."""
+        """Resolve the name of a bottleneck."""
         return self._plain_name(_BOTTLENECK, text)
 
     def cause(self, text: str) -> Resolved:
-        """A bottleneck, or a cause that is none."""
+        """Resolve the name of a bottleneck or of a cause."""
         return self._plain_name(_CAUSE, text)
 
     def strategy(self, text: str) -> Resolved:
-        """A strategy."""
+        """Resolve the name of a strategy."""
         return self._plain_name(_STRATEGY, text)
 
     def parameter(self, text: str) -> Resolved:
-        """A parameter that a strategy sets."""
+        """Resolve the name of a parameter that a strategy sets."""
         return self._plain_name(_PARAMETER, text)
 
     def fault(self, text: str) -> Resolved:
-        """A known fault, also by its error code."""
+        """Resolve the name or the error code of a known fault."""
         return self._plain_name(_FAULT, text)
 
     def _plain_name(self, kind: _Kind, text: str) -> Resolved:

@@ -38,18 +38,18 @@ def literals(store: GraphStore, subject: NamedNode | None, predicate: NamedNode)
             yield triple.object
 
 
-def links(store: GraphStore, predicate: NamedNode) -> Iterator[tuple[str, str]]:
-    """Yield the names of both ends of every edge between two nodes under a predicate."""
+def edges(store: GraphStore, predicate: NamedNode) -> Iterator[tuple[NamedNode, NamedNode]]:
+    """Yield both ends of every edge between two nodes under a predicate."""
     for triple in store.triples(None, predicate):
         if isinstance(triple.subject, NamedNode) and isinstance(triple.object, NamedNode):
-            yield name_of(triple.subject), name_of(triple.object)
+            yield triple.subject, triple.object
 
 
 def links_by_name(store: GraphStore, predicate: NamedNode) -> dict[str, frozenset[str]]:
     """Return the names that each node points at under a predicate, by the node's name."""
     targets: dict[str, set[str]] = {}
-    for name, target in links(store, predicate):
-        targets.setdefault(name, set()).add(target)
+    for node, target in edges(store, predicate):
+        targets.setdefault(name_of(node), set()).add(name_of(target))
     return {name: frozenset(values) for name, values in targets.items()}
 
 

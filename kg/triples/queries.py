@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryParameter:
-    """What a query asks for.
+    """A parameter of a query.
 
     Attributes:
         name: As in the query, without the question mark.
@@ -63,7 +63,7 @@ class NamedQuery:
     def run(
         self, store: GraphStore, values: Mapping[str, str] | None = None
     ) -> Iterator[tuple[Term | None, ...]]:
-        """Rows, one term for each column.
+        """Yield the rows of the query, one term for each column.
 
         Raises:
             InputError: A parameter is missing, or there is none of that name.
@@ -85,7 +85,7 @@ def text_of(term: Term) -> str:
 
 
 def query_named(name: str) -> NamedQuery:
-    """A query of the catalogue.
+    """Return a query of the catalogue.
 
     Raises:
         UnknownEntityError: There is none of that name.

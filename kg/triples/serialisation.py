@@ -43,7 +43,7 @@ Noun = TypeVar("Noun")
 
 
 def to_triples(noun: object) -> list[Triple]:
-    """What the graph says of a noun and its parts; the same list for equal nouns.
+    """Return the triples of a noun and its parts; the same list for equal nouns.
 
     Raises:
         TypeError: The noun has no IRI of its own; a fact, say, is written with what it is a fact of.
@@ -55,7 +55,7 @@ def to_triples(noun: object) -> list[Triple]:
 
 
 def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
-    """The noun of a class with an id (for a batch, its number).
+    """Read the noun of a class with an id (for a batch, its number).
 
     Raises:
         UnknownEntityError: The graph has none.
@@ -71,14 +71,14 @@ def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
 
 
 def all_of(store: GraphStore, noun: type[Noun]) -> Iterator[Noun]:
-    """Every noun of a class, in the order of the store."""
+    """Yield every noun of a class, in the order of the store."""
     table = table_of(noun)
     for iri in table.subjects(store):
         yield table.read(Node(store, iri))
 
 
 def description(store: GraphStore, iri: NamedNode) -> list[Triple]:
-    """What the graph says of a node, with the statements that are its alone.
+    """Return the triples of a node and of the statements that belong to it alone.
 
     It is what to take away when a noun is replaced by a newer version of itself.
     """
@@ -91,7 +91,7 @@ def description(store: GraphStore, iri: NamedNode) -> list[Triple]:
 
 
 def table_of(noun: type[Noun]) -> NounTable[Noun]:
-    """The table of a noun.
+    """Return the table of a noun.
 
     Raises:
         TypeError: It is none of the graph's.
@@ -104,7 +104,7 @@ def table_of(noun: type[Noun]) -> NounTable[Noun]:
 def problem_triples(
     problem: Problem, batch: int, sources: Iterable[Source] = (), *, family: str = ""
 ) -> list[Triple]:
-    """What the graph says of a problem, and where it came from.
+    """Return the triples of a problem and of its provenance.
 
     Args:
         problem: The problem.
@@ -128,12 +128,12 @@ def problem_triples(
 
 
 def batch_triples(batch: Batch) -> list[Triple]:
-    """What acknowledges a batch once it is in the graph."""
+    """Return the triples of a batch; once they are in the graph, the batch is acknowledged."""
     return to_triples(batch)
 
 
 def newest_batch(store: GraphStore) -> int:
-    """Number of the newest acknowledged batch; 0 before the first."""
+    """Return the number of the newest acknowledged batch; 0 before the first."""
     numbers = (triple.object for triple in store.triples(None, TG.BATCH_NUMBER))
     return max((int(number.value) for number in numbers if isinstance(number, Literal)), default=0)
 

@@ -26,7 +26,7 @@ _ATTEMPTS = 5
 
 
 def publish(store: OxigraphStore, folder: Path) -> int:
-    """Copy the live graph for readers and switch to the copy; only the writer may.
+    """Return copy the live graph for readers and switch to the copy; only the writer may.
 
     Args:
         store: The live graph.
@@ -64,7 +64,7 @@ def publish(store: OxigraphStore, folder: Path) -> int:
 
 
 def newest(folder: Path) -> Path | None:
-    """Folder of the newest snapshot; None before the first.
+    """Return the folder of the newest snapshot; None before the first.
 
     Raises:
         WorkspaceError: ``CURRENT`` is damaged.

@@ -25,7 +25,7 @@ _MEMORY_EXCEEDED = (-6, -9, -11)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a question may use.
+    """The time, memory and rows that a query may use.
 
     Attributes:
         seconds: From start to answer.
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What a question found.
+    """The result of a query.
 
     Attributes:
         form: ``"select"``, ``"ask"`` or ``"triples"`` (of CONSTRUCT and DESCRIBE).

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def answer(snapshot: str, sparql: str, most: int) -> Reply:
-    """What a query finds in a snapshot, as JSON; a fault of the query or the snapshot is an answer too."""
+    """Run a query on a snapshot; return the result as JSON, or the fault of query or snapshot."""
     if fault := refusal(sparql):
         return fault
     try:
@@ -76,7 +76,7 @@ def answer(snapshot: str, sparql: str, most: int) -> Reply:
 
 
 def refusal(sparql: str) -> Reply | None:
-    """Why a query is not run; None if it may be."""
+    """Return the reason not to run a query; None if it may run."""
     words = [found.group().upper() for found in TOKEN.finditer(sparql) if found.lastgroup == "word"]
     form = next((word for word in words if word in _READS | _UPDATES), "")
     if form in _UPDATES:

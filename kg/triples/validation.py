@@ -1,4 +1,4 @@
-"""What is wrong with a graph, by the SHACL shapes that ship with the program.
+"""Validation of a graph with the SHACL shapes that ship with the program.
 
 pyshacl reads some thousand problems a second, so what is checked is a batch or the knowledge, never all
 problems. It is imported when a check is asked for.
@@ -59,7 +59,7 @@ class Violation:
 
 
 def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> list[Violation]:
-    """Faults of a set of triples, in the order of their nodes.
+    """List the violations in a set of triples, in the order of their nodes.
 
     Args:
         triples: What to check; :func:`knowledge_part` and :func:`batch_part` take it from a store.
@@ -79,8 +79,23 @@ def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> l
     return sorted((fault for fault in _violations(report) if fault.focus in about), key=str)
 
 
+def knowledge_violations(store: GraphStore) -> list[Violation]:
+    """List where the knowledge of a graph breaks its shapes, and where causes or trees run in a circle."""
+    from kg.triples.networks import circles
+
+    return validate(knowledge_part(store), known=store) + [
+        Violation(
+            focus=members[0],
+            path=predicate.value,
+            message=f"a circle: {' > '.join([*members, members[0]])}",
+            value="",
+        )
+        for predicate, members in circles(store)
+    ]
+
+
 def knowledge_part(store: GraphStore) -> Iterator[Triple]:
-    """Everything known: the tree of hardware, models, bottlenecks, strategies, faults and sources."""
+    """Yield the knowledge of a graph: hardware, models, bottlenecks, strategies, faults and sources."""
     for term in KNOWLEDGE:
         for triple in store.triples(None, RDF_TYPE, term):
             if isinstance(triple.subject, NamedNode):
@@ -88,7 +103,7 @@ def knowledge_part(store: GraphStore) -> Iterator[Triple]:
 
 
 def batch_part(store: GraphStore, batch: NamedNode) -> Iterator[Triple]:
-    """A batch with its problems, and what these share with others."""
+    """Yield a batch with its problems, and the nodes they share with others."""
     yield from store.triples(batch)
     shared: set[NamedNode] = set()
     for brought in store.triples(None, TG.BATCH_OF, batch):

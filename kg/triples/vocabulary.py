@@ -254,103 +254,103 @@ UNITS: Final[Mapping[str, NamedNode]] = {
 
 
 def segment(name: str) -> str:
-    """A name as one IRI path segment: percent-encoded, and never ``.`` or ``..``."""
+    """Encode a name as one IRI path segment: percent-encoded, and never ``.`` or ``..``."""
     return quote(name, safe="") if name.strip(".") or not name else name.replace(".", "%2E")
 
 
 @lru_cache(maxsize=1 << 16)
 def named(path: str, name: str) -> NamedNode:
-    """The IRI of a name under a path such as ``"hardware"``."""
+    """Return the IRI of a name under a path such as ``"hardware"``."""
     return NamedNode(f"{NAMESPACE}{path}/{segment(name)}")
 
 
 def name_of(iri: NamedNode) -> str:
-    """The name that an IRI made by this module ends in."""
+    """Return the name that ends an IRI made by this module."""
     return unquote(iri.value.rpartition("/")[2])
 
 
 def hardware_iri(hardware_id: str) -> NamedNode:
-    """IRI of a node of the hardware tree."""
+    """Return the IRI of a node of the hardware tree."""
     return named("hardware", hardware_id)
 
 
 def model_iri(model_id: str) -> NamedNode:
-    """IRI of a model."""
+    """Return the IRI of a model."""
     return named("model", model_id)
 
 
 def family_iri(family_id: str) -> NamedNode:
-    """IRI of a model family."""
+    """Return the IRI of a model family."""
     return named("family", family_id)
 
 
 def bottleneck_iri(bottleneck_id: str) -> NamedNode:
-    """IRI of a bottleneck; the same as that of a cause of this id."""
+    """Return the IRI of a bottleneck; the same as that of a cause of this id."""
     return named("pattern", bottleneck_id)
 
 
 def cause_iri(cause_id: str) -> NamedNode:
-    """IRI of a cause; the same as that of a bottleneck of this id."""
+    """Return the IRI of a cause; the same as that of a bottleneck of this id."""
     return named("pattern", cause_id)
 
 
 def strategy_iri(strategy_id: str) -> NamedNode:
-    """IRI of a strategy."""
+    """Return the IRI of a strategy."""
     return named("strategy", strategy_id)
 
 
 def fault_iri(fault_id: str) -> NamedNode:
-    """IRI of a known fault."""
+    """Return the IRI of a known fault."""
     return named("fault", fault_id)
 
 
 def parameter_iri(name: str) -> NamedNode:
-    """IRI of a tunable parameter."""
+    """Return the IRI of a tunable parameter."""
     return named("parameter", name)
 
 
 def region_iri(region_id: str) -> NamedNode:
-    """IRI of an electricity grid region."""
+    """Return the IRI of an electricity grid region."""
     return named("region", region_id)
 
 
 def schedule_iri(schedule_id: str) -> NamedNode:
-    """IRI of a green schedule."""
+    """Return the IRI of a green schedule."""
     return named("schedule", schedule_id)
 
 
 def dimension_iri(name: str) -> NamedNode:
-    """Predicate of a size in a workload's shape."""
+    """Return the predicate of a size in a workload's shape."""
     return named("dimension", name)
 
 
 def problem_iri(problem_id: str) -> NamedNode:
-    """IRI of a problem."""
+    """Return the IRI of a problem."""
     return NamedNode(f"{NAMESPACE}problem/{problem_id}")
 
 
 def workload_iri(task_id: str) -> NamedNode:
-    """IRI of a workload as one task sees it; problems on other devices share it."""
+    """Return the IRI of a workload as one task sees it; problems on other devices share it."""
     return NamedNode(f"{NAMESPACE}workload/{task_id}")
 
 
 def source_iri(source_id: str) -> NamedNode:
-    """IRI of a source."""
+    """Return the IRI of a source."""
     return NamedNode(f"{NAMESPACE}source/{source_id}")
 
 
 def batch_iri(number: int) -> NamedNode:
-    """IRI of a batch."""
+    """Return the IRI of a batch."""
     return NamedNode(f"{NAMESPACE}batch/{number}")
 
 
 def context_iri(bottleneck: str, hardware: str, family: str) -> NamedNode:
-    """IRI of a context; an empty part means any."""
+    """Return the IRI of a context; an empty part means any."""
     return NamedNode(f"{NAMESPACE}context/{segment(bottleneck)}/{segment(hardware)}/{segment(family)}")
 
 
 def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust: str = "") -> NamedNode:
-    """IRI of a strategy's effect on a metric in a context, as one kind of evidence has it.
+    """Return the IRI of a strategy's effect on a metric in a context, as one kind of evidence has it.
 
     ``trust`` is empty for sources of medium trust.
     """
@@ -360,12 +360,12 @@ def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust:
 
 
 def outcome_iri(outcome_id: str) -> NamedNode:
-    """IRI of the outcome of an A/B test."""
+    """Return the IRI of the outcome of an A/B test."""
     return NamedNode(f"{NAMESPACE}outcome/{outcome_id}")
 
 
 def part_iri(owner: NamedNode, predicate: NamedNode, content: Iterable[tuple[NamedNode, Term]]) -> NamedNode:
-    """IRI of a qualified statement: a digest of who it is about and what it says."""
+    """Return the IRI of a qualified statement: a digest of who it is about and what it says."""
     said = sorted(f"{name.value} {term}" for name, term in content)
     return NamedNode(f"{NAMESPACE}statement/{digest(owner.value, predicate.value, said)}")
 
@@ -374,14 +374,14 @@ def part_iri(owner: NamedNode, predicate: NamedNode, content: Iterable[tuple[Nam
 
 
 def literal(value: Value) -> Literal:
-    """A value as a typed literal; lists and None as ``rdf:JSON``."""
+    """Convert a value to a typed literal; lists and None become ``rdf:JSON``."""
     if value is None or isinstance(value, tuple):
         return Literal(canonical_json(value), datatype=RDF_JSON)
     return Literal(value)
 
 
 def value_of(term: Literal) -> Value:
-    """The value that a literal of any graph stands for; an unknown datatype gives its text.
+    """Return the value of a literal; an unknown datatype gives its text.
 
     Raises:
         ValueError: The text does not fit its datatype.
@@ -400,13 +400,13 @@ def value_of(term: Literal) -> Value:
 
 
 def time_text(time: datetime) -> str:
-    """A moment as ``xsd:dateTime`` in UTC, in its canonical spelling."""
+    """Format a moment as ``xsd:dateTime`` in UTC, in its canonical spelling."""
     text = time.astimezone(UTC).replace(tzinfo=None).isoformat()
     return f"{text.rstrip('0') if '.' in text else text}Z"
 
 
 def labels_of(terms: Iterable[Term]) -> dict[str, str]:
-    """Texts by language; of several in one language the first in alphabetical order."""
+    """Return texts by language; of several in one language the first in alphabetical order."""
     texts = [term for term in terms if isinstance(term, Literal) and term.language]
     texts.sort(key=lambda text: text.value, reverse=True)
     return {str(text.language): text.value for text in texts}

@@ -1,4 +1,4 @@
-"""Which strategies fit a question: by phase, model family, hardware, version, and what is set already."""
+"""Scopes of strategies: phase, model family, hardware, version, and current settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a strategy applies, as the graph has it; an empty set means anywhere."""
+    """The scope of a strategy, as the graph has it; an empty set means anywhere."""
 
     phases: frozenset[str]
     families: frozenset[str]
@@ -56,7 +56,7 @@ class Scopes:
     def fitting(
         self, problem: Problem, family: str, architecture: str, path: tuple[str, ...]
     ) -> dict[str, Scope]:
-        """Strategies whose scope holds the question.
+        """Return the strategies whose scope holds the question.
 
         Args:
             problem: The question.
@@ -78,7 +78,7 @@ class Scopes:
 
 
 def already_set(strategy: Strategy, current: Mapping[str, object] | None) -> bool:
-    """Whether the current configuration has all that the strategy sets."""
+    """Return whether the current configuration has all that the strategy sets."""
     if not strategy.sets or current is None:
         return False
     return all(
@@ -94,14 +94,14 @@ def _same(one: object, other: object) -> bool:
 
 
 def exclusions(strategy: Strategy, others: Iterable[Strategy]) -> Iterator[tuple[Strategy, Relation]]:
-    """Which of ``others`` cannot be combined with a strategy, and the statement that says so."""
+    """Yield those of ``others`` that exclude a strategy, with the statement that says so."""
     for other in others:
         for one, two in ((strategy, other), (other, strategy)):
             yield from ((other, item) for item in one.conflicts_with if item.target == two.id)
 
 
 def version_conflict(strategy: Strategy, software: Mapping[str, object]) -> tuple[str, Source] | None:
-    """Why a version in use does not have the strategy, and who says so; None if nothing says that."""
+    """Return why a version in use lacks the strategy, with the source; None if nothing says so."""
     for bound in strategy.since:
         used = software.get(bound.software)
         if used is not None and _is_before(used, bound.version):

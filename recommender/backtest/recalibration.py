@@ -1,4 +1,4 @@
-"""What a workspace's own cases teach about retrieval: what differences are worth, and what to expect.
+"""Recalibration of similarity and of intervals on a workspace's own cases.
 
 What ships was learned from the public case collections. A workspace's own takes its place only where enough
 of its problems could be checked, and similarity only if it did better where it had not learned.
@@ -37,7 +37,7 @@ _ROWS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalibration:
-    """What was learned, and what was not.
+    """The result of a recalibration.
 
     Attributes:
         similarity: The new one; None if the shipped one stays.
@@ -50,7 +50,7 @@ class Recalibration:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "similarity": None if self.similarity is None else self.similarity.to_json(),
             "outlook": None if self.outlook is None else self.outlook.to_json(),

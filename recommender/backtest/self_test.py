@@ -53,7 +53,7 @@ TASK_FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is known and what is asked.
+    """The known problems and the asked problems of one fold.
 
     Attributes:
         known: Keys of the known problems.
@@ -148,7 +148,7 @@ class Backtest:
 
 
 def folds(problems: dict[int, Problem], tree: HardwareTree) -> Iterator[Fold]:
-    """What to hide and what to ask of one family.
+    """Return the folds of one family: what to hide and what to ask.
 
     Args:
         problems: By key, all of one operator and metric.

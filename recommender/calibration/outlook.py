@@ -1,7 +1,8 @@
-"""What may be expected of a recommendation before anybody measures it, learned where that could be checked.
+"""Forecasts of the gain of a recommendation, learned from answers that could be checked.
 
 Known problems were asked about as if their hardware or task were new
-(:mod:`recommender.backtest.self_test`); how far the answers were off is explained by their circumstances. That gives each answer
+(:mod:`recommender.backtest.self_test`); the errors of the answers are explained by their circumstances.
+That gives each answer
 
     an interval of its gain:   gain + scale(circumstances) * quantiles of (error / scale), by distance class,
     an expected log regret of the first k proposals, and with it the reason to abstain.
@@ -88,7 +89,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What to expect of a log gain, in nats.
+    """The forecast of a log gain, in nats.
 
     Attributes:
         expected: Median.
@@ -105,7 +106,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What may be expected, by circumstances.
+    """Forecasts of gains and regrets, by circumstances.
 
     Attributes:
         scale: Mean absolute error of an expected log gain, in nats.
@@ -125,7 +126,7 @@ class Outlook:
 
     @classmethod
     def fit(cls, known: Sequence[Checked], features: Sequence[str], origin: str) -> Self:
-        """The outlook that checked recommendations give.
+        """Fit an outlook to checked recommendations.
 
         Args:
             known: Recommendations whose truth is known.
@@ -170,7 +171,7 @@ class Outlook:
         )
 
     def forecast(self, row: NDArray[np.float64], distance: Distance, gain: float) -> Forecast:
-        """What becomes of a log gain that the ranking puts at ``gain``.
+        """Forecast a log gain that the ranking puts at ``gain``.
 
         Args:
             row: Circumstances, shape (F,).
@@ -187,7 +188,7 @@ class Outlook:
         )
 
     def regret(self, row: NDArray[np.float64]) -> dict[int, float]:
-        """Expected log regret of the best of the first k, by k; never more with a longer list."""
+        """Return the expected log regret of the best of the first k, by k; it never grows with k."""
         found: dict[int, float] = {}
         for k in LISTED:
             found[k] = min([float(self.regrets[k].expect(row)), *found.values()])
@@ -198,12 +199,12 @@ class Outlook:
 
     @classmethod
     def shipped(cls, features: Sequence[str]) -> Self:
-        """The outlook of the package."""
+        """Return the outlook of the package."""
         return cls.from_json(json.loads(data.text("retrieval/outlook.json")), features)
 
     @classmethod
     def load(cls, path: Path, features: Sequence[str]) -> Self:
-        """The outlook of a workspace; the shipped one where it has none, or one of other circumstances."""
+        """Return the outlook of a workspace; the shipped one where it has none, or one of other circumstances."""
         if path.is_file():
             try:
                 return cls.from_json(json.loads(path.read_text(encoding="utf-8")), features)
@@ -215,7 +216,7 @@ class Outlook:
 
     @classmethod
     def from_json(cls, content: Mapping[str, object], features: Sequence[str]) -> Self:
-        """The outlook that :meth:`to_json` gave.
+        """Return the outlook that :meth:`to_json` gave.
 
         Raises:
             KeyError: It lacks a circumstance or a part.
@@ -241,7 +242,7 @@ class Outlook:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The outlook as a JSON object."""
+        """Return the outlook as a JSON object."""
         return {
             "origin": self.origin,
             "checked": self.checked,

@@ -1,4 +1,4 @@
-"""How cost responds to a configuration: one learned model for each operator and metric.
+"""Response of cost to a configuration: one learned model for each operator and metric.
 
 A model answers the log cost of a configuration relative to the other configurations of its problem. It
 sees the task, facts of a device and the configuration, so it answers for shapes and devices that were
@@ -50,7 +50,7 @@ _MANY_WORDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseModel:
-    """What is learned about one operator and metric.
+    """The learned model of one operator and metric.
 
     Attributes:
         design: Its columns.
@@ -76,7 +76,7 @@ class ResponseModel:
         *,
         words_given: bool = False,
     ) -> NDArray[np.float64]:
-        """Log cost of configurations, relative to each other.
+        """Predict the log cost of configurations, relative to each other.
 
         Args:
             problem: Whose task is meant; its own device only counts if it is among ``devices``.
@@ -106,7 +106,7 @@ class ResponseModels:
     models: dict[tuple[str, str], ResponseModel] = field(default_factory=dict)
 
     def of(self, problem: Problem) -> ResponseModel | None:
-        """The model for a problem; None if nothing was learned about its operator."""
+        """Return the model for a problem; None if nothing was learned about its operator."""
         return self.models.get((problem.workload.operator, problem.objective.metric))
 
     @classmethod
@@ -157,7 +157,7 @@ class ResponseModels:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The models that :meth:`save` wrote; none if there is no file."""
+        """Load the models that :meth:`save` wrote; none if there is no file."""
         path = folder / "response.npz"
         models = cls()
         if not path.is_file():
@@ -192,7 +192,7 @@ class _Timed:
 
 
 def sample_order(problem_id: str) -> bytes:
-    """Where a problem stands in the order in which a sample of problems is taken: by a hash, so by chance."""
+    """Return the place of a problem in the order of sampling: a hash, so random."""
     return hashlib.sha256(problem_id.encode()).digest()
 
 
@@ -274,14 +274,14 @@ class _Targets:
         self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
 
     def add(self, place: int, rows: NDArray[np.int64], logs: NDArray[np.float64]) -> None:
-        """Rows that are compared with each other: of the problem at ``place``, configurations ``rows``."""
+        """Add rows that are compared with each other: configurations ``rows`` of the problem at ``place``."""
         if len(rows) > 1:
             regret = np.minimum(logs - logs.min(), WORST)
             self._parts.append((np.full(len(rows), place), rows, regret - regret.mean()))
             self.rows += len(rows)
 
     def joined(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Problem, configuration and target of every row."""
+        """Return problem, configuration and target of every row."""
         at, row, target = zip(*self._parts, strict=True)
         return np.concatenate(at), np.concatenate(row), np.concatenate(target)
 

@@ -94,7 +94,7 @@ class TransferSample:
 
 
 def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Generator) -> TransferSample:
-    """A sample of pairs.
+    """Draw a sample of pairs.
 
     Args:
         tables: Problems with at least two measured configurations.
@@ -162,7 +162,7 @@ def _expected(best: Configuration, target: CostTable, *, same: bool) -> float:
 
 
 def transfer_regret(weights: NDArray[np.float64], sample: TransferSample) -> tuple[NDArray[np.float64], ...]:
-    """Log regret of each target by the nearest, and by the best of the five nearest, mean of two searches."""
+    """Return log regret of each target by the nearest, and by the best of five, mean of two searches."""
     distances = np.tensordot(weights.astype(np.float32) ** 2, sample.distances, 1)
     first, best = [], []
     for forbidden in sample.forbidden:
@@ -176,7 +176,7 @@ def transfer_regret(weights: NDArray[np.float64], sample: TransferSample) -> tup
 
 
 def least_regret(sample: TransferSample) -> NDArray[np.float64]:
-    """Log regret of each target by the best of all sources: what no choice of neighbours can avoid."""
+    """Return log regret of each target by the best of all sources, which no choice can avoid."""
     parts = [
         np.where(forbidden, np.float32(CAP), sample.regrets).min(axis=1) for forbidden in sample.forbidden
     ]
@@ -184,7 +184,7 @@ def least_regret(sample: TransferSample) -> NDArray[np.float64]:
 
 
 def mean_over_groups(values: NDArray[np.float64], sample: TransferSample, chosen: NDArray[np.bool_]) -> float:
-    """Mean over the chosen targets; a group counts as the square root of its size."""
+    """Average over the chosen targets; a group counts as the square root of its size."""
     total = weight = 0.0
     for group in np.unique(sample.groups[chosen]):
         mine = chosen & (sample.groups == group)
@@ -194,14 +194,14 @@ def mean_over_groups(values: NDArray[np.float64], sample: TransferSample, chosen
 
 
 def halves(sample: TransferSample) -> NDArray[np.bool_]:
-    """Which targets are on the first half of the devices, shape (T,)."""
+    """Return which targets are on the first half of the devices, shape (T,)."""
     return np.array([zlib.crc32(name.encode()) % 2 == 0 for name in sample.devices], np.bool_)
 
 
 def fit_weights(
     sample: TransferSample, chosen: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Natural logs of the weights that do best on the chosen targets, shape (B,)."""
+    """Fit the natural logs of the weights that do best on the chosen targets, shape (B,)."""
 
     def loss(logs: NDArray[np.float64]) -> float:
         first, best = transfer_regret(np.exp(logs), sample)
@@ -222,7 +222,7 @@ def fit_weights(
 def fit_cost(
     weights: NDArray[np.float64], sample: TransferSample, distance: Callable[[str, str], Distance]
 ) -> MonotoneModel:
-    """What copying cost by distance: over the nearest pairs and random ones of each target.
+    """Fit the cost of copying by distance: over the nearest pairs and random ones of each target.
 
     Args:
         weights: One a block, shape (B,).
@@ -256,7 +256,7 @@ def fit_cost(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityFit:
-    """What was learned, and how it did where it had not learned.
+    """A fitted similarity, and its results on folds left out.
 
     Attributes:
         similarity: The result.
@@ -271,7 +271,7 @@ class SimilarityFit:
 
     @property
     def helps(self) -> bool:
-        """Whether the fits did better than equal weights where they had not learned."""
+        """True if the fits did better than equal weights on folds left out."""
         return sum(f["fitted"] for f in self.folds) < sum(f["equal"] for f in self.folds)
 
 

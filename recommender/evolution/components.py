@@ -1,8 +1,8 @@
-"""How the variance of gains between contexts divides among hardware, model family and the context alone.
+"""The variance of gains divided among hardware, model family and the context alone.
 
-Fitted by the likelihood of all effects under the model of ``recommender.ranking.changes.posterior``, over a grid of
-shares, with a prior that counts as much as a few strategies seen in several contexts: little evidence leaves
-equal shares nearly as they are.
+Fitted by the likelihood of all effects under the model of ``recommender.ranking.changes.posterior``, over a
+grid of shares, with a prior that counts as much as a few strategies seen in several contexts: little evidence
+leaves equal shares nearly as they are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STRENGTH = 2.0
 
 
 def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
-    """The shares that all effects of strategies seen in several contexts make likeliest."""
+    """Fit the shares to the effects of strategies seen in several contexts, by likelihood."""
     groups: dict[tuple[str, str], list[ObservedEffect]] = {}
     kept = []
     for effect in effects:
@@ -64,7 +64,7 @@ def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
 
 
 def load(path: Path) -> Components:
-    """The shares of a workspace; equal ones where none were fitted.
+    """Load the shares of a workspace; equal ones where none were fitted.
 
     Raises:
         WorkspaceError: The file is damaged.

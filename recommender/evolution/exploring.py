@@ -42,7 +42,7 @@ class Explored:
 
 
 def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Explored:
-    """The k recommendations that a draw of all gains puts first, where exploring is worth its price.
+    """Order recommendations by a draw of all gains, where exploring is worth its price.
 
     Args:
         answer: More candidates than k, best expected first.
@@ -73,7 +73,7 @@ def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Exp
 def explored_values(
     gains: Mapping[str, Gain], noise: float, seen: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """What candidates are ordered by: draws of their gains, or expectations where exploring does not pay.
+    """Return the values to order candidates by: drawn gains, or expected ones if exploring does not pay.
 
     It pays if the one that is drawn first costs no more than its outcome is worth to the problems that are
     expected to come: as many as there have been, and at least one.
@@ -94,7 +94,7 @@ def explored_values(
 
 
 def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
-    """A draw of the mean gain of a context.
+    """Draw the mean gain of a context.
 
     Args:
         gain: What to expect on one problem, with its 90 % interval.
@@ -108,7 +108,7 @@ def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
 
 
 def without_noise(gain: Gain, noise: float) -> Gain:
-    """The mean gain of a context with its 90 % interval, from the gain of one problem with its own."""
+    """Return the mean gain of a context with its 90 % interval, from the gain of one problem."""
     deviation = gain.deviation
     reach = NORMAL_90 * math.sqrt(max(0.0, deviation**2 - noise**2))
     return Gain(expected=gain.expected, low=gain.expected - reach, high=gain.expected + reach)

@@ -59,7 +59,7 @@ class Setting:
 
 
 def recombined(setting: Setting) -> Iterator[Hypothesis]:
-    """Two strategies at once that exclude each other in nothing."""
+    """Propose two strategies at once that exclude each other in nothing."""
     able = [
         item
         for item in setting.ranked
@@ -88,7 +88,7 @@ def recombined(setting: Setting) -> Iterator[Hypothesis]:
 
 
 def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
-    """A strategy that is known on other hardware only, where the same bottleneck is."""
+    """Propose strategies known on other hardware only, where the same bottleneck is."""
     for item in setting.elsewhere:
         if item.gain is None or not item.strategy.sets or not item.strategy.hardware:
             continue
@@ -117,7 +117,7 @@ def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
 
 
 def between(setting: Setting) -> Iterator[Hypothesis]:
-    """A value between two that are known of the same parameter."""
+    """Propose a value between two tested values of the same parameter."""
     single: dict[str, list[tuple[float, RankedStrategy]]] = {}
     for item in setting.ranked:
         if len(item.strategy.sets) == 1 and item.gain is not None and item.effects:
@@ -153,7 +153,7 @@ def between(setting: Setting) -> Iterator[Hypothesis]:
 
 
 def value_between(low: float, high: float) -> int | float | None:
-    """The value in the middle of two: of sizes their geometric mean, a power of two between two of them.
+    """Return a value between two: the geometric mean of sizes, a power of two between two of them.
 
     None where nothing lies between: two whole numbers in a row, or two powers of two in a row.
     """

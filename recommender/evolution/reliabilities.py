@@ -1,4 +1,4 @@
-"""How reliable sources are: the gains that each tells against what all others make one expect.
+"""Reliability of sources: their gains compared with those that all others predict.
 
 z: residual of a gain in standard deviations of its prediction from the other sources.
 
@@ -79,7 +79,7 @@ class Distrusted:
 
 
 def told(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
-    """Every gain of every source that is in the rows."""
+    """Return every gain of every source in the rows."""
     families = {model.id: model.family for model in all_of(graph, Model)}
     trusts = {source.id: source.trust for source in all_of(graph, Source)}
     found = []
@@ -109,7 +109,7 @@ def distrusted(
     trusts: dict[str, Trust],
     components: Components = EQUAL,
 ) -> list[Distrusted]:
-    """Sources that are not distrusted yet and should be, the farthest first.
+    """Return the sources that should be distrusted and are not yet, the farthest off first.
 
     One at a time is taken out and the others are judged again without it: a single bad source makes its
     neighbours look bad.

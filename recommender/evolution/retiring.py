@@ -1,4 +1,4 @@
-"""What tests say of hypotheses: confirmed, refuted, or still open."""
+"""Hypotheses judged by tests: confirmed, refuted, or still open."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def judged(graph: GraphStore) -> list[tuple[Strategy, str]]:
 
 
 def verdict(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """What some outcomes make of a hypothesis, and why; empty while no test has decided.
+    """Judge a hypothesis by outcomes, with the reason; empty while no test has decided.
 
     Each decided test counts once: more that found it better than not confirm it, as many or fewer refute it.
     """

@@ -26,7 +26,7 @@ that differ in a setting mostly cancel; 2 % is what is then left of them, by ass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """What the cost model says of a change.
+    """The cost model's result for a change.
 
     Attributes:
         gain: Modelled log gain in nats; None where it has no setting for the change, or lacks a fact.
@@ -40,7 +40,7 @@ class Screened:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether it is not worth a test."""
+        """True if the change is not worth a test."""
         return self.fits is False or (self.gain is not None and self.gain < LOSS)
 
 
@@ -57,7 +57,7 @@ class Screen:
         self._tree = tree
 
     def screened(self, problem: Problem, change: Settings) -> Screened:
-        """What a change gains on a problem beside what is set now."""
+        """Model the gain of a change on a problem, relative to its current settings."""
         kind = problem.workload.kind
         if kind not in {WorkloadKind.TRAINING, WorkloadKind.SERVING}:
             return Screened(reason="the cost model has steps of training and serving only")

@@ -51,7 +51,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolved:
-    """What a step changes.
+    """The changes of one step of evolution.
 
     Attributes:
         strategies: New and changed strategies.
@@ -86,7 +86,7 @@ def evolve(
     components: Components = EQUAL,
     most: int = 10,
 ) -> Evolved:
-    """One step.
+    """Compute one step of evolution.
 
     Args:
         graph: The graph; it is only read.

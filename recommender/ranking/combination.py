@@ -1,4 +1,4 @@
-"""What strategies gain together, given that some of them fight for the same time.
+"""The joint gain of several strategies, some of which save the same time.
 
 s[b]: share of the time of observed bottleneck b; r: what no bottleneck has.
 g[i]: expected log gain of strategy i, of the whole step.
@@ -65,7 +65,7 @@ class Combination:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "together": list(self.ids),
             "gain": self.gain.to_json(),
@@ -75,7 +75,7 @@ class Combination:
 
 
 def combined(parts: Sequence[CombinationPart]) -> Gain:
-    """The gain of parts together: expected, and an interval.
+    """Compute the joint gain of parts, with an interval.
 
     The interval takes the parts as uncertain independently of each other: the squares of the distances
     from their expectations add, scaled by how much of each part's own gain remains in the combination.
@@ -97,7 +97,7 @@ def combined(parts: Sequence[CombinationPart]) -> Gain:
 
 
 def ceiling(parts: Iterable[CombinationPart]) -> float | None:
-    """Log gain if the bottlenecks of all parts went away; None if one of their shares is unknown."""
+    """Return the log gain if the bottlenecks of all parts vanished; None if a share is unknown."""
     shares = {part.bottleneck: part.share for part in parts}
     known = [share for share in shares.values() if share is not None]
     if not known or len(known) < len(shares):
@@ -108,7 +108,7 @@ def ceiling(parts: Iterable[CombinationPart]) -> float | None:
 def together(
     items: Sequence[Recommendation], shares: Mapping[str, Value], kinds: Mapping[str, str] | None = None
 ) -> Combination | None:
-    """The recommended strategies that can be set together, best first; None if fewer than two can.
+    """Combine the recommended strategies that can be set together; None if fewer than two can.
 
     Args:
         items: Recommendations in their order; only strategies with a gain are combined.

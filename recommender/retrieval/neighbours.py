@@ -67,7 +67,7 @@ class Neighbour:
     cost: float | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "problem": self.problem.id,
             "hardware": self.problem.hardware,
@@ -108,7 +108,7 @@ class Retriever:
         exclude: Callable[[ProblemRow], bool] | None = None,
         any_operator: bool = False,
     ) -> list[Neighbour]:
-        """Known problems of the same operator and metric, the most telling first.
+        """Find known problems of the same operator and metric, the most informative first.
 
         First the same task, nearest hardware first; then other tasks by distance, no device crowding
         out the others.

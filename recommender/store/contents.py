@@ -88,11 +88,11 @@ class WorkspaceContents:
         return self.snapshot.knowledge_version
 
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
-        """Facts and architecture of a problem's model: from the graph, else the sizes the problem gives."""
+        """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
         return self.snapshot.model_facts(problem)
 
     def operator(self, name: str) -> KnownOperator:
-        """The kind and the usual objective of an operator, from its cases.
+        """Return the kind and the usual objective of an operator, from its cases.
 
         Raises:
             UnknownEntityError: No case has it.
@@ -116,9 +116,9 @@ class WorkspaceContents:
 
     def validate(self) -> list[Violation]:
         """List where the knowledge breaks its SHACL shapes; a circle of causes is a violation too."""
-        from kg.triples.validation import knowledge_part, validate
+        from kg.triples.validation import knowledge_violations
 
-        return validate(knowledge_part(self.graph), known=self.graph)
+        return knowledge_violations(self.graph)
 
     def check(self) -> list[CheckResult]:
         """Check that graph, trials, vectors and index are intact and in step; read all of the index."""
@@ -144,7 +144,7 @@ class WorkspaceContents:
         return Lineage(layout=self.snapshot.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
 
     def catalogue(self) -> list[NamedQuery]:
-        """The named queries."""
+        """Return the named queries."""
         return list(CATALOGUE.values())
 
     def query(

@@ -1,4 +1,4 @@
-"""Where the evidence is thin: what is known of which operator on which hardware, and what to measure next."""
+"""Coverage of the evidence by operator and hardware, and suggestions of what to measure next."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Area:
         return self.measured / self.rows if self.rows else 0.0
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "workload": self.workload,
             "operator": self.operator,
@@ -80,7 +80,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What there is, and what is missing.
+    """The evidence in a workspace, and its gaps.
 
     Attributes:
         areas: By kind of workload, operator and hardware family.
@@ -93,7 +93,7 @@ class Coverage:
     suggestions: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "areas": [area.to_json() for area in self.areas],
             "repeats": list(self.repeats),

@@ -33,7 +33,7 @@ COLLECT_EVERY = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSummary:
-    """What an ingest did.
+    """The result of an ingest.
 
     Attributes:
         files: What became of each file.
@@ -64,7 +64,7 @@ class IngestSummary:
         return sum(report.bad for report in self.files)
 
     def to_json(self) -> dict[str, object]:
-        """The summary for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "dry_run": self.dry_run,
             "duration_s": round(self.duration_s, 3),
@@ -91,7 +91,7 @@ class IngestSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user says of the files of an ingest.
+    """The user's statements about the files of an ingest.
 
     Attributes:
         hardware: Where runs were made whose files name no hardware; empty if not told.

@@ -1,4 +1,4 @@
-"""Whether a workspace is whole: graph, trials, vectors and index in step with each other."""
+"""Checks that graph, trials, vectors and index of a workspace agree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """What a finding asks for."""
+    """The severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -50,7 +50,7 @@ OLD_KNOWLEDGE = CheckResult(
 
 
 def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Iterator[CheckResult]:
-    """Every problem of the graph has rows and a vector, and nothing else has.
+    """Check that every problem of the graph has rows and a vector, and nothing else has.
 
     Args:
         graph: A published snapshot, or the live graph of the only writer.

@@ -1,4 +1,4 @@
-"""How the knowledge of a workspace came to be what it is: effects, versions, and what comes next."""
+"""History of the knowledge of a workspace: effects, versions, and the next step of evolution."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Lineage:
     tree: HardwareTree
 
     def effects(self, strategy: str = "") -> list[EffectRow]:
-        """What strategies gained where, and what each is expected to gain there again."""
+        """List the gains of strategies by context, with the gain to expect there again."""
         return effect_rows(self.graph, self.tree, components.load(self.layout.components), strategy)
 
     def versions(self) -> list[Version]:
-        """The saved versions of the knowledge, oldest first."""
+        """Return the saved versions of the knowledge, oldest first."""
         return saved.versions(self.layout)
 
     def diff(self, first: str, second: str = saved.NOW) -> list[Difference]:
-        """What two versions describe differently; ``now`` is the knowledge as it stands.
+        """Compare two versions node by node; ``now`` is the current knowledge.
 
         Raises:
             UnknownEntityError: There is no such version.
@@ -59,7 +59,7 @@ class Lineage:
         return differences(*sides)
 
     def next_step(self, *, most: int = 10) -> Evolved:
-        """What a step of evolution would change."""
+        """Compute the next step of evolution without writing it."""
         known = self.versions()
         return evolve(
             self.graph,

@@ -1,4 +1,4 @@
-"""What a workspace holds: counted, checked, asked, written out."""
+"""Contents of a workspace: counts, queries, and exports to files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class QueryRows:
 
 
 def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
-    """What the cases know of an operator.
+    """Return the kind and the usual objective of an operator, from its cases.
 
     Raises:
         UnknownEntityError: No case has it.
@@ -59,7 +59,7 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
 
 
 def count(graph: GraphStore, trials: TrialStore) -> dict[str, Any]:
-    """How much there is of everything."""
+    """Count nouns, rows and triples."""
     classes = {
         table.noun.__name__: sum(1 for _ in graph.triples(None, RDF_TYPE, table.term))
         for table in TABLES.values()

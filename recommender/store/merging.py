@@ -78,7 +78,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """What a merge did, or would do.
+    """The result of a merge, done or simulated.
 
     Attributes:
         label: What the other workspace is called in the provenance of its batches.
@@ -99,7 +99,7 @@ class Merged:
     conflict_count: int
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "label": self.label,
             "dry_run": self.dry_run,

@@ -125,7 +125,7 @@ class WorkspaceSnapshot:
         return f"{self.batch}-{self.manifest.get('shipped') or 'own'}{calibration}"
 
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
-        """Facts and architecture of a problem's model: from the graph, else the sizes the problem gives."""
+        """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
         try:
             model = from_graph(self.graph, Model, problem.workload.model or "")
         except UnknownEntityError:

@@ -52,7 +52,7 @@ class Version:
     changelog: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain content, without the hardware."""
+        """Return the content as JSON-ready values, without the hardware."""
         return {
             "name": self.name,
             "time": self.time,
@@ -62,7 +62,7 @@ class Version:
 
 
 def versions(layout: WorkspaceFiles) -> list[Version]:
-    """The saved versions, oldest first.
+    """Return the saved versions, oldest first.
 
     Raises:
         WorkspaceError: One is damaged.
@@ -76,7 +76,7 @@ def versions(layout: WorkspaceFiles) -> list[Version]:
 
 
 def free_name(layout: WorkspaceFiles, wanted: str = "") -> str:
-    """A name for a new version: the one wanted, or the next of ``v0``, ``v1`` and so on.
+    """Return a name for a new version: the one wanted, or the next of ``v0``, ``v1`` and so on.
 
     Raises:
         InputError: The name is none, or is taken.
@@ -131,7 +131,7 @@ def save(
 
 
 def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
-    """What a saved version says.
+    """Return the triples of a saved version.
 
     Raises:
         UnknownEntityError: There is none of this name.

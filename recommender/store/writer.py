@@ -65,7 +65,7 @@ PUBLISH_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What became of cases that were offered.
+    """Numbers of rows and problems that were new or known.
 
     Attributes:
         rows: Rows that were new.

@@ -1,4 +1,4 @@
-"""What the tables of many nouns share: sources, units, names and the keys that find them."""
+"""Parts of many nouns' tables: sources, units, names, and the keys that find nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def concept_fields() -> tuple[Field, ...]:
-    """Names and definition."""
+    """Return the fields of names and definition."""
     return (
         Labels(name="labels", predicate=Shared.PREF_LABEL),
         TextsField(name="aliases", predicate=Shared.ALT_LABEL),
@@ -32,20 +32,20 @@ def concept_fields() -> tuple[Field, ...]:
 
 
 def keys(*texts: str) -> Iterator[Pair]:
-    """What direct look-up finds a node by."""
+    """Yield the keys that find a node directly."""
     for key in dict.fromkeys(map(normalise, texts)):
         if key:
             yield TG.KEY, Literal(key)
 
 
 def concept_keys(concept: Concept) -> Iterator[Pair]:
-    """Id, labels and aliases as keys."""
+    """Yield the keys of a concept: its id, labels and aliases."""
     yield names.RDF_TYPE, Shared.CONCEPT
     yield from keys(concept.id, *concept.labels.values(), *concept.aliases)
 
 
 def unit_of(noun: Objective | Limit | Symptom) -> Iterator[Pair]:
-    """The QUDT unit, where QUDT has it."""
+    """Yield the QUDT unit, where QUDT has it."""
     if noun.unit is not None and noun.unit in names.UNITS:
         yield Shared.UNIT, names.UNITS[noun.unit]
 
@@ -71,5 +71,5 @@ SOURCE = NounTable(
 
 
 def derived_from(name: str = "source", *, many: bool = False) -> Field:
-    """What a noun rests on."""
+    """Return the field of a noun's sources."""
     return Refer(name=name, predicate=Shared.DERIVED_FROM, table=SOURCE, many=many)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def context_node(context: Context) -> NamedNode:
-    """IRI of a context."""
+    """Return the IRI of a context."""
     return names.context_iri(context.bottleneck, context.hardware, context.family)
 
 
@@ -40,7 +40,7 @@ class _InContext(Refer):
     __slots__ = ()
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge each way."""
+        """Write an edge each way."""
         draft.others.append(Triple(context_node(value), TG.HAS_EFFECT, draft.subject))
         Refer.write(self, value, draft)
 

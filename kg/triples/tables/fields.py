@@ -1,4 +1,4 @@
-"""How one attribute of a noun becomes triples, and comes back.
+"""Fields: one attribute of a noun written as triples and read back.
 
 Each :class:`Field` knows the attribute, the predicate it stands under and both directions, so what is
 written and what is read cannot drift apart. Plain collections are sets in the graph and come back in
@@ -43,18 +43,18 @@ class Node:
             self.said.setdefault(triple.predicate, []).append(triple.object)
 
     def literals(self, predicate: NamedNode) -> list[Literal]:
-        """Literals under a predicate, in alphabetical order."""
+        """Return the literals under a predicate, in alphabetical order."""
         found = (term for term in self.said.get(predicate, ()) if isinstance(term, Literal))
         return sorted(found, key=lambda term: term.value)
 
     def nodes(self, predicate: NamedNode) -> list[NamedNode]:
-        """Named nodes under a predicate, in alphabetical order."""
+        """Return the named nodes under a predicate, in alphabetical order."""
         found = (term for term in self.said.get(predicate, ()) if isinstance(term, NamedNode))
         return sorted(found, key=lambda term: term.value)
 
 
 class SubjectDraft:
-    """What is going to be said of a subject.
+    """The triples being written about one subject.
 
     Attributes:
         noun: What is being described.
@@ -95,7 +95,7 @@ class Field:
         raise NotImplementedError
 
     def read(self, node: Node) -> object:
-        """The value; ``dataclasses.MISSING`` where the graph is silent."""
+        """Return the value; ``dataclasses.MISSING`` where the graph has none."""
         raise NotImplementedError
 
 
@@ -104,11 +104,11 @@ class Plain(Field):
     """A number, truth value or text as a typed literal."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
+        """Write one literal."""
         draft.say(self.predicate, literal(value))
 
     def read(self, node: Node) -> object:
-        """The literal's value."""
+        """Return the literal's value."""
         found = node.literals(self.predicate)
         return value_of(found[0]) if found else MISSING
 
@@ -128,11 +128,11 @@ class Decoded(Field):
     datatype: NamedNode
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
+        """Write one literal."""
         draft.say(self.predicate, Literal(self.encode(value), datatype=self.datatype))
 
     def read(self, node: Node) -> object:
-        """The parsed text."""
+        """Return the parsed text."""
         found = node.literals(self.predicate)
         return self.decode(found[0].value) if found else MISSING
 
@@ -144,11 +144,11 @@ class EnumField(Field):
     choices: type[StrEnum]
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
+        """Write one literal."""
         draft.say(self.predicate, Literal(value.value))
 
     def read(self, node: Node) -> object:
-        """The member."""
+        """Return the member."""
         found = node.literals(self.predicate)
         return self.choices(found[0].value) if found else MISSING
 
@@ -158,12 +158,12 @@ class TextsField(Field):
     """Several texts."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A literal for each."""
+        """Write a literal for each text."""
         for text in value:
             draft.say(self.predicate, Literal(text))
 
     def read(self, node: Node) -> object:
-        """All of them."""
+        """Return all texts."""
         return tuple(term.value for term in node.literals(self.predicate)) or MISSING
 
 
@@ -172,12 +172,12 @@ class Labels(Field):
     """A text in several languages."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A language-tagged literal for each."""
+        """Write a language-tagged literal for each text."""
         for language, text in value.items():
             draft.say(self.predicate, Literal(text, language=language))
 
     def read(self, node: Node) -> object:
-        """Texts by language."""
+        """Return the texts by language."""
         return labels_of(node.literals(self.predicate)) or MISSING
 
 
@@ -196,7 +196,7 @@ class LinkField(Field):
     about: Callable[[str], Iterable[Pair]] | None = None
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge for each id."""
+        """Write an edge for each id."""
         for name in value if self.many else (value,):
             target = self.iri(name)
             draft.say(self.predicate, target)
@@ -204,7 +204,7 @@ class LinkField(Field):
                 draft.others.extend(Triple(target, *pair) for pair in self.about(name))
 
     def read(self, node: Node) -> object:
-        """The ids."""
+        """Return the ids."""
         names = tuple(name_of(iri) for iri in node.nodes(self.predicate))
         if not names:
             return MISSING
@@ -224,12 +224,12 @@ class Spread(Field):
     predicate: NamedNode = RDF_TYPE
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A literal for each setting."""
+        """Write a literal for each setting."""
         for name, item in value.items():
             draft.say(named(self.path, name), literal(item))
 
     def read(self, node: Node) -> object:
-        """All settings."""
+        """Return all settings."""
         prefix = f"{NAMESPACE}{self.path}/"
         predicates = [predicate for predicate in node.said if predicate.value.startswith(prefix)]
         return Settings({name_of(p): value_of(node.literals(p)[0]) for p in predicates})
@@ -240,10 +240,10 @@ class Packed(Field):
     """Settings as one JSON object: for what is read whole and never asked for by part."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
+        """Write one literal."""
         draft.say(self.predicate, Literal(canonical_json(value.to_json()), datatype=RDF_JSON))
 
     def read(self, node: Node) -> object:
-        """The settings."""
+        """Return the settings."""
         found = node.literals(self.predicate)
         return Settings(json.loads(found[0].value)) if found else MISSING

@@ -37,7 +37,7 @@ class _Shares(Field):
     __slots__ = ()
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A node for each, and the plain edge beside it."""
+        """Write a node for each share, and the plain edge beside it."""
         for name, share in value.items():
             bottleneck = names.bottleneck_iri(name)
             said: list[Pair] = [
@@ -52,7 +52,7 @@ class _Shares(Field):
             draft.say(TG.HAS_BOTTLENECK, bottleneck)
 
     def read(self, node: Node) -> object:
-        """Bottleneck to share."""
+        """Return the share of each bottleneck."""
         shares: dict[str, object] = {}
         for iri in node.nodes(self.predicate):
             part = Node(node.store, iri)

@@ -39,14 +39,14 @@ class Refer(Field):
     iri: Callable[[Any], NamedNode] | None = None
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge to each."""
+        """Write an edge to each noun."""
         for part in value if self.many else (value,):
             target = self.table.iri(part) if self.iri is None else self.iri(draft.noun)
             self.table.write(part, target, draft.others)
             draft.say(self.predicate, target)
 
     def read(self, node: Node) -> object:
-        """The nouns."""
+        """Return the nouns."""
         found = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
         if not found:
             return MISSING
@@ -66,11 +66,11 @@ class Inline(Field):
     predicate: NamedNode = RDF_TYPE
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """What that noun says."""
+        """Write the fields of the noun."""
         draft.said += self.table.pairs(value, draft.subject, draft.others)
 
     def read(self, node: Node) -> object:
-        """The noun."""
+        """Return the noun."""
         return self.table.read(node)
 
 
@@ -89,7 +89,7 @@ class Statements(Field):
     ordered: bool = False
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge to each, and the plain edges."""
+        """Write an edge to each statement, and the plain edges."""
         for position, statement in enumerate(value):
             said = self.table.pairs(statement, draft.subject, draft.others)
             if self.ordered:
@@ -101,7 +101,7 @@ class Statements(Field):
                 draft.say(*edge)
 
     def read(self, node: Node) -> object:
-        """The statements."""
+        """Return the statements."""
         nodes = [Node(node.store, iri) for iri in node.nodes(self.predicate)]
         if self.ordered:
             nodes.sort(key=lambda part: int(part.literals(TG.POSITION)[0].value))
@@ -152,13 +152,13 @@ class NounTable(Generic[Noun]):
         }
 
     def iri(self, noun: Noun) -> NamedNode:
-        """The IRI of a noun that has one."""
+        """Return the IRI of a noun that has one."""
         if self._iri is None:
             raise TypeError(f"a {self.noun.__name__} has no IRI of its own")
         return self._iri(noun)
 
     def pairs(self, noun: Noun, subject: NamedNode, others: list[Triple]) -> list[Pair]:
-        """What is said of ``subject``; what is said of its parts goes to ``others``."""
+        """Return predicates and objects of ``subject``; triples of its parts go to ``others``."""
         draft = SubjectDraft(noun, subject, others)
         if self.term is not None:
             draft.say(RDF_TYPE, self.term)
@@ -176,7 +176,7 @@ class NounTable(Generic[Noun]):
         out.extend([Triple(subject, *pair) for pair in self.pairs(noun, subject, out)])
 
     def read(self, node: Node) -> Noun:
-        """The noun that a node describes.
+        """Read the noun that a node describes.
 
         Raises:
             WorkspaceError: The graph does not say something that the noun needs.
@@ -193,7 +193,7 @@ class NounTable(Generic[Noun]):
         return self.noun(**found)
 
     def subjects(self, store: GraphStore) -> Iterator[NamedNode]:
-        """Every node of this class in a graph."""
+        """Yield every node of this class in a graph."""
         for triple in store.triples(None, RDF_TYPE, self.term):
             if isinstance(triple.subject, NamedNode):
                 yield triple.subject

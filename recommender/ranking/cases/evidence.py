@@ -1,4 +1,4 @@
-"""What the neighbours say about each candidate configuration.
+"""The evidence of the neighbours on each candidate configuration.
 
 S: sources (neighbours that have rows which fit the question).
 C: candidate configurations, sorted by digest, so that the order in which sources come does not matter.
@@ -35,7 +35,7 @@ _REMEMBERED = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What of a configuration is asked for.
+    """The parameters that a question wants values of.
 
     Attributes:
         fixed: Settings that an answer must have, such as the framework in use.
@@ -46,7 +46,7 @@ class Question:
     decide: tuple[str, ...] = ()
 
     def answer(self, configuration: Configuration, *, relaxed: bool = False) -> Configuration | None:
-        """The part of a configuration that answers; None if it does not.
+        """Return the part of a configuration that answers the question; None if it does not.
 
         Args:
             configuration: What a source has.
@@ -84,7 +84,7 @@ class CandidateEvidence:
 
     @property
     def timed(self) -> NDArray[np.bool_]:
-        """Whether a source compares configurations by their cost, shape (S,)."""
+        """True for each source that compares configurations by cost, shape (S,)."""
         known: NDArray[np.bool_] = np.isfinite(self.ratios).sum(axis=1) >= 2
         return known
 

@@ -50,12 +50,12 @@ class Ranking:
     distance: Distance | None
 
     def configuration(self, place: int) -> Configuration:
-        """The configuration at a place of ``scores``."""
+        """Return the configuration at a place of ``scores``."""
         return self.evidence.candidates[int(self.scores.chosen[place])]
 
     @property
     def configurations(self) -> list[Configuration]:
-        """What to try, best first."""
+        """The ranked configurations, best first."""
         return [self.configuration(place) for place in self.order]
 
 
@@ -90,7 +90,7 @@ class Ranker:
         k: int,
         feasible: Feasible | None = None,
     ) -> Ranking:
-        """The k configurations to try, best first; fewer if there are fewer candidates.
+        """Rank the k best configurations; fewer if there are fewer candidates.
 
         Args:
             problem: The question.

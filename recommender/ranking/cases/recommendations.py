@@ -39,7 +39,7 @@ _REMEMBERED = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChoice:
-    """What the cases say.
+    """The recommendations that rest on past cases, and the configurations that were refused.
 
     Attributes:
         recommendations: Best first.
@@ -75,7 +75,7 @@ class CaseChooser:
     def choose(
         self, problem: Problem, neighbours: Sequence[Neighbour], k: int, rules: QuestionFeasibility
     ) -> CaseChoice:
-        """The k best configurations, and what was refused on the way.
+        """Choose the k best configurations; list those that were refused.
 
         Args:
             problem: The question.

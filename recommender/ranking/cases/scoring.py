@@ -91,7 +91,7 @@ candidates the smoother model weighs more, by the decimal logarithm."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """What is expected of each candidate.
+    """The expected regret of each candidate.
 
     Attributes:
         chosen: Which candidates were scored, indices into the evidence, shape (n,).
@@ -117,7 +117,7 @@ class Scores:
 def source_weights(
     problem: Problem, evidence: CandidateEvidence, facts: Facts, reliability: Reliability
 ) -> NDArray[np.float64]:
-    """How much each source's table counts, shape (S,): by hardware, by how far its task is, and by trust.
+    """Return the weight of each source's table, shape (S,): by hardware, distance of its task, and trust.
 
     Sources of one device say much the same, so together they weigh what the best of them does. A device
     whose tables are copies of another's is that other one here.
@@ -193,7 +193,7 @@ def score(
     *,
     words_given: bool = False,
 ) -> Scores:
-    """Expected log regret of the candidates.
+    """Compute the expected log regret of the candidates.
 
     Args:
         problem: The question.

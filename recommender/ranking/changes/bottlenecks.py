@@ -20,7 +20,7 @@ MOST_STEPS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What of the observed bottlenecks a strategy is for.
+    """The observed bottleneck that a strategy is for, and its distance from what the strategy mitigates.
 
     Attributes:
         bottleneck: Id of the observed one; empty if the strategy is for none of them.
@@ -67,7 +67,7 @@ class Observed:
         return bool(self._shares)
 
     def match(self, mitigates: Iterable[str]) -> Match:
-        """The nearest observed bottleneck that one of ``mitigates`` stands for.
+        """Return the nearest observed bottleneck that one of ``mitigates`` stands for.
 
         A strategy for none of them can only win what they leave.
         """

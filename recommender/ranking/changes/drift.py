@@ -1,4 +1,4 @@
-"""Whether an effect has changed: a change point in its dated gains, and what holds since then.
+"""Drift of effects: the change point in dated gains, and the gains since then.
 
 y[1..m]: the newest dated gains of an effect, oldest first, in nats; before them n0 gains of mean y0.
 s: standard deviation of one gain, from the differences of neighbours, which a shift hardly touches.
@@ -68,7 +68,7 @@ class ChangePoint:
 
 
 def change(effect: Effect) -> ChangePoint | None:
-    """The newest change point of an effect; None if its gains look like those of one regime."""
+    """Return the newest change point of an effect; None if its gains look like one regime."""
     if len(effect.recent) < ENOUGH:
         return None
     recent = [item.unats / UNATS_PER_NAT for item in effect.recent]

@@ -45,7 +45,7 @@ class EffectRow:
         return factor_text(self.gain)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         effect, last = self.effect, self.effect.last_evidence
         return {
             "strategy": effect.strategy,
@@ -66,7 +66,7 @@ class EffectRow:
 def effect_rows(
     graph: GraphStore, tree: HardwareTree, components: Components = EQUAL, strategy: str = ""
 ) -> list[EffectRow]:
-    """Every effect, by strategy and context.
+    """Return every effect, by strategy and context.
 
     Args:
         graph: The graph.

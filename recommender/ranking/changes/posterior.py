@@ -1,4 +1,4 @@
-"""What a strategy gains here, from effects seen elsewhere: a normal hierarchical model, computed when read.
+"""The gain of a strategy here, from effects seen elsewhere: a normal hierarchical model, computed when read.
 
 g[s, c]: log gain of strategy s in context c, in nats, above zero is better.
 y[i]: mean of the n[i] gains of one effect of s, published ones shrunk: what is published is chosen.
@@ -68,7 +68,7 @@ SHARED_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """What is expected of a strategy before its own evidence.
+    """The expected gain of a strategy before its own evidence.
 
     Attributes:
         mean: Mean gain over strategies, in nats.
@@ -86,7 +86,7 @@ class Prior:
 
     @classmethod
     def of(cls, effects: Iterable[Effect]) -> Prior:
-        """The prior that effects of comparable metrics give; what is distrusted counts less."""
+        """Fit the prior to effects of comparable metrics; distrusted ones count less."""
         groups: dict[str, list[tuple[float, float]]] = {}
         squares, freedom = USUAL_NOISE[0] ** 2 * USUAL_NOISE[1], float(USUAL_NOISE[1])
         for effect in effects:
@@ -135,7 +135,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """How the variance between contexts divides; the three sum to 1.
+    """The shares of the variance between contexts; the three sum to 1.
 
     Attributes:
         hardware: Share of the hardware tree.
@@ -160,7 +160,7 @@ EQUAL = Components()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectState:
-    """What an effect says now: after its last drift, published gains shrunk.
+    """The current state of an effect: its gains since the last drift, published ones shrunk.
 
     Attributes:
         n: How many gains.
@@ -193,7 +193,7 @@ class ObservedEffect:
 
 
 def standing(effect: Effect) -> EffectState | None:
-    """What an effect says now; None where nothing was measured by anyone."""
+    """Return the current state of an effect; None where nobody measured anything."""
     if effect.mean is None or effect.kind in {Kind.CLAIMED, Kind.TARGET, Kind.WINNER}:
         return None
     shrinkage = PUBLICATION_SHRINKAGE if effect.kind is Kind.PUBLISHED else 1.0
@@ -210,7 +210,7 @@ def standing(effect: Effect) -> EffectState | None:
 
 
 def shrunk_mean(effect: Effect) -> float | None:
-    """Mean gain of an effect as it stands, published ones shrunk; None where nothing was measured."""
+    """Return the current mean gain of an effect, published ones shrunk; None where nobody measured."""
     known = standing(effect)
     return None if known is None else known.mean
 
@@ -222,7 +222,7 @@ def posterior(
     distance: Callable[[str, str], Distance],
     components: Components = EQUAL,
 ) -> tuple[Gain, list[float]]:
-    """The gain to expect on one more problem of a context.
+    """Compute the expected gain on one more problem of a context.
 
     Args:
         prior: What is expected without evidence.
@@ -259,7 +259,7 @@ def posterior(
 def shared(
     places: Sequence[Context], distance: Callable[[str, str], Distance], components: Components
 ) -> NDArray[np.float64]:
-    """What contexts have in common of the variance between contexts, 0 to 1; shape (n, n).
+    """Return the share of the variance that each two contexts have in common, 0 to 1; shape (n, n).
 
     Args:
         places: The contexts.

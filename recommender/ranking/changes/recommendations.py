@@ -22,7 +22,7 @@ NOISE = "deviation between problems of a context"
 
 
 def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
-    """The k strategies to try: the best for each observed bottleneck in turn, none that excludes another.
+    """Choose k strategies: the best for each observed bottleneck in turn, none that excludes another.
 
     Two fixes of one bottleneck do not add up, so the second of a kind waits until each has its first.
     """
@@ -42,7 +42,7 @@ def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
 
 
 def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> Recommendation:
-    """A strategy for people: what to set, what to expect, and why."""
+    """Describe a ranked strategy as a recommendation: settings, gain and evidence."""
     strategy = item.strategy
     configuration = changes(strategy.configuration, problem.current)
     ceiling = item.match.ceiling
@@ -75,7 +75,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
 
 
 def flag(assignment: Assignment) -> str:
-    """How an assignment is written: an ``export``, a command-line flag, or ``name=value``."""
+    """Write an assignment as an ``export``, a command-line flag, or ``name=value``."""
     value = assignment.value
     if assignment.environment:
         return f"export {assignment.parameter}={'' if value is None else show(value)}"

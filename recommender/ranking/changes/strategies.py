@@ -70,7 +70,7 @@ class SeenEffect:
     drift: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         mean = self.effect.mean
         return {
             "hardware": self.effect.context.hardware or None,
@@ -150,7 +150,7 @@ class StrategyRanker:
     def rank(
         self, problem: Problem, *, with_hypotheses: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
-        """All strategies that fit, best first, and those that were refused with the rule.
+        """Rank all strategies that fit, best first; list those that a rule refuses.
 
         Bottlenecks that were observed come first; without any, everything that fits is ranked.
 
@@ -162,7 +162,7 @@ class StrategyRanker:
         return self._ranked(problem, self._fitting(problem, path), with_hypotheses=with_hypotheses)
 
     def elsewhere(self, problem: Problem) -> list[RankedStrategy]:
-        """Strategies that would fit, were they not for other hardware only; best first."""
+        """Rank the strategies that would fit if they were not for other hardware only."""
         here = self._fitting(problem, self._tree.path(problem.hardware.name))
         every = {node for scope in self._scopes.by_id.values() for node in scope.hardware}
         others = {
@@ -173,7 +173,7 @@ class StrategyRanker:
         return self._ranked(problem, others, with_hypotheses=False)[0]
 
     def outcomes(self, problem: Problem) -> int:
-        """How many dated gains are known on the hardware and model family of a problem."""
+        """Count the dated gains on the hardware and model family of a problem."""
         where = (problem.hardware.name, self._family(problem.workload.model))
         return sum(
             len(effect.recent)
@@ -223,7 +223,7 @@ class StrategyRanker:
         return ranked, refused
 
     def has_one_for(self, configuration: Configuration) -> bool:
-        """Whether some strategy, fitting or not, sets just this configuration."""
+        """Return whether some strategy, fitting or not, sets exactly this configuration."""
         return any(
             strategy.configuration == configuration
             for parameter in list(configuration)[:1]
@@ -231,7 +231,7 @@ class StrategyRanker:
         )
 
     def ceiling(self, problem: Problem) -> float | None:
-        """Log gain if all that was observed went away wholly; None if the shares do not say."""
+        """Return the log gain if all observed bottlenecks vanished; None if a share is unknown."""
         return Observed(self._graph, problem).ceiling
 
     def _weigh(

@@ -1,4 +1,4 @@
-"""Whether the tiles of a kernel fit the buffers of a core, where its parameters have names that say so.
+"""A check that the tiles of a kernel fit the buffers of a core, by the names of its parameters.
 
 Triton keeps a tile of both operands for every stage of its pipeline but the one in use, and takes steps along
 K no longer than the blocks that share a scale; on AMD's devices one stage is sure. AscendC's matmul
@@ -49,7 +49,7 @@ def buffers(
     shape: Mapping[str, Value] = MappingProxyType({}),
     block: Value = None,
 ) -> Iterator[Broken]:
-    """The buffers that a configuration would overfill.
+    """List the buffers that a configuration would overfill.
 
     Args:
         configuration: What would be set.

@@ -1,4 +1,4 @@
-"""What cannot run, and which rule says so.
+"""Feasibility of configurations, and the rules that refuse them.
 
 A rule has a name and a source. One whose facts are missing says nothing, and :attr:`Feasibility.skipped`
 says that. Which rules can apply is found once for each set of parameter names, so that a candidate of a
@@ -36,7 +36,7 @@ Rule = Callable[["Mapping[str, Value]"], Iterator[Broken]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a configuration is not proposed.
+    """The reason why a configuration is not proposed.
 
     Attributes:
         configuration: What.
@@ -53,7 +53,7 @@ class Refusal:
     is_certain: bool = True
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "configuration": self.configuration.to_json(),
             "rule": self.rule,
@@ -108,7 +108,7 @@ class QuestionFeasibility:
         return (f"the memory that is needed was not checked: {self.memory.skipped}",)
 
     def check(self, configuration: Configuration) -> tuple[Refusal, ...]:
-        """The rules that a configuration breaks, beside what is set already."""
+        """List the rules that a configuration breaks, together with the current settings."""
         found = self._found(tuple(configuration))
         broken = [
             item
@@ -129,14 +129,14 @@ class QuestionFeasibility:
         )
 
     def warnings(self, configuration: Configuration) -> tuple[str, ...]:
-        """What to mind of a configuration that may run."""
+        """List the warnings about a configuration that may run."""
         found = [self.memory.warning({**self._current, **configuration})]
         if self.tried is not None:
             found.append(self.tried.warning(configuration))
         return tuple(text for text in found if text)
 
     def checks(self, metric: str, configurations: Sequence[Configuration]) -> bool:
-        """Whether a limit on a metric can be told for all of some configurations."""
+        """Return whether a limit on a metric can be checked for each of some configurations."""
         return metric == "peak_memory" and all(
             self.memory.is_whole({**self._current, **item}) for item in configurations
         )
@@ -207,7 +207,7 @@ class FeasibilityRules:
     def of(
         self, problem: Problem, model: Mapping[str, Value], neighbours: Sequence[Neighbour]
     ) -> QuestionFeasibility:
-        """The rules for one question.
+        """Return the rules for one question.
 
         Args:
             problem: The question.
@@ -227,7 +227,7 @@ class FeasibilityRules:
 def by_rules(
     facts: Callable[[str], Mapping[str, float | str]],
 ) -> Callable[[Problem, Configuration], bool]:
-    """Whether a configuration can run by the rules for its problem, where no workspace is at hand.
+    """Check a configuration against the rules for its problem, without a workspace.
 
     Args:
         facts: Facts by hardware id.

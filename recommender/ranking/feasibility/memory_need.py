@@ -1,4 +1,4 @@
-"""Whether weights, optimizer states, cache and activations of a configuration fit the device.
+"""A check that weights, optimizer states, cache and activations of a configuration fit the device.
 
 The memory part of the cost model, asked only where the layout is told. Of 33 published runs whose
 devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: what it says is above
@@ -108,11 +108,11 @@ class MemoryNeed:
 
     @property
     def applies(self) -> bool:
-        """Whether it is a question of training or serving a model that is named."""
+        """True if the question is about training or serving a named model."""
         return self.problem.workload.kind in STEP_PHASE and bool(self.problem.workload.model)
 
     def decides(self, names: frozenset[str]) -> bool:
-        """Whether setting parameters of these names can break a rule, as far as the cost model knows."""
+        """Return whether parameters of these names can break a rule, as far as the cost model knows."""
         from recommender.cost_model.settings.dialects import setting_of
 
         if not self.applies or self.skipped:
@@ -120,7 +120,7 @@ class MemoryNeed:
         return self.limit_bytes is not None or any(setting_of(name) in _DECIDING for name in names)
 
     def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
-        """Least bytes on the fullest device; None where the layout or a size is not told, or it cannot be.
+        """Return the least bytes on the fullest device; None without layout or sizes, or if it cannot be.
 
         What is not told is taken as what needs least: a server with a paged cache needs room for one
         sequence, and where nothing is told of the current settings, recomputation and a split optimizer.
@@ -158,7 +158,7 @@ class MemoryNeed:
         return self.known[key]
 
     def is_whole(self, configuration: Mapping[str, Value]) -> bool:
-        """Whether :meth:`bytes_of` is all that will be used, so that a limit can be told to be kept."""
+        """Return whether :meth:`bytes_of` covers all use of memory, so that a limit can be checked."""
         if self.bytes_of(configuration) is None:
             return False
         if self.problem.workload.kind is WorkloadKind.TRAINING:
@@ -182,7 +182,7 @@ class MemoryNeed:
         return min((x.maximum for x in self.problem.limits if x.metric == "peak_memory"), default=None)
 
     def broken(self, configuration: Mapping[str, Value]) -> Iterator[Broken]:
-        """The rules that are broken for sure enough: the device's capacity, and the bound of the question."""
+        """List the broken rules: the device's capacity, and the limit of the question."""
         needed = self.bytes_of(configuration)
         if needed is None:
             return
@@ -194,7 +194,7 @@ class MemoryNeed:
                 yield Broken(rule=rule, reason=reason, source=SOURCE, is_certain=False)
 
     def warning(self, configuration: Mapping[str, Value]) -> str:
-        """What to look at, where it is close; empty if it is not."""
+        """Return a warning where the memory is tight; empty if it is not."""
         needed = self.bytes_of(configuration)
         most = min(self._capacity, self.limit_bytes or self._capacity)
         if needed is None or needed <= most:

@@ -69,7 +69,7 @@ class Broken:
 def divisibility(
     problem: Problem, configuration: Mapping[str, Value], sizes: Mapping[str, Value]
 ) -> Iterator[Broken]:
-    """What a split must divide, as far as the sizes are known."""
+    """List the sizes that a split does not divide, as far as they are known."""
     # a server may hold experts twice, and then spreads more of them than the model has
     experts = () if problem.workload.kind is WorkloadKind.SERVING else _SPLIT_BY_EXPERT
     for rule, parameters, dimensions in (
@@ -95,7 +95,7 @@ def divisibility(
 
 
 def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Broken]:
-    """Whether the ways of a layout come out at the devices there are."""
+    """Check that the ways of a layout multiply to the number of devices."""
     count = problem.hardware.count
     if count is None:
         return
@@ -125,7 +125,7 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
 def number_format(
     problem: Problem, configuration: Mapping[str, Value], device: str, facts: Mapping[str, float | str]
 ) -> Iterator[Broken]:
-    """Whether the chip computes in the formats that are asked for.
+    """Check that the chip computes in the requested number formats.
 
     Only of chips whose matrix unit is described whole is it known what they lack: those of Ascend.
     """
@@ -154,15 +154,15 @@ def number_format(
 
 
 def asks_fp8(text: str) -> bool:
-    """Whether a number format is one of eight floating bits."""
+    """Return whether a number format is an eight-bit float."""
     return any(name in text.lower() for name in _NAMES_FP8)
 
 
 def first_whole(configuration: Mapping[str, Value], names: tuple[str, ...]) -> int | None:
-    """The first of ``names`` that is set to a positive whole number."""
+    """Return the first of ``names`` that is set to a positive whole number."""
     return next((n for name in names if name in configuration and (n := whole(configuration[name]))), None)
 
 
 def whole(value: Value) -> int | None:
-    """A positive whole number, or None."""
+    """Return a positive whole number, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
