@@ -53,9 +53,9 @@ def name_code(name: str, width: int) -> NDArray[np.float64]:
         Shape (width,); read-only.
     """
     words = split(name)
-    whole = code(name.lower(), width)
-    parts = np.mean([code(word, width) for word in words], axis=0) if words else whole
-    both: NDArray[np.float64] = 0.5 * whole + 0.5 * parts
+    exact = code(name.lower(), width)
+    parts = np.mean([code(word, width) for word in words], axis=0) if words else exact
+    both: NDArray[np.float64] = 0.5 * exact + 0.5 * parts
     both.setflags(write=False)
     return both
 

@@ -123,19 +123,19 @@ class ProblemIndex:
             At most k problems; exact for rows outside the index and below 50,000 rows, at least 98 %
             of the true ones beyond.
         """
-        asked = np.ascontiguousarray(vector, dtype=np.float32)
+        query = np.ascontiguousarray(vector, dtype=np.float32)
         visible = self._log.visible(acknowledged)
         self._file.refresh(self._log)
         indexed = min(self._file.manifest.count, visible) if self._file.manifest else 0
-        found, squared = self._file.search(asked, k, indexed)
+        rows, squared = self._file.search(query, k, indexed)
         if visible > indexed:
-            tail, tail_squared = self._search_log(asked, k, indexed, visible)
-            found = np.concatenate([found, tail])
+            tail, tail_squared = self._search_log(query, k, indexed, visible)
+            rows = np.concatenate([rows, tail])
             squared = np.concatenate([squared, tail_squared])
             order = np.argsort(squared, kind="stable")[:k]
-            found, squared = found[order], squared[order]
+            rows, squared = rows[order], squared[order]
         distances = np.sqrt(np.maximum(squared, 0)).astype(np.float32)
-        return Neighbours(self._log.keys(found), distances, found)
+        return Neighbours(self._log.keys(rows), distances, rows)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of rows of the log, in their order, shape (n, dimension)."""

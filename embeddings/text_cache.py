@@ -45,18 +45,18 @@ class TextCache:
     def get(self, encoder: str, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return the cached vectors, by text."""
         connection = self._open()
-        found: dict[str, NDArray[np.float32]] = {}
+        vectors: dict[str, NDArray[np.float32]] = {}
         if connection is None:
-            return found
+            return vectors
         query = "SELECT vector FROM vectors WHERE encoder = ? AND text = ?"
         try:
             for text in texts:
                 row: tuple[bytes] | None = connection.execute(query, (encoder, text)).fetchone()
                 if row is not None:
-                    found[text] = np.frombuffer(row[0], dtype="<f4")
+                    vectors[text] = np.frombuffer(row[0], dtype="<f4")
         except sqlite3.Error as error:
             logger.warning("%s cannot be read, texts are encoded again: %s", self.path, error)
-        return found
+        return vectors
 
     def put(self, encoder: str, vectors: Mapping[str, NDArray[np.float32]]) -> None:
         """Keep vectors; does nothing where the cache may not be written."""
@@ -153,8 +153,8 @@ class CachedTextEncoder:
         """
         missing = self._missing(texts)
         if missing:
-            made = self.encoder.encode(missing)
-            fresh: dict[str, Any] = dict(zip(missing, made, strict=True))
+            vectors = self.encoder.encode(missing)
+            fresh: dict[str, Any] = dict(zip(missing, vectors, strict=True))
             self._seen.update(fresh)
             self.cache.put(self.hash, fresh)
         return np.array([self._seen[text] for text in texts], dtype=np.float32).reshape(

@@ -203,7 +203,9 @@ class OnnxTextEncoder:
         manifest = self.manifest
         if manifest is None:
             return [f"no text model in {self.folder}"]
-        changed = [file for file, known in manifest.files.items() if sha256_of(self.folder / file) != known]
+        changed = [
+            file for file, checksum in manifest.files.items() if sha256_of(self.folder / file) != checksum
+        ]
         return [f"{self.folder / file} is not as it was made" for file in changed]
 
     def _missing(self) -> MissingDependencyError:

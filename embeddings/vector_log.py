@@ -159,19 +159,19 @@ class VectorLog:
 
     def _check_header(self) -> None:
         header = read_header(self.path)
-        found = header.get("encoder"), header.get("dimension")
-        if found != (self.encoder_hash, self.dimension):
+        identity = header.get("encoder"), header.get("dimension")
+        if identity != (self.encoder_hash, self.dimension):
             raise IndexMismatchError(
-                f"{self.path} was made by encoder {found[0]} (dimension {found[1]}), "
+                f"{self.path} was made by encoder {identity[0]} (dimension {identity[1]}), "
                 f"not by {self.encoder_hash} (dimension {self.dimension})",
                 hint="make the vectors anew with: tunegraph doctor --repair",
             )
 
     def _cut_torn_tail(self) -> None:
         if self._file is not None:
-            whole = HEADER_BYTES + len(self) * self._record.itemsize
-            if os.fstat(self._file).st_size != whole:
-                os.ftruncate(self._file, whole)
+            intact_bytes = HEADER_BYTES + len(self) * self._record.itemsize
+            if os.fstat(self._file).st_size != intact_bytes:
+                os.ftruncate(self._file, intact_bytes)
 
     def _read(self, row: int, count: int, length: int | None = None) -> bytes:
         """Bytes from the start of a row: whole records, or the first ``length`` of one."""

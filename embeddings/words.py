@@ -38,10 +38,10 @@ def words(problem: Problem, hardware: HardwareFacts) -> str:
     if workload.model:
         parts.append(f"of {_without_sizes(workload.model)}")
     parts.append("on " + ", ".join(_plain(node) for node in places(hardware, problem.hardware.name)))
-    told = " ".join(parts)
+    text = " ".join(parts)
     limits = ", ".join(_plain(name) for name in problem.bottlenecks)
     wanted = f"{_VERBS[problem.objective.better]} {_plain(problem.objective.metric)}"
-    return "; ".join(part for part in (told, limits, wanted) if part)
+    return "; ".join(part for part in (text, limits, wanted) if part)
 
 
 def _plain(name: str) -> str:

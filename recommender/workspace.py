@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from recommender.answers.benefit import Prediction
     from recommender.answers.explanation.explanation import Explanation
     from recommender.backtest.recalibration import Recalibration
-    from recommender.evolution.exploring import Explored
+    from recommender.evolution.exploring import Exploration
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
     from recommender.search.run.preparation import Prepared
     from recommender.store.editor import Editor
     from recommender.store.ingestion import IngestSummary, Options
-    from recommender.store.merging import Merged
+    from recommender.store.merging import MergeResult
 
 
 def _now() -> datetime:
@@ -154,11 +154,11 @@ class Workspace(WorkspaceContents):
         options: Options | None = None,
     ) -> IngestSummary:
         """Read files as an ingest would, and write nothing."""
-        from recommender.store.ingestion import take_in
+        from recommender.store.ingestion import ingest_files
 
-        return take_in(paths, self.graph, None, on_progress=on_progress, options=options)
+        return ingest_files(paths, self.graph, None, on_progress=on_progress, options=options)
 
-    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> Merged:
+    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> MergeResult:
         """Join another workspace, and see what came; see ``recommender.store.merging.merge``."""
         if dry_run:
             from recommender.store.merging import merge
@@ -203,7 +203,7 @@ class Workspace(WorkspaceContents):
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
-    ) -> Explored:
+    ) -> Exploration:
         """Recommend by Thompson sampling, hypotheses included, with the price of exploring.
 
         Args:
@@ -215,13 +215,13 @@ class Workspace(WorkspaceContents):
         Raises:
             NoEvidenceError, InfeasibleError: As for :meth:`recommend`.
         """
-        from recommender.evolution.exploring import POOL, explored
+        from recommender.evolution.exploring import POOL, explore
 
         model = self.model_facts(problem)
         pool = self.snapshot.recommender.answer(
             problem, POOL * k, model=model, notes=notes, with_hypotheses=True
         )
-        return explored(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
+        return explore(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
 
     def predict(
         self,
@@ -251,15 +251,15 @@ class Workspace(WorkspaceContents):
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.hardware(server).id if server else ""
-        job, said = job_of(problem, self.model_facts(problem), self.hardware, around)
-        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
+        job, assumptions = job_of(problem, self.model_facts(problem), self.hardware, around)
+        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumptions)
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """Return the k nearest known problems; those of another operator or metric come last."""
-        found = self.snapshot.retriever.find(problem, most=k)
-        there = {item.problem.key for item in found}
+        comparable = self.snapshot.retriever.find(problem, most=k)
+        there = {item.problem.key for item in comparable}
         others = self.snapshot.retriever.find(problem, most=k, any_operator=True)
-        return [*found, *(item for item in others if item.problem.key not in there)][:k]
+        return [*comparable, *(item for item in others if item.problem.key not in there)][:k]
 
     def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
         """Describe the k nearest known problems: shape, number of rows, and best value of each."""

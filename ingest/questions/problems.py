@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.values import Value
-    from kg.triples.names import Resolved
+    from kg.triples.names import ResolvedName
 
 MAXIMUM_FILE_BYTES = 1_000_000
 """A question is small; a larger file is something else."""
@@ -55,16 +55,16 @@ _QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 class Resolver(Protocol):
     """What resolves names against the graph."""
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """A node of the hardware tree."""
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """A model."""
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         """Ids of the models that have these sizes."""
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
 
 
@@ -373,7 +373,7 @@ class _Reader:
             )
         return Settings(shares)
 
-    def _note(self, resolved: Resolved) -> None:
+    def _note(self, resolved: ResolvedName) -> None:
         if resolved.note:
             self.notes.append(resolved.note)
 

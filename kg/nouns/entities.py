@@ -182,8 +182,16 @@ class Problem:
         objective: What decides.
         limits: Bounds on other metrics.
         bottlenecks: Observed bottleneck ids and their share of the time, 0 to 1 (None: share unknown).
-        current: The configuration in use; None if not told.
+        current: The configuration in use; None if not given.
         software: Framework and compiler versions, by name.
+
+    Example:
+        >>> workload = Workload(kind=WorkloadKind.OPERATOR, operator="matmul", shape=Settings({"M": 4096}))
+        >>> objective = Objective(metric="latency", better=Better.LOWER, unit="s")
+        >>> one = Problem(workload=workload, hardware=Hardware(name="ascend-910b1"), objective=objective)
+        >>> other = Problem(workload=workload, hardware=Hardware(name="h100"), objective=objective)
+        >>> one.task_id == other.task_id, one.id == other.id
+        (True, False)
     """
 
     workload: Workload
@@ -257,6 +265,12 @@ class Measurement:
         status: What became of the run.
         reason: Why it failed, in the source's words; empty if it did not.
         reported_unit: The unit of the source, where another than ``unit``.
+
+    Example:
+        >>> Measurement(metric="step_time", unit="s", value=0.41).value
+        0.41
+        >>> Measurement(metric="step_time", status=Status.OUT_OF_MEMORY).value is None
+        True
     """
 
     metric: str
@@ -347,6 +361,23 @@ class Case:
         strategy: Id of the strategy it is evidence for; empty if none.
         bottleneck: Id of the bottleneck that the strategy was meant for; empty if none.
         software: Framework and compiler versions, by name.
+
+    Example:
+        >>> problem = Problem(
+        ...     workload=Workload(kind=WorkloadKind.TRAINING, operator="pretrain"),
+        ...     hardware=Hardware(name="ascend-910b1", count=8),
+        ...     objective=Objective(metric="step_time", better=Better.LOWER, unit="s"),
+        ... )
+        >>> case = Case(
+        ...     problem=problem,
+        ...     configuration=Settings({"recompute": "selective"}),
+        ...     measurement=Measurement(metric="step_time", unit="s", value=0.8),
+        ...     kind=Kind.MEASURED,
+        ...     source=Source(title="my runs"),
+        ...     baseline=Baseline(value=1.0),
+        ... )
+        >>> round(case.log_gain, 4)
+        0.2231
     """
 
     problem: Problem

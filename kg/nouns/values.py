@@ -61,6 +61,13 @@ class Settings(Mapping[str, Value]):
     """An immutable, hashable mapping from names to values, ordered by name.
 
     Shapes, configurations and traits are all settings. Equality and hash go by content.
+
+    Example:
+        >>> settings = Settings({"tile": {"m": 128, "n": 64.0}})
+        >>> dict(settings)
+        {'tile.m': 128, 'tile.n': 64}
+        >>> settings == Settings({"tile.n": 64, "tile.m": 128})
+        True
     """
 
     __slots__ = ("_digest", "_values")

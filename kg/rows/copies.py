@@ -102,7 +102,7 @@ class RepeatedRows:
 def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
     """Look for copied devices among the tables of some operators, and remember them; for the writer."""
     wanted = json.dumps(sorted(set(operators)))
-    found = list(_find(trials, wanted))
+    copies = list(_find(trials, wanted))
     with trials.file.transaction():
         trials.file.write(
             "DELETE FROM copied_devices WHERE operator IN (SELECT value FROM json_each(?))", wanted
@@ -111,7 +111,7 @@ def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
             "INSERT INTO copied_devices VALUES (?, ?, ?, ?, ?, ?)",
             [
                 (item.operator, item.metric, item.device, item.origin, item.rows, item.shared)
-                for item in found
+                for item in copies
             ],
         )
 
@@ -180,12 +180,12 @@ def _find(trials: TrialStore, operators: str) -> Iterator[CopiedDevice]:
         about = operator, metric, device
         first[about] = min(key, first.get(about, key))
     for (operator, metric, *_), sizes in tasks.items():
-        known = pairs.get((str(operator), str(metric)), {})
+        by_devices = pairs.get((str(operator), str(metric)), {})
         for one, other in combinations(sorted(sizes), 2):
-            found = known.get((one[0], other[0]))
-            if found is not None:
-                found.shared[0] += min(one[1], other[1])
-                found.shared[1] += min(one[2], other[2])
+            match = by_devices.get((one[0], other[0]))
+            if match is not None:
+                match.shared[0] += min(one[1], other[1])
+                match.shared[1] += min(one[2], other[2])
     for (operator, metric), couples in pairs.items():
         copies = [
             (*sorted((first[operator, metric, device], device) for device in couple), pair)

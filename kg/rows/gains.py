@@ -83,12 +83,12 @@ def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]
 
 def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
     """Yield the gains with the id of the source that reported each first; one pass over the rows."""
-    known: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for source, *row in trials.file.read(_WITH_SOURCE, trials.acknowledged):
-        said = tuple(row)
-        if said not in known:
-            known.add(said)
-            yield str(source), _gain(said)
+        content = tuple(row)
+        if content not in reported:
+            reported.add(content)
+            yield str(source), _gain(content)
 
 
 def _gain(row: Sequence[Any]) -> RowGain:

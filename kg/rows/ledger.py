@@ -10,10 +10,11 @@ from pyoxigraph import NamedNode, Triple
 from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
 from kg.nouns.outcomes import Outcome
 from kg.rows.gains import gains
+from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph, to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared, name_of, source_iri
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,8 +107,8 @@ class Ledger:
         removed, added = list(self._dropped), []
         for iri, effect in self._effects.items():
             if effect.n:
-                said = self._graph.triples(iri)
-                removed += (triple for triple in said if triple.predicate != Shared.DERIVED_FROM)
+                triples = self._graph.triples(iri)
+                removed += (triple for triple in triples if triple.predicate != Shared.DERIVED_FROM)
                 added += to_triples(effect)
             else:
                 removed += [*self._graph.triples(iri), *self._graph.triples(None, None, iri)]
@@ -121,7 +122,7 @@ class Ledger:
         iri = EFFECT.iri(empty)
         if iri not in self._effects:
             node = Node(self._graph, iri)
-            self._effects[iri] = EFFECT.read(node) if node.said else empty
+            self._effects[iri] = EFFECT.read(node) if node.values else empty
         return iri, self._effects[iri]
 
     def _has_effects(self, source_id: str) -> bool:
@@ -131,11 +132,11 @@ class Ledger:
 
     def _outcomes(self, source_id: str) -> dict[str, Outcome]:
         """The outcomes of a source by what they tried."""
-        found: dict[str, Outcome] = {}
+        outcomes: dict[str, Outcome] = {}
         for triple in self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id)):
             if not isinstance(triple.subject, NamedNode):
                 continue
-            if TG.OUTCOME in Node(self._graph, triple.subject).said.get(RDF_TYPE, ()):
+            if TG.OUTCOME in Node(self._graph, triple.subject).values.get(RDF_TYPE, ()):
                 outcome = from_graph(self._graph, Outcome, name_of(triple.subject))
-                found[outcome.configuration.digest] = outcome
-        return found
+                outcomes[outcome.configuration.digest] = outcome
+        return outcomes

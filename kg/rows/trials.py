@@ -51,6 +51,28 @@ class TrialStore:
 
     Raises:
         WorkspaceError: Here and in every method: the file is missing, damaged, foreign, full or locked.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from kg.nouns.entities import Hardware, Measurement, Objective, Problem, Workload, WorkloadKind
+        >>> from kg.rows.trial_rows import Trial
+        >>> problem = Problem(
+        ...     workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
+        ...     hardware=Hardware(name="ascend-910b1"),
+        ...     objective=Objective(metric="latency", better=Better.LOWER),
+        ... )
+        >>> trial = Trial(
+        ...     configuration=Settings({"tile": 64}),
+        ...     measurement=Measurement(metric="latency", unit="s", value=2e-5),
+        ...     kind=Kind.MEASURED,
+        ...     source_id="my-runs",
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder, TrialStore(Path(folder) / "t.sqlite3") as store:
+        ...     store.add(1, problem, [trial])
+        ...     store.operators()
+        1
+        ['copy']
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, acknowledged: int = EVERYTHING) -> None:
@@ -158,7 +180,7 @@ class TrialStore:
         wanted = [int(key) for key in keys]
         rows = self._file.read(trials_sql.PROBLEMS, json.dumps(wanted), self.acknowledged)
         trusts = self._trusts(wanted)
-        found = {
+        by_key = {
             key: ProblemRow(
                 key=key,
                 id=id_,
@@ -174,7 +196,7 @@ class TrialStore:
             )
             for key, id_, task_id, hardware, count, operator, model, metric, better, origin in rows
         }
-        return [found[key] for key in wanted if key in found]
+        return [by_key[key] for key in wanted if key in by_key]
 
     def table(
         self, problem_key: int, limit: int | None = None, *, acknowledged: int | None = None
@@ -221,12 +243,12 @@ class TrialStore:
         if key is None:
             return []
         most = -1 if limit is None else limit
-        found = self._file.read(trials_sql.OWN_METRIC, key, self.acknowledged, most)
-        if most < 0 or len(found) < most:
-            found += self._file.read(
-                trials_sql.OTHER_METRICS, key, self.acknowledged, max(-1, most - len(found))
+        rows = self._file.read(trials_sql.OWN_METRIC, key, self.acknowledged, most)
+        if most < 0 or len(rows) < most:
+            rows += self._file.read(
+                trials_sql.OTHER_METRICS, key, self.acknowledged, max(-1, most - len(rows))
             )
-        return [trial_of(row) for row in found]
+        return [trial_of(row) for row in rows]
 
     def configurations(self, ids: Iterable[int]) -> dict[int, Configuration]:
         """Return configurations by id; unknown ids are left out."""
@@ -257,11 +279,11 @@ class TrialStore:
             json.dumps([int(item) for item in configuration_ids]),
             self.acknowledged,
         )
-        known: dict[int, float] = {}
+        best: dict[int, float] = {}
         for key, cost in rows:
             if cost is not None:
-                known[key] = min(cost, known.get(key, math.inf))
-        return np.array([known.get(int(item), math.nan) for item in configuration_ids], np.float64)
+                best[key] = min(cost, best.get(key, math.inf))
+        return np.array([best.get(int(item), math.nan) for item in configuration_ids], np.float64)
 
     def set_trust(self, batch: int, source_id: str, trust: Trust) -> None:
         """Say how far a source is trusted from a batch on."""

@@ -71,9 +71,9 @@ class TrialsFile:
         ``insert`` does nothing on conflict, so that a new row costs one statement.
         """
         with _explained(self._path):
-            made = self._connection.execute(insert, values)
-            if made.rowcount and made.lastrowid:
-                return made.lastrowid
+            cursor = self._connection.execute(insert, values)
+            if cursor.rowcount and cursor.lastrowid:
+                return cursor.lastrowid
             [key] = self._connection.execute(find, (name,)).fetchone()
             return int(key)
 

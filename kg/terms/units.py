@@ -123,9 +123,9 @@ def unit(text: str) -> Unit:
         ValueError: No known unit.
     """
     text = text.strip()
-    known = _UNITS.get(text) or _UNITS.get(text.lower())
-    if known is not None:
-        return known
+    listed = _UNITS.get(text) or _UNITS.get(text.lower())
+    if listed is not None:
+        return listed
     counted, *per = text.lower().split("/")
     is_rate = counted in _COUNTED and bool(per) and per[0] in _PERIODS
     if is_rate and (len(per) == 1 or (len(per) == 2 and per[1] in _DEVICES)):

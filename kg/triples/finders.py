@@ -11,19 +11,11 @@ from kg.nouns.entities import Source
 from kg.nouns.knowledge import Strategy
 from kg.nouns.outcomes import Outcome
 from kg.triples import nodes
+from kg.triples.iris import bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
 from kg.triples.serialisation import from_graph
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
-from kg.triples.vocabulary import (
-    RDF_TYPE,
-    TG,
-    Shared,
-    bottleneck_iri,
-    name_of,
-    parameter_iri,
-    problem_iri,
-    strategy_iri,
-)
+from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,6 +27,15 @@ class GraphStore(Protocol):
 
     Numbers come back equal, but not always spelt as they were: Oxigraph keeps ``"01"`` as ``"1"``.
     Language tags come back in lower case.
+
+    Example:
+        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.iris import bottleneck_iri, strategy_iri
+        >>> from kg.triples.vocabulary import TG
+        >>> store: GraphStore = OxigraphStore()
+        >>> store.extend([Triple(strategy_iri("graph-mode"), TG.MITIGATES, bottleneck_iri("host-bound"))])
+        >>> [triple.object for triple in store.triples(None, TG.MITIGATES)]
+        [<NamedNode value=https://w3id.org/tunegraph/pattern/host-bound>]
     """
 
     def extend(self, triples: Iterable[Triple]) -> None:
@@ -119,17 +128,17 @@ def bind(sparql: str, bindings: Mapping[str, Term]) -> str:
     braces = parentheses = 0
     in_projection = False
 
-    def substitute(found: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         nonlocal braces, parentheses, in_projection
-        text = found.group()
-        match found.lastgroup:
+        text = match.group()
+        match match.lastgroup:
             case "mark":
                 braces += (text == "{") - (text == "}")
                 parentheses += (text == "(") - (text == ")")
                 in_projection = in_projection and text not in "{}"
             case "word":
                 in_projection = text.upper() == "SELECT" or (in_projection and not _ends_projection(text))
-            case "name" if (name := found["name"]) in terms:
+            case "name" if (name := match["name"]) in terms:
                 missing.discard(name)
                 if not in_projection or parentheses:
                     return terms[name]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from kg.errors import WorkspaceError
 from kg.nouns.knowledge import Confidence, FactKind, Level
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared, hardware_iri, name_of, value_of
+from kg.triples.iris import hardware_iri, name_of, value_of
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,24 @@ class HardwareTree:
     """The tree of one graph.
 
     Args:
-        store: The graph; it stays open as long as the tree is used.
+        store: The graph; it stays open as long as the tree is used. Nodes are read when first needed.
+
+    Example:
+        >>> from kg.nouns.knowledge import HardwareProfile
+        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.serialisation import to_triples
+        >>> store = OxigraphStore()
+        >>> for name, level, broader in (
+        ...     ("maker", Level.VENDOR, None),
+        ...     ("series", Level.FAMILY, "maker"),
+        ...     ("one", Level.DEVICE, "series"),
+        ...     ("two", Level.DEVICE, "series"),
+        ... ):
+        ...     node = HardwareProfile(id=name, labels={"en": name}, level=level, broader=broader)
+        ...     store.extend(to_triples(node))
+        >>> tree = HardwareTree(store)
+        >>> tree.path("one"), tree.distance("one", "two").name
+        (('one', 'series', 'maker'), 'SIBLING')
     """
 
     def __init__(self, store: GraphStore) -> None:
@@ -77,15 +95,10 @@ class HardwareTree:
         self._facts: dict[str, dict[str, float | str]] = {}
         self._paths: dict[str, tuple[str, ...]] = {}
 
-    @classmethod
-    def load(cls, store: GraphStore) -> Self:
-        """Return the tree of a graph; its nodes are read when first needed."""
-        return cls(store)
-
     def ids(self) -> list[str]:
         """Return the ids of all nodes, sorted."""
-        found = self._store.triples(None, RDF_TYPE, TG.HARDWARE_PROFILE)
-        return sorted(name_of(triple.subject) for triple in found if isinstance(triple.subject, NamedNode))
+        profiles = self._store.triples(None, RDF_TYPE, TG.HARDWARE_PROFILE)
+        return sorted(name_of(triple.subject) for triple in profiles if isinstance(triple.subject, NamedNode))
 
     def node(self, hardware_id: str) -> HardwareNode | None:
         """Return a node; None if the tree has none of this id."""
@@ -96,9 +109,11 @@ class HardwareTree:
     def below(self, hardware_id: str) -> tuple[str, ...]:
         """Return the ids of the nodes directly below, sorted."""
         if hardware_id not in self._below:
-            found = self._store.triples(None, Shared.BROADER, hardware_iri(hardware_id))
+            children = self._store.triples(None, Shared.BROADER, hardware_iri(hardware_id))
             self._below[hardware_id] = tuple(
-                sorted(name_of(triple.subject) for triple in found if isinstance(triple.subject, NamedNode))
+                sorted(
+                    name_of(triple.subject) for triple in children if isinstance(triple.subject, NamedNode)
+                )
             )
         return self._below[hardware_id]
 
@@ -147,13 +162,13 @@ class HardwareTree:
         devices have alike.
         """
         if hardware_id not in self._facts:
-            known: dict[str, float | str] = {}
+            facts: dict[str, float | str] = {}
             for name in reversed(self.path(hardware_id)):
                 node = self.node(name)
                 if node is not None:
-                    known |= node.facts
+                    facts |= node.facts
             node = self.node(hardware_id)
-            self._facts[hardware_id] = self._from_devices(node) | known if node is not None else known
+            self._facts[hardware_id] = self._from_devices(node) | facts if node is not None else facts
         return self._facts[hardware_id]
 
     def distance(self, one: str, other: str) -> Distance:
@@ -196,55 +211,55 @@ _LEVELS = (
 _TRUST = (list(FactKind), list(Confidence))
 
 
-def _common(known: list[Mapping[str, float | str]]) -> dict[str, float | str]:
-    first, *others = known or [{}]
+def _common(facts: list[Mapping[str, float | str]]) -> dict[str, float | str]:
+    first, *others = facts or [{}]
     return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 
 
 def _read(store: GraphStore, hardware_id: str) -> HardwareNode | None:
     iri = hardware_iri(hardware_id)
-    said: dict[NamedNode, list[NamedNode | Literal]] = {}
+    values: dict[NamedNode, list[NamedNode | Literal]] = {}
     for triple in store.triples(iri):
         if isinstance(triple.object, NamedNode | Literal):
-            said.setdefault(triple.predicate, []).append(triple.object)
-    level = _text(said, TG.LEVEL)
+            values.setdefault(triple.predicate, []).append(triple.object)
+    level = _text(values, TG.LEVEL)
     if not level:
         return None
-    count = _text(said, TG.DEVICE_COUNT)
-    labels = [term for term in said.get(Shared.PREF_LABEL, ()) if isinstance(term, Literal)]
+    count = _text(values, TG.DEVICE_COUNT)
+    labels = [term for term in values.get(Shared.PREF_LABEL, ()) if isinstance(term, Literal)]
     return HardwareNode(
         id=hardware_id,
         level=Level(level),
         label=next((term.value for term in labels if term.language == "en"), hardware_id),
-        broader=_name(said, Shared.BROADER) or None,
-        facts=_own_facts(store, said),
-        ambiguous=_text(said, TG.AMBIGUOUS) == "true",
-        assumed=_name(said, TG.ASSUMED_DEVICE),
-        device=_name(said, TG.CONTAINS_DEVICE),
+        broader=_name(values, Shared.BROADER) or None,
+        facts=_own_facts(store, values),
+        ambiguous=_text(values, TG.AMBIGUOUS) == "true",
+        assumed=_name(values, TG.ASSUMED_DEVICE),
+        device=_name(values, TG.CONTAINS_DEVICE),
         device_count=int(count) if count else None,
     )
 
 
 def _own_facts(
-    store: GraphStore, said: Mapping[NamedNode, list[NamedNode | Literal]]
+    store: GraphStore, values: Mapping[NamedNode, list[NamedNode | Literal]]
 ) -> dict[str, float | str]:
     facts: dict[str, float | str] = {}
     disputed = False
-    for predicate, terms in said.items():
+    for predicate, terms in values.items():
         if predicate.value.startswith(_PROPERTY):
             disputed = disputed or len(terms) > 1
             value = value_of(terms[0]) if isinstance(terms[0], Literal) else None
             if isinstance(value, int | float | str):
                 facts[name_of(predicate)] = value
-    return facts | _best_facts(store, said) if disputed else facts
+    return facts | _best_facts(store, values) if disputed else facts
 
 
 def _best_facts(
-    store: GraphStore, said: Mapping[NamedNode, list[NamedNode | Literal]]
+    store: GraphStore, values: Mapping[NamedNode, list[NamedNode | Literal]]
 ) -> dict[str, float | str]:
     """Of several facts of one name the best known one; of equally known ones the least."""
     ranked = []
-    for statement in said.get(TG.HAS_FACT, ()):
+    for statement in values.get(TG.HAS_FACT, ()):
         if isinstance(statement, NamedNode):
             about = {triple.predicate: triple.object for triple in store.triples(statement)}
             name, value, kind, confidence = (
@@ -262,9 +277,9 @@ def _best_facts(
     return {name: value for _, _, name, value in ranked if isinstance(value, int | float | str)}
 
 
-def _text(said: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
-    return next((term.value for term in said.get(predicate, ()) if isinstance(term, Literal)), "")
+def _text(values: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
+    return next((term.value for term in values.get(predicate, ()) if isinstance(term, Literal)), "")
 
 
-def _name(said: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
-    return next((name_of(term) for term in said.get(predicate, ()) if isinstance(term, NamedNode)), "")
+def _name(values: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
+    return next((name_of(term) for term in values.get(predicate, ()) if isinstance(term, NamedNode)), "")

@@ -13,10 +13,11 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
 from kg.nouns.entities import Trust
 from kg.triples import nodes
+from kg.triples.iris import name_of
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import description
 from kg.triples.validation import KNOWLEDGE
-from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared, name_of
+from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -95,7 +96,7 @@ def trusts(triples: Iterable[Triple]) -> dict[str, Trust]:
 
 def differences(before: set[Triple], after: set[Triple]) -> list[Difference]:
     """Compare two versions node by node."""
-    gone, come = before - after, after - before
+    removed, added = before - after, after - before
     owners = {
         triple.object.value: triple.subject.value
         for triple in before | after
@@ -104,7 +105,7 @@ def differences(before: set[Triple], after: set[Triple]) -> list[Difference]:
         and triple.object.value.startswith(_STATEMENT)
     }
     by_node: dict[str, tuple[list[str], list[str]]] = {}
-    for side, triples in enumerate((gone, come)):
+    for side, triples in enumerate((removed, added)):
         version = before if side == 0 else after
         for text, about in _statements(triples, owners, version):
             by_node.setdefault(about, ([], []))[side].append(text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from kg.triples.vocabulary import model_iri, name_of, named, value_of
+from kg.triples.iris import model_iri, name_of, named, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,21 +34,21 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
     """
     if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
         return ()
-    told = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
-    found: list[str] = []
+    given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
+    models: list[str] = []
     wanted = Literal(int(str(sizes[DECISIVE[0]])))
     for triple in store.triples(None, named("property", DECISIVE[0]), wanted):
         node = triple.subject
         if not (isinstance(node, NamedNode) and node.value.startswith(_MODELS)):
             continue
-        known = {name: _known(store, node, name) for name in told}
-        if "experts" not in told and _known(store, node, "experts") is not None:
+        facts = {name: _known(store, node, name) for name in given}
+        if "experts" not in given and _known(store, node, "experts") is not None:
             continue  # what has experts says so
-        if all(known.get(name) == sizes[name] for name in DECISIVE) and all(
-            value is None or value == sizes[name] for name, value in known.items()
+        if all(facts.get(name) == sizes[name] for name in DECISIVE) and all(
+            value is None or value == sizes[name] for name, value in facts.items()
         ):
-            found.append(name_of(node))
-    return tuple(sorted(found))
+            models.append(name_of(node))
+    return tuple(sorted(models))
 
 
 def _known(store: GraphStore, node: NamedNode, name: str) -> object:

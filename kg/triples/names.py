@@ -16,7 +16,8 @@ from pyoxigraph import Literal, NamedNode
 from kg.errors import AmbiguousEntityError, UnknownEntityError
 from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, name_of
+from kg.triples.iris import name_of
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +46,7 @@ def slug(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class ResolvedName:
     """The node that a name stands for.
 
     Attributes:
@@ -91,6 +92,16 @@ class Names:
     Raises:
         UnknownEntityError: In every strict method: nothing has the name; the hint has the nearest ones.
         AmbiguousEntityError: In every strict method: several have it, or it must be said more exactly.
+
+    Example:
+        >>> from kg.nouns.knowledge import HardwareProfile
+        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.serialisation import to_triples
+        >>> store = OxigraphStore()
+        >>> device = HardwareProfile(id="ascend-910b1", labels={"en": "Ascend 910B1"}, level=Level.DEVICE)
+        >>> store.extend(to_triples(device))
+        >>> Names(store).hardware("Ascend(R) 910-B1").id
+        'ascend-910b1'
     """
 
     def __init__(self, store: GraphStore, tree: HardwareTree | None = None) -> None:
@@ -99,7 +110,7 @@ class Names:
         self._vendor_keys: list[str] | None = None
         self._in_files: dict[str, tuple[str, bool]] = {}
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """Resolve the name of hardware in a question.
 
         A family whose devices differ too much raises ``AmbiguousEntityError``; one that stands for a
@@ -115,8 +126,8 @@ class Names:
         if node.assumed:
             assumed = self._tree.node(node.assumed)
             label = assumed.label if assumed is not None else node.assumed
-            return Resolved(id=node.assumed, note=f"{node.label} is taken as {label}")
-        return Resolved(id=node.id)
+            return ResolvedName(id=node.assumed, note=f"{node.label} is taken as {label}")
+        return ResolvedName(id=node.id)
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """Resolve hardware as a file names it: a family stays a family, an unknown name gets a slug.
@@ -125,14 +136,14 @@ class Names:
             The id, and whether the tree has it.
         """
         if text not in self._in_files:
-            found = self._find_hardware(text)
+            ids = self._find_hardware(text)
             otherwise = slug(text) or f"unnamed-{digest(text)[:8]}"
-            self._in_files[text] = (found[0], True) if len(found) == 1 else (otherwise, False)
+            self._in_files[text] = (ids[0], True) if len(ids) == 1 else (otherwise, False)
         return self._in_files[text]
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """Resolve the name of a model; ``"org/model"`` is known by its last part."""
-        return Resolved(id=self._one(_MODEL, text, self._find_model(text)))
+        return ResolvedName(id=self._one(_MODEL, text, self._find_model(text)))
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         """Return the ids of the models whose facts agree with all given sizes."""
@@ -140,32 +151,32 @@ class Names:
 
         return models_of_size(self._store, sizes)
 
-    def family(self, text: str) -> Resolved:
+    def family(self, text: str) -> ResolvedName:
         """Resolve the name of a model family."""
         return self._plain_name(_FAMILY, text)
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """Resolve the name of a bottleneck."""
         return self._plain_name(_BOTTLENECK, text)
 
-    def cause(self, text: str) -> Resolved:
+    def cause(self, text: str) -> ResolvedName:
         """Resolve the name of a bottleneck or of a cause."""
         return self._plain_name(_CAUSE, text)
 
-    def strategy(self, text: str) -> Resolved:
+    def strategy(self, text: str) -> ResolvedName:
         """Resolve the name of a strategy."""
         return self._plain_name(_STRATEGY, text)
 
-    def parameter(self, text: str) -> Resolved:
+    def parameter(self, text: str) -> ResolvedName:
         """Resolve the name of a parameter that a strategy sets."""
         return self._plain_name(_PARAMETER, text)
 
-    def fault(self, text: str) -> Resolved:
+    def fault(self, text: str) -> ResolvedName:
         """Resolve the name or the error code of a known fault."""
         return self._plain_name(_FAULT, text)
 
-    def _plain_name(self, kind: _Kind, text: str) -> Resolved:
-        return Resolved(id=self._one(kind, text, self._find(kind, normalise(text))))
+    def _plain_name(self, kind: _Kind, text: str) -> ResolvedName:
+        return ResolvedName(id=self._one(kind, text, self._find(kind, normalise(text))))
 
     @property
     def _tree(self) -> HardwareTree:
@@ -190,11 +201,11 @@ class Names:
 
     def _find_hardware(self, text: str) -> list[str]:
         key = normalise(text)
-        found = self._find(_HARDWARE, key)
-        for vendor in () if found else self._vendors():
-            if key.startswith(vendor) and (found := self._find(_HARDWARE, key.removeprefix(vendor))):
+        ids = self._find(_HARDWARE, key)
+        for vendor in () if ids else self._vendors():
+            if key.startswith(vendor) and (ids := self._find(_HARDWARE, key.removeprefix(vendor))):
                 break
-        return found
+        return ids
 
     def _find_model(self, text: str) -> list[str]:
         return self._find(_MODEL, normalise(text)) or self._find(_MODEL, normalise(text.rpartition("/")[2]))
@@ -208,12 +219,12 @@ class Names:
             self._vendor_keys.sort(key=len, reverse=True)
         return self._vendor_keys
 
-    def _one(self, kind: _Kind, text: str, found: list[str]) -> str:
-        if not found:
+    def _one(self, kind: _Kind, text: str, ids: list[str]) -> str:
+        if not ids:
             raise self._unknown(kind, text)
-        if len(found) > 1:
-            raise AmbiguousEntityError(f"{text!r} is the name of more than one {kind.name}", choices=found)
-        return found[0]
+        if len(ids) > 1:
+            raise AmbiguousEntityError(f"{text!r} is the name of more than one {kind.name}", choices=ids)
+        return ids[0]
 
     def _unknown(self, kind: _Kind, text: str) -> UnknownEntityError:
         from difflib import get_close_matches

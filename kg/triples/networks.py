@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from kg.triples import nodes
-from kg.triples.vocabulary import TG, Shared, bottleneck_iri, hardware_iri, name_of
+from kg.triples.iris import bottleneck_iri, hardware_iri, name_of
+from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,6 +45,6 @@ def circles(store: GraphStore) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
             for node, target in nodes.edges(store, predicate)
             if node.value.startswith(prefix)
         ]
-        if found := circle(edges):
-            start = found.index(min(found))
-            yield predicate, (*found[start:], *found[:start])
+        if members := circle(edges):
+            start = members.index(min(members))
+            yield predicate, (*members[start:], *members[:start])

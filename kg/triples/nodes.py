@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from kg.triples.vocabulary import name_of
+from kg.triples.iris import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

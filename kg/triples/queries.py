@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode
 
 from kg.errors import InputError, UnknownEntityError
+from kg.triples import iris
 from kg.triples import vocabulary as names
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def text_of(term: Term) -> str:
     """Return a term of an answer as text: a literal's value, the name of one of our nodes, else the IRI."""
     if isinstance(term, NamedNode):
         is_ours = "/tunegraph/" in term.value and "#" not in term.value
-        return names.name_of(term) if is_ours else term.value
+        return iris.name_of(term) if is_ours else term.value
     return term.value if isinstance(term, Literal) else str(term)
 
 
@@ -95,12 +96,12 @@ def query_named(name: str) -> NamedQuery:
     return CATALOGUE[name]
 
 
-_BOTTLENECK = QueryParameter(name="bottleneck", means="id of a bottleneck", term=names.bottleneck_iri)
-_HARDWARE = QueryParameter(name="hardware", means="id of a hardware node", term=names.hardware_iri)
-_FAMILY = QueryParameter(name="family", means="id of a model family", term=names.family_iri)
-_PROBLEM = QueryParameter(name="problem", means="id of a problem", term=names.problem_iri)
-_STRATEGY = QueryParameter(name="strategy", means="id of a strategy", term=names.strategy_iri)
-_REGION = QueryParameter(name="region", means="id of a grid region", term=names.region_iri)
+_BOTTLENECK = QueryParameter(name="bottleneck", means="id of a bottleneck", term=iris.bottleneck_iri)
+_HARDWARE = QueryParameter(name="hardware", means="id of a hardware node", term=iris.hardware_iri)
+_FAMILY = QueryParameter(name="family", means="id of a model family", term=iris.family_iri)
+_PROBLEM = QueryParameter(name="problem", means="id of a problem", term=iris.problem_iri)
+_STRATEGY = QueryParameter(name="strategy", means="id of a strategy", term=iris.strategy_iri)
+_REGION = QueryParameter(name="region", means="id of a grid region", term=iris.region_iri)
 _OPERATOR = QueryParameter(name="operator", means="operator, kernel or activity", term=Literal)
 _CODE = QueryParameter(name="code", means="error code", term=Literal)
 

@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context
+from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import SOURCE
 from kg.triples.tables.effects import CONTEXT, EFFECT, context_node
@@ -65,7 +66,7 @@ def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
     if table.from_id is None:
         raise TypeError(f"a {noun.__name__} has no id")
     node = Node(store, table.from_id(key))
-    if table.term not in node.said.get(names.RDF_TYPE, ()):
+    if table.term not in node.values.get(names.RDF_TYPE, ()):
         raise UnknownEntityError(f"the graph has no {noun.__name__} {key!r}")
     return table.read(node)
 
@@ -112,10 +113,10 @@ def problem_triples(
         sources: What its measurements come from.
         family: Id of its model's family, which its contexts name; empty if unknown.
     """
-    node = names.problem_iri(problem.id)
+    node = iris.problem_iri(problem.id)
     triples: list[Triple] = []
     PROBLEM.write(problem, node, triples)
-    triples.append(Triple(node, TG.BATCH_OF, names.batch_iri(batch)))
+    triples.append(Triple(node, TG.BATCH_OF, iris.batch_iri(batch)))
     for source in sources:
         origin = SOURCE.iri(source)
         triples.append(Triple(node, Shared.DERIVED_FROM, origin))
@@ -124,6 +125,16 @@ def problem_triples(
         context = Context(bottleneck=bottleneck, hardware=problem.hardware.name, family=family)
         triples.append(Triple(node, TG.IN_CONTEXT, context_node(context)))
         CONTEXT.write(context, context_node(context), triples)
+    return triples
+
+
+def arrival_triples(problem: Problem, batch: int, sources: Iterable[Source]) -> list[Triple]:
+    """Return the triples that say which batch brought new rows of a known problem, and from which sources."""
+    node = iris.problem_iri(problem.id)
+    triples = [Triple(node, TG.BATCH_OF, iris.batch_iri(batch))]
+    for source in sources:
+        triples += to_triples(source)
+        triples.append(Triple(node, Shared.DERIVED_FROM, SOURCE.iri(source)))
     return triples
 
 

@@ -118,8 +118,8 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
 _RUN = "from kg.triples.sparql_child import main; main()"
 
 
-def _failure(code: int, said: str, limits: Limits) -> InputError | WorkspaceError:
-    last = said.strip().splitlines()[-1] if said.strip() else ""
+def _failure(code: int, message: str, limits: Limits) -> InputError | WorkspaceError:
+    last = message.strip().splitlines()[-1] if message.strip() else ""
     if code in _MEMORY_EXCEEDED or "MemoryError" in last:
         memory = f"{limits.memory_bytes / 2**20:g} MiB"
         return InputError(f"the query needs more than {memory} of memory", hint="ask for less, or add LIMIT")

@@ -138,6 +138,6 @@ def _violations(report: Any) -> Iterator[Violation]:
     from rdflib import RDF, SH
 
     for result in report.subjects(RDF.type, SH.ValidationResult):
-        told = [str(report.value(result, term) or "") for term in (SH.focusNode, SH.resultPath, SH.value)]
+        texts = [str(report.value(result, term) or "") for term in (SH.focusNode, SH.resultPath, SH.value)]
         message = str(report.value(result, SH.resultMessage) or "")
-        yield Violation(focus=told[0], path=told[1], value=told[2], message=message)
+        yield Violation(focus=texts[0], path=texts[1], value=texts[2], message=message)

@@ -18,7 +18,7 @@ from kg.terms.phases import STEP_PHASE
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import GAIN_SPREAD, MEMORY_SPREAD
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
-from recommender.ranking.combination import CombinationPart, combined
+from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -283,7 +283,7 @@ def _together(
                     share=float(share) if isinstance(share, int | float) else None,
                 )
             )
-    gain = combined(parts)
+    gain = combine_gains(parts)
     change = None
     if job is not None:
         settings = {name: value for item in chosen for name, value in item.configuration.items()}

@@ -174,12 +174,12 @@ def device_row(facts: Callable[[str], Mapping[str, Value]], hardware: str) -> ND
         hardware: Id of the device.
     """
     try:
-        known = facts(hardware)
+        values = facts(hardware)
     except LookupError:
-        known = {}
+        values = {}
     row = np.full(len(FACTS) + 1, np.nan)
     for place, name in enumerate(FACTS):
-        value = known.get(name, known.get(_STAND_INS.get(name, "")))
+        value = values.get(name, values.get(_STAND_INS.get(name, "")))
         if isinstance(value, int | float):
             row[place] = magnitude(float(value))
     row[-1] = row[FACTS.index("peak_fp16_flops")] - row[FACTS.index("memory_bandwidth_bytes_per_s")]
@@ -189,11 +189,11 @@ def device_row(facts: Callable[[str], Mapping[str, Value]], hardware: str) -> ND
 def _bits(precision: str) -> dict[str, float]:
     """Bits of weights and of activations: ``w4a16`` says both, ``int4_wo`` quantises weights only."""
     both = _BOTH.search(precision)
-    found = _DIGITS.findall(precision)
+    digits = _DIGITS.findall(precision)
     if both:
         weights, activations = both.groups()
-    elif found:
-        weights = found[0]
+    elif digits:
+        weights = digits[0]
         activations = "16" if _WEIGHTS_ONLY.search(precision) else weights
     else:
         return {}

@@ -72,8 +72,8 @@ class MonotoneModel:
             curvature = max(1e-9, float((expected @ scaled**2).sum()))
             bias -= float(over.sum()) / max(1e-9, float(expected.sum()))
             weights = np.maximum(0.0, weights - (scaled.T @ over + _RIDGE * weights) / curvature)
-        plain = np.where(varies, weights / np.where(varies, deviation, 1.0), 0.0)
-        return cls(features=tuple(features), bias=bias - float(plain @ mean), weights=plain)
+        unscaled = np.where(varies, weights / np.where(varies, deviation, 1.0), 0.0)
+        return cls(features=tuple(features), bias=bias - float(unscaled @ mean), weights=unscaled)
 
     def expect(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the expectation of each row; ``rows`` has shape (..., F), the result (...)."""

@@ -125,19 +125,19 @@ class Outlook:
     origin: str
 
     @classmethod
-    def fit(cls, known: Sequence[Checked], features: Sequence[str], origin: str) -> Self:
+    def fit(cls, checked: Sequence[Checked], features: Sequence[str], origin: str) -> Self:
         """Fit an outlook to checked recommendations.
 
         Args:
-            known: Recommendations whose truth is known.
+            checked: Recommendations whose truth is known.
             features: Names of the circumstances.
             origin: Where they come from, in words.
 
         Raises:
             ValueError: None of them was measured.
         """
-        known = _thinned(known)
-        measured = [item for item in known if np.isfinite(item.truth)]
+        checked = _thinned(checked)
+        measured = [item for item in checked if np.isfinite(item.truth)]
         if not measured:
             raise ValueError("none of the recommendations was measured")
         rows = np.array([item.row for item in measured])
@@ -150,17 +150,19 @@ class Outlook:
         for distance in Distance:
             mine = np.array([item.distance is distance for item in measured])
             blocks = len({(m.operator, m.device) for m in measured if m.distance is distance})
-            own = blocks / (blocks + _BORROWED)
+            weight = blocks / (blocks + _BORROWED)
             quantiles[distance] = (
                 everywhere
                 if not blocks
-                else (own * _quantiles(relative[mine], counts[mine]) + (1 - own) * everywhere)
+                else (weight * _quantiles(relative[mine], counts[mine]) + (1 - weight) * everywhere)
             )
         regrets = {}
         for place, k in enumerate(LISTED):
-            told = [item for item in known if np.isfinite(item.regrets[place])]
-            values = np.array([min(item.regrets[place], _REGRET_CAP) for item in told])
-            regrets[k] = MonotoneModel.fit(features, np.array([i.row for i in told]), values, _counts(told))
+            finite = [item for item in checked if np.isfinite(item.regrets[place])]
+            values = np.array([min(item.regrets[place], _REGRET_CAP) for item in finite])
+            regrets[k] = MonotoneModel.fit(
+                features, np.array([i.row for i in finite]), values, _counts(finite)
+            )
         return cls(
             scale=scale,
             quantiles=quantiles,
@@ -189,10 +191,10 @@ class Outlook:
 
     def regret(self, row: NDArray[np.float64]) -> dict[int, float]:
         """Return the expected log regret of the best of the first k, by k; it never grows with k."""
-        found: dict[int, float] = {}
+        regrets: dict[int, float] = {}
         for k in LISTED:
-            found[k] = min([float(self.regrets[k].expect(row)), *found.values()])
-        return found
+            regrets[k] = min([float(self.regrets[k].expect(row)), *regrets.values()])
+        return regrets
 
     def _scale(self, row: NDArray[np.float64]) -> float:
         return min(float(self.scale.expect(row)), MOST_SCALE) + _FLOOR
@@ -204,7 +206,7 @@ class Outlook:
 
     @classmethod
     def load(cls, path: Path, features: Sequence[str]) -> Self:
-        """Return the outlook of a workspace; the shipped one where it has none, or one of other circumstances."""
+        """Load the outlook of a workspace; the shipped one where it has none, or another version's."""
         if path.is_file():
             try:
                 return cls.from_json(json.loads(path.read_text(encoding="utf-8")), features)

@@ -196,11 +196,11 @@ def sample_order(problem_id: str) -> bytes:
     return hashlib.sha256(problem_id.encode()).digest()
 
 
-def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) -> ResponseModel | None:
+def fit(problems: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) -> ResponseModel | None:
     """Learn one operator's response; None where there is too little to learn from.
 
     Args:
-        known: Problems of one operator and metric, with their keys, by ``sample_order``; no more of them
+        problems: Problems of one operator and metric, with their keys, by ``sample_order``; no more of them
             are asked for than are learned from.
         trials: What was measured on them.
         facts: Facts by hardware id.
@@ -210,7 +210,7 @@ def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) 
     """
     tables: list[_Timed] = []
     total = 0
-    for problem, key in known:
+    for problem, key in problems:
         ids, costs = trials.timed(key, MOST_OF_ONE)
         if len(ids) >= 2:
             tables.append(_Timed(problem, ids, np.log(costs)))
@@ -224,8 +224,8 @@ def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) 
 
 def _fit(tables: Sequence[_Timed], trials: TrialStore, facts: Facts) -> ResponseModel | None:
     ids = sorted({int(item) for table in tables for item in table.ids})
-    known = trials.configurations(ids)
-    configurations = [known[item] for item in ids]
+    by_id = trials.configurations(ids)
+    configurations = [by_id[item] for item in ids]
     row_of = {item: place for place, item in enumerate(ids)}
     rows = [np.array([row_of[int(item)] for item in table.ids]) for table in tables]
     many = _many_words(configurations)
@@ -246,23 +246,23 @@ def _fit(tables: Sequence[_Timed], trials: TrialStore, facts: Facts) -> Response
         at, row, target = targets.joined()
         return BoostedTrees.fit(design.joined(tasks[at], device_rows[hardware[at]], columns[row]), target)
 
-    whole, numbers = _Targets(), _Targets()
+    all_targets, numbers = _Targets(), _Targets()
     words = _words_of(configurations)
     for place, (table, mine) in enumerate(zip(tables, rows, strict=True)):
-        whole.add(place, mine, table.logs)
+        all_targets.add(place, mine, table.logs)
         for variant in variants:
             if (variant[mine] != mine).any():
-                whole.add(place, *_least(variant[mine], table.logs))
+                all_targets.add(place, *_least(variant[mine], table.logs))
         if design.parameters and words:
             shown, logs = _least(open_words[mine], table.logs)
             group = np.array([words[item] for item in shown])
             for word in np.unique(group):
                 numbers.add(place, shown[group == word], logs[group == word])
-    trees = learn(whole)
+    trees = learn(all_targets)
     if trees is None:
         return None
     return ResponseModel(
-        design=design, trees=trees, numbers=learn(numbers), devices=tuple(devices), rows=whole.rows
+        design=design, trees=trees, numbers=learn(numbers), devices=tuple(devices), rows=all_targets.rows
     )
 
 

@@ -51,10 +51,10 @@ class Similarity:
     origin: str
 
     def scales(self, encoded: BlockWeights) -> NDArray[np.float64]:
-        """Return factors that turn squared block distances under the weights ``encoded`` into ours, shape (B,)."""
-        own, theirs = np.array(list(self.weights.as_dict().values())), list(encoded.as_dict().values())
+        """Return factors from squared block distances under the weights ``encoded`` to ours, shape (B,)."""
+        ours, theirs = np.array(list(self.weights.as_dict().values())), list(encoded.as_dict().values())
         given = np.array(theirs)
-        return np.where(given > 0, own / np.where(given > 0, given, 1.0), 0.0) ** 2
+        return np.where(given > 0, ours / np.where(given > 0, given, 1.0), 0.0) ** 2
 
     def expected_cost(self, apart: float, device: Distance, *, same_task: bool) -> float:
         """Return the mean log regret of copying the best of a problem at such a distance."""

@@ -29,7 +29,7 @@ POOL = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explored:
+class Exploration:
     """An answer in the order that draws gave it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Explored:
     price: float
 
 
-def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Explored:
+def explore(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Exploration:
     """Order recommendations by a draw of all gains, where exploring is worth its price.
 
     Args:
@@ -51,26 +51,26 @@ def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Exp
         rng: Draws the gains.
     """
     answer = replace(answer, together=None, regret={})  # both are of the whole list in its own order
-    known = {item.id: item for item in answer.recommendations if item.gain is not None}
-    if not known:
-        return Explored(answer=replace(answer, recommendations=answer.recommendations[:k]), price=0.0)
-    gains = {name: item.gain for name, item in known.items() if item.gain is not None}
-    noise = max(item.parts.get(NOISE, 0.0) for item in known.values())
-    values = explored_values(gains, noise, seen, rng)
-    chosen = [known[name] for name in sorted(values, key=lambda name: -values[name])[:k]]
-    best = max(known.values(), key=_expected)
+    candidates = {item.id: item for item in answer.recommendations if item.gain is not None}
+    if not candidates:
+        return Exploration(answer=replace(answer, recommendations=answer.recommendations[:k]), price=0.0)
+    gains = {name: item.gain for name, item in candidates.items() if item.gain is not None}
+    noise = max(item.parts.get(NOISE, 0.0) for item in candidates.values())
+    values = exploration_values(gains, noise, seen, rng)
+    chosen = [candidates[name] for name in sorted(values, key=lambda name: -values[name])[:k]]
+    best = max(candidates.values(), key=_expected)
     price = max(0.0, _expected(best) - _expected(chosen[0]))
     note = (
         f"explored: the first is expected to gain {-100 * math.expm1(-price):.1f} % less than {best.title}"
         if price > 0
         else "explored: the first is also the one that is expected to gain most"
     )
-    return Explored(
+    return Exploration(
         answer=replace(answer, recommendations=tuple(chosen), notes=(*answer.notes, note)), price=price
     )
 
 
-def explored_values(
+def exploration_values(
     gains: Mapping[str, Gain], noise: float, seen: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the values to order candidates by: drawn gains, or expected ones if exploring does not pay.

@@ -28,7 +28,7 @@ def failed_strategies(graph: GraphStore) -> set[str]:
     return {outcome.strategy for outcome in failed_outcomes(graph)}
 
 
-def revised(graph: GraphStore, strategies: Iterable[str]) -> list[Strategy]:
+def revise_conflicts(graph: GraphStore, strategies: Iterable[str]) -> list[Strategy]:
     """Return the strategies among some whose conflicts the outcomes have changed, with the new conflicts."""
     changed = []
     every: list[Strategy] | None = None

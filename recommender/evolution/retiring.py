@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
 
 
-def judged(graph: GraphStore) -> list[tuple[Strategy, str]]:
+def judge_hypotheses(graph: GraphStore) -> list[tuple[Strategy, str]]:
     """Proposed strategies whose state outcomes have changed, as they are now, each with the reason.
 
     A later outcome may confirm what an earlier refuted, and the other way round.
@@ -46,5 +46,7 @@ def verdict(outcomes: Sequence[Outcome]) -> tuple[str, str]:
     if newest.treatment_never_ran and not better:
         return REFUTED, f"it never ran: {newest.failures} runs failed ({newest.source.title})"
     gain = "" if newest.gain is None else f" {math.exp(newest.gain):.3g}x"
-    told = f"{len(better)} of {len(decided)} tests found it better, the newest{gain} ({newest.source.title})"
-    return (CONFIRMED if 2 * len(better) > len(decided) else REFUTED), told
+    reason = (
+        f"{len(better)} of {len(decided)} tests found it better, the newest{gain} ({newest.source.title})"
+    )
+    return (CONFIRMED if 2 * len(better) > len(decided) else REFUTED), reason

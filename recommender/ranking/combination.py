@@ -74,7 +74,7 @@ class Combination:
         }
 
 
-def combined(parts: Sequence[CombinationPart]) -> Gain:
+def combine_gains(parts: Sequence[CombinationPart]) -> Gain:
     """Compute the joint gain of parts, with an interval.
 
     The interval takes the parts as uncertain independently of each other: the squares of the distances
@@ -99,13 +99,13 @@ def combined(parts: Sequence[CombinationPart]) -> Gain:
 def ceiling(parts: Iterable[CombinationPart]) -> float | None:
     """Return the log gain if the bottlenecks of all parts vanished; None if a share is unknown."""
     shares = {part.bottleneck: part.share for part in parts}
-    known = [share for share in shares.values() if share is not None]
-    if not known or len(known) < len(shares):
+    numbers = [share for share in shares.values() if share is not None]
+    if not numbers or len(numbers) < len(shares):
         return None
-    return -math.log1p(-min(math.fsum(known), _ALL))
+    return -math.log1p(-min(math.fsum(numbers), _ALL))
 
 
-def together(
+def combine(
     items: Sequence[Recommendation], shares: Mapping[str, Value], kinds: Mapping[str, str] | None = None
 ) -> Combination | None:
     """Combine the recommended strategies that can be set together; None if fewer than two can.
@@ -129,7 +129,7 @@ def together(
     parts = [_part(item, shares, kinds or {}) for item in chosen]
     return Combination(
         ids=tuple(item.id for item in chosen),
-        gain=combined(parts),
+        gain=combine_gains(parts),
         ceiling=ceiling(parts),
         left_out=tuple(left_out),
         kinds={part.id: part.bottleneck for part in parts},

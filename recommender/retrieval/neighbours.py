@@ -120,13 +120,13 @@ class Retriever:
             any_operator: Also other operators and metrics, to browse; rankings do not use those.
         """
         vector = self.encoder.query(problem)
-        found: list[Neighbour] = []
+        neighbours: list[Neighbour] = []
         for depth in (SEARCHED, SEARCHED * _DEEPER):
             near = self.index.search(vector, depth, self.trials.acknowledged)
-            found = self._kept(problem, self._weighed(vector, near), exclude, any_operator=any_operator)
-            if any_operator or sum(item.same_count for item in found) >= _ENOUGH or len(near) < depth:
+            neighbours = self._kept(problem, self._weighed(vector, near), exclude, any_operator=any_operator)
+            if any_operator or sum(item.same_count for item in neighbours) >= _ENOUGH or len(near) < depth:
                 break
-        return self._told(problem, vector, near, _spread(_filled(found), most))
+        return self._told(problem, vector, near, _spread(_filled(neighbours), most))
 
     def _weighed(self, vector: NDArray[np.float32], near: Neighbours) -> dict[int, float]:
         """Distances by problem key, by the weights of :attr:`similarity`."""
@@ -204,14 +204,14 @@ class Retriever:
         ]
 
 
-def _filled(found: list[Neighbour]) -> list[Neighbour]:
+def _filled(neighbours: list[Neighbour]) -> list[Neighbour]:
     """The same task beyond the searched depth stands at the farthest distance seen."""
-    seen = [item.apart for item in found if not np.isnan(item.apart)]
+    seen = [item.apart for item in neighbours if not np.isnan(item.apart)]
     farthest = max(seen, default=1.0)
-    return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in found]
+    return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in neighbours]
 
 
-def _spread(found: list[Neighbour], most: int) -> list[Neighbour]:
+def _spread(neighbours: list[Neighbour], most: int) -> list[Neighbour]:
     def order(item: Neighbour) -> tuple[object, ...]:
         return (
             not item.same_count,
@@ -224,7 +224,7 @@ def _spread(found: list[Neighbour], most: int) -> list[Neighbour]:
     taken: list[Neighbour] = []
     crowded: list[Neighbour] = []
     by_device: dict[str, int] = {}
-    for item in sorted(found, key=order):
+    for item in sorted(neighbours, key=order):
         device = item.problem.measured_on
         number = by_device.get(device, 0)
         if item.same_task or number < _PER_DEVICE:

@@ -96,7 +96,7 @@ def past_cases(
         most: How many at most.
     """
     place = {name: at for at, name in reversed(list(enumerate(bottlenecks)))}
-    found = [present.past(gain) for gain in gains if gain.bottleneck in place]
+    cases = [present.past(gain) for gain in gains if gain.bottleneck in place]
 
     def order(item: PastCase) -> tuple[object, ...]:
         gain = item.gain
@@ -110,4 +110,4 @@ def past_cases(
             (gain.problem, gain.strategy, gain.metric, gain.configuration),
         )
 
-    return sorted(found, key=order)[:most]
+    return sorted(cases, key=order)[:most]

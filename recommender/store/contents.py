@@ -8,7 +8,7 @@ from kg.rows.cases import all_cases
 from kg.triples.queries import CATALOGUE
 from recommender.store import creation, listings
 from recommender.store import shipped_knowledge as shipped
-from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, in_step
+from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +122,7 @@ class WorkspaceContents:
 
     def check(self) -> list[CheckResult]:
         """Check that graph, trials, vectors and index are intact and in step; read all of the index."""
-        findings = list(in_step(self.graph, self.trials, self.index))
+        findings = list(check_agreement(self.graph, self.trials, self.index))
         faults = self.index.verify()
         findings.append(
             CheckResult(

@@ -177,12 +177,12 @@ def _suggestions(areas: list[Area]) -> Iterator[str]:
     by_operator: dict[str, list[Area]] = defaultdict(list)
     for area in areas:
         by_operator[area.operator].append(area)
-    ranked = sorted(by_operator.values(), key=lambda found: -sum(area.problems for area in found))
-    for found in ranked:
-        yield from _of_operator(found)
+    ranked = sorted(by_operator.values(), key=lambda suggestion: -sum(area.problems for area in suggestion))
+    for suggestion in ranked:
+        yield from _of_operator(suggestion)
     for suggest in (_of_tables, _of_neighbours, _of_kinds):
-        for found in ranked:
-            for area in found:
+        for suggestion in ranked:
+            for area in suggestion:
                 if area.timed:
                     yield from suggest(area)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kg.triples.graph import Triple
-    from recommender.evolution.step import Evolved
+    from recommender.evolution.step import EvolutionChanges
     from recommender.store.writer import Writer
 
 
@@ -31,7 +31,7 @@ class EvolutionStep:
         version: The version it was saved as.
     """
 
-    evolved: Evolved
+    evolved: EvolutionChanges
     version: versions.Version
 
 
@@ -49,26 +49,26 @@ def take_step(writer: Writer, now: datetime, *, name: str = "", most: int = 10) 
     """
     layout, graph = writer.layout, writer.graph
     tree = HardwareTree(graph)
-    known = versions.versions(layout)
+    saved = versions.versions(layout)
     if name:
         versions.free_name(layout, name)
-    if not known:
-        known = [_save(writer, versions.free_name(layout), ["as it was before the first step"], now)]
+    if not saved:
+        saved = [_save(writer, versions.free_name(layout), ["as it was before the first step"], now)]
     name = versions.free_name(layout, name)
     evolved = evolve(
         graph,
         writer.trials,
         tree,
-        known_hardware=known[-1].hardware,
+        known_hardware=saved[-1].hardware,
         components=components.load(layout.components),
         most=most,
     )
-    gone: list[Triple] = []
-    come: list[Triple] = []
+    removed: list[Triple] = []
+    added: list[Triple] = []
     for strategy in evolved.strategies:
-        gone += description(graph, table_of(type(strategy)).iri(strategy))
-        come += to_triples(strategy)
-    writer.revise(gone, come, evolved.trusts, mark=f"version/{name}")
+        removed += description(graph, table_of(type(strategy)).iri(strategy))
+        added += to_triples(strategy)
+    writer.revise(removed, added, evolved.trusts, mark=f"version/{name}")
     shares = evolved.components
     write_json(layout.components, {"hardware": shares.hardware, "family": shares.family, "own": shares.own})
     changelog = evolved.changelog or ("nothing to change",)
@@ -91,8 +91,8 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
         if before.get(key) is not after.get(key)
     }
     new = versions.free_name(layout)
-    gone, come = without_trust(current - then), without_trust(then - current)
-    writer.revise(gone, come, changed, mark=f"version/{new}")
+    removed, added = without_trust(current - then), without_trust(then - current)
+    writer.revise(removed, added, changed, mark=f"version/{new}")
     versions.restore_learned(layout, name)
     return _save(writer, new, [f"went back to {name}"], now)
 

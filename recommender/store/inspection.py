@@ -49,7 +49,7 @@ OLD_KNOWLEDGE = CheckResult(
 )
 
 
-def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Iterator[CheckResult]:
+def check_agreement(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Iterator[CheckResult]:
     """Check that every problem of the graph has rows and a vector, and nothing else has.
 
     Args:
@@ -74,11 +74,11 @@ def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Itera
             says=f"{empty} problems have no rows",
             remedy="ingest their files again",
         )
-    known, vectors = set(keys), set(index.keys(trials.acknowledged).tolist())
+    problems, vectors = set(keys), set(index.keys(trials.acknowledged).tolist())
     yield _compare(
         "vectors",
-        len(known - vectors),
-        len(vectors - known),
+        len(problems - vectors),
+        len(vectors - problems),
         ("the trial store", "the vector log"),
         "tunegraph doctor --repair",
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from kg.triples.knowledge_content import Difference
-    from recommender.evolution.step import Evolved
+    from recommender.evolution.step import EvolutionChanges
     from recommender.files import WorkspaceFiles
     from recommender.ranking.changes.effect_rows import EffectRow
     from recommender.store.versions import Version
@@ -58,14 +58,14 @@ class Lineage:
         ]
         return differences(*sides)
 
-    def next_step(self, *, most: int = 10) -> Evolved:
+    def next_step(self, *, most: int = 10) -> EvolutionChanges:
         """Compute the next step of evolution without writing it."""
-        known = self.versions()
+        versions = self.versions()
         return evolve(
             self.graph,
             self.trials,
             self.tree,
-            known_hardware=known[-1].hardware if known else None,
+            known_hardware=versions[-1].hardware if versions else None,
             components=components.load(self.layout.components),
             most=most,
         )

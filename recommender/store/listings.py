@@ -49,8 +49,8 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
     """
     objectives = trials.objectives(name)
     if not objectives:
-        known = trials.operators()
-        near = get_close_matches(name.lower(), known, n=5) or known[:20]
+        operators = trials.operators()
+        near = get_close_matches(name.lower(), operators, n=5) or operators[:20]
         hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
         raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
     metric, better, problem_id = objectives[0]
@@ -65,16 +65,16 @@ def count(graph: GraphStore, trials: TrialStore) -> dict[str, Any]:
         for table in TABLES.values()
         if table.term is not None
     }
-    found = trials.counts()
+    counts = trials.counts()
     return {
         "knowledge": {name: number for name, number in classes.items() if number},
         "cases": {
-            "rows": found.trials,
-            "problems": found.problems,
-            "configurations": found.configurations,
+            "rows": counts.trials,
+            "problems": counts.problems,
+            "configurations": counts.configurations,
         },
-        "rows_by_kind": {str(kind): number for kind, number in found.kinds.items()},
-        "rows_by_status": {str(status): number for status, number in found.statuses.items()},
+        "rows_by_kind": {str(kind): number for kind, number in counts.kinds.items()},
+        "rows_by_status": {str(status): number for status, number in counts.statuses.items()},
         "triples": len(graph),
     }
 
@@ -124,9 +124,9 @@ def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
     """
     suffix = "".join(path.suffixes[-1:])
     if suffix not in SUFFIXES:
-        known = ", ".join([*SUFFIXES, ".jsonl", ".csv", ".parquet"])
+        endings = ", ".join([*SUFFIXES, ".jsonl", ".csv", ".parquet"])
         reason = f"no format ends in {suffix!r}" if suffix else "its ending says no format"
-        raise InputError(f"{path}: {reason}", hint=f"one of: {known}")
+        raise InputError(f"{path}: {reason}", hint=f"one of: {endings}")
     number = 0
 
     def counted() -> Iterator[Triple]:

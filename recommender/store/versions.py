@@ -181,8 +181,8 @@ def _read(layout: WorkspaceFiles, name: str) -> Version:
             changelog=tuple(raw["changelog"]),
         )
     except (FileNotFoundError, NotADirectoryError):
-        known = [entry.name for entry in layout.versions.iterdir()] if layout.versions.is_dir() else []
-        there = ", ".join(sorted(item for item in known if _NAME.fullmatch(item)))
+        names = [entry.name for entry in layout.versions.iterdir()] if layout.versions.is_dir() else []
+        there = ", ".join(sorted(item for item in names if _NAME.fullmatch(item)))
         raise UnknownEntityError(
             f"no version {name!r}", hint=f"known: {there}" if there else "tunegraph evolve saves the first"
         ) from None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.entities import Source, Trust
+from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.names import normalise
-from kg.triples.tables.fields import EnumField, Labels, Plain, TextsField
+from kg.triples.tables.fields import EnumField, Labels, LiteralField, TextsField
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import TG, Shared
 
@@ -27,7 +28,7 @@ def concept_fields() -> tuple[Field, ...]:
     return (
         Labels(name="labels", predicate=Shared.PREF_LABEL),
         TextsField(name="aliases", predicate=Shared.ALT_LABEL),
-        Plain(name="definition", predicate=Shared.DEFINITION),
+        LiteralField(name="definition", predicate=Shared.DEFINITION),
     )
 
 
@@ -52,21 +53,21 @@ def unit_of(noun: Objective | Limit | Symptom) -> Iterator[Pair]:
 
 @lru_cache(maxsize=4096)
 def _source_iri(source: Source) -> NamedNode:
-    return names.source_iri(source.id)
+    return iris.source_iri(source.id)
 
 
 SOURCE = NounTable(
     Source,
     TG.SOURCE,
-    Plain(name="title", predicate=Shared.TITLE),
-    Plain(name="url", predicate=TG.URL),
-    Plain(name="path", predicate=TG.PATH),
-    Plain(name="commit", predicate=TG.COMMIT),
-    Plain(name="licence", predicate=Shared.LICENCE),
-    Plain(name="note", predicate=Shared.NOTE),
+    LiteralField(name="title", predicate=Shared.TITLE),
+    LiteralField(name="url", predicate=TG.URL),
+    LiteralField(name="path", predicate=TG.PATH),
+    LiteralField(name="commit", predicate=TG.COMMIT),
+    LiteralField(name="licence", predicate=Shared.LICENCE),
+    LiteralField(name="note", predicate=Shared.NOTE),
     EnumField(name="trust", predicate=TG.TRUST, choices=Trust),
     iri=_source_iri,
-    from_id=names.source_iri,
+    from_id=iris.source_iri,
 )
 
 

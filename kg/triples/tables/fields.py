@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.nouns.values import Settings, canonical_json
-from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE, labels_of, literal, name_of, named, value_of
+from kg.triples.iris import labels_of, literal, name_of, named, value_of
+from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,25 +33,25 @@ class Node:
     Attributes:
         iri: The subject.
         store: Where its parts are read.
-        said: Objects by predicate.
+        values: Objects by predicate.
     """
 
     def __init__(self, store: GraphStore, iri: NamedNode) -> None:
         self.iri = iri
         self.store = store
-        self.said: dict[NamedNode, list[Term]] = {}
+        self.values: dict[NamedNode, list[Term]] = {}
         for triple in store.triples(iri):
-            self.said.setdefault(triple.predicate, []).append(triple.object)
+            self.values.setdefault(triple.predicate, []).append(triple.object)
 
     def literals(self, predicate: NamedNode) -> list[Literal]:
         """Return the literals under a predicate, in alphabetical order."""
-        found = (term for term in self.said.get(predicate, ()) if isinstance(term, Literal))
-        return sorted(found, key=lambda term: term.value)
+        literals = (term for term in self.values.get(predicate, ()) if isinstance(term, Literal))
+        return sorted(literals, key=lambda term: term.value)
 
     def nodes(self, predicate: NamedNode) -> list[NamedNode]:
         """Return the named nodes under a predicate, in alphabetical order."""
-        found = (term for term in self.said.get(predicate, ()) if isinstance(term, NamedNode))
-        return sorted(found, key=lambda term: term.value)
+        nodes = (term for term in self.values.get(predicate, ()) if isinstance(term, NamedNode))
+        return sorted(nodes, key=lambda term: term.value)
 
 
 class SubjectDraft:
@@ -59,21 +60,21 @@ class SubjectDraft:
     Attributes:
         noun: What is being described.
         subject: Its node; for a statement, the node that the statement is about.
-        said: Predicates and objects.
+        values: Predicates and objects.
         others: Triples about its parts.
     """
 
-    __slots__ = ("noun", "others", "said", "subject")
+    __slots__ = ("noun", "others", "subject", "values")
 
     def __init__(self, noun: object, subject: NamedNode, others: list[Triple]) -> None:
         self.noun = noun
         self.subject = subject
-        self.said: list[Pair] = []
+        self.values: list[Pair] = []
         self.others = others
 
-    def say(self, predicate: NamedNode, term: Term) -> None:
+    def add(self, predicate: NamedNode, term: Term) -> None:
         """Add a statement about the subject."""
-        self.said.append((predicate, term))
+        self.values.append((predicate, term))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +101,17 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain(Field):
+class LiteralField(Field):
     """A number, truth value or text as a typed literal."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write one literal."""
-        draft.say(self.predicate, literal(value))
+        draft.add(self.predicate, literal(value))
 
     def read(self, node: Node) -> object:
         """Return the literal's value."""
-        found = node.literals(self.predicate)
-        return value_of(found[0]) if found else MISSING
+        literals = node.literals(self.predicate)
+        return value_of(literals[0]) if literals else MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +130,12 @@ class Decoded(Field):
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write one literal."""
-        draft.say(self.predicate, Literal(self.encode(value), datatype=self.datatype))
+        draft.add(self.predicate, Literal(self.encode(value), datatype=self.datatype))
 
     def read(self, node: Node) -> object:
         """Return the parsed text."""
-        found = node.literals(self.predicate)
-        return self.decode(found[0].value) if found else MISSING
+        literals = node.literals(self.predicate)
+        return self.decode(literals[0].value) if literals else MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,12 +146,12 @@ class EnumField(Field):
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write one literal."""
-        draft.say(self.predicate, Literal(value.value))
+        draft.add(self.predicate, Literal(value.value))
 
     def read(self, node: Node) -> object:
         """Return the member."""
-        found = node.literals(self.predicate)
-        return self.choices(found[0].value) if found else MISSING
+        literals = node.literals(self.predicate)
+        return self.choices(literals[0].value) if literals else MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,7 @@ class TextsField(Field):
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write a literal for each text."""
         for text in value:
-            draft.say(self.predicate, Literal(text))
+            draft.add(self.predicate, Literal(text))
 
     def read(self, node: Node) -> object:
         """Return all texts."""
@@ -174,7 +175,7 @@ class Labels(Field):
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write a language-tagged literal for each text."""
         for language, text in value.items():
-            draft.say(self.predicate, Literal(text, language=language))
+            draft.add(self.predicate, Literal(text, language=language))
 
     def read(self, node: Node) -> object:
         """Return the texts by language."""
@@ -199,7 +200,7 @@ class LinkField(Field):
         """Write an edge for each id."""
         for name in value if self.many else (value,):
             target = self.iri(name)
-            draft.say(self.predicate, target)
+            draft.add(self.predicate, target)
             if self.about is not None:
                 draft.others.extend(Triple(target, *pair) for pair in self.about(name))
 
@@ -226,12 +227,12 @@ class Spread(Field):
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write a literal for each setting."""
         for name, item in value.items():
-            draft.say(named(self.path, name), literal(item))
+            draft.add(named(self.path, name), literal(item))
 
     def read(self, node: Node) -> object:
         """Return all settings."""
         prefix = f"{NAMESPACE}{self.path}/"
-        predicates = [predicate for predicate in node.said if predicate.value.startswith(prefix)]
+        predicates = [predicate for predicate in node.values if predicate.value.startswith(prefix)]
         return Settings({name_of(p): value_of(node.literals(p)[0]) for p in predicates})
 
 
@@ -241,9 +242,9 @@ class Packed(Field):
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write one literal."""
-        draft.say(self.predicate, Literal(canonical_json(value.to_json()), datatype=RDF_JSON))
+        draft.add(self.predicate, Literal(canonical_json(value.to_json()), datatype=RDF_JSON))
 
     def read(self, node: Node) -> object:
         """Return the settings."""
-        found = node.literals(self.predicate)
-        return Settings(json.loads(found[0].value)) if found else MISSING
+        literals = node.literals(self.predicate)
+        return Settings(json.loads(literals[0].value)) if literals else MISSING

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import WorkspaceError
+from kg.triples.iris import name_of, part_iri
 from kg.triples.tables.fields import Field, Node, SubjectDraft
-from kg.triples.vocabulary import RDF_TYPE, TG, name_of, part_iri
+from kg.triples.vocabulary import RDF_TYPE, TG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,14 +44,14 @@ class Refer(Field):
         for part in value if self.many else (value,):
             target = self.table.iri(part) if self.iri is None else self.iri(draft.noun)
             self.table.write(part, target, draft.others)
-            draft.say(self.predicate, target)
+            draft.add(self.predicate, target)
 
     def read(self, node: Node) -> object:
         """Return the nouns."""
-        found = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
-        if not found:
+        nouns = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
+        if not nouns:
             return MISSING
-        return tuple(sorted(found, key=repr)) if self.many else found[0]
+        return tuple(sorted(nouns, key=repr)) if self.many else nouns[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class Inline(Field):
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write the fields of the noun."""
-        draft.said += self.table.pairs(value, draft.subject, draft.others)
+        draft.values += self.table.pairs(value, draft.subject, draft.others)
 
     def read(self, node: Node) -> object:
         """Return the noun."""
@@ -91,14 +92,14 @@ class Statements(Field):
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write an edge to each statement, and the plain edges."""
         for position, statement in enumerate(value):
-            said = self.table.pairs(statement, draft.subject, draft.others)
+            pairs = self.table.pairs(statement, draft.subject, draft.others)
             if self.ordered:
-                said.append((TG.POSITION, Literal(position)))
-            node = part_iri(draft.subject, self.predicate, said)
-            draft.others.extend(Triple(node, *pair) for pair in said)
-            draft.say(self.predicate, node)
+                pairs.append((TG.POSITION, Literal(position)))
+            node = part_iri(draft.subject, self.predicate, pairs)
+            draft.others.extend(Triple(node, *pair) for pair in pairs)
+            draft.add(self.predicate, node)
             if (edge := self.plain(statement)) is not None:
-                draft.say(*edge)
+                draft.add(*edge)
 
     def read(self, node: Node) -> object:
         """Return the statements."""
@@ -161,15 +162,15 @@ class NounTable(Generic[Noun]):
         """Return predicates and objects of ``subject``; triples of its parts go to ``others``."""
         draft = SubjectDraft(noun, subject, others)
         if self.term is not None:
-            draft.say(RDF_TYPE, self.term)
+            draft.add(RDF_TYPE, self.term)
         for field in self.fields:
             value = getattr(noun, field.name)
             default = self._defaults[field.name]
             if field.always or not (value is default or (not value and value == default)):
                 field.write(value, draft)
         if self._derived is not None:
-            draft.said.extend(self._derived(noun))
-        return draft.said
+            draft.values.extend(self._derived(noun))
+        return draft.values
 
     def write(self, noun: Noun, subject: NamedNode, out: list[Triple]) -> None:
         """Append the triples of a noun and its parts."""
@@ -181,16 +182,16 @@ class NounTable(Generic[Noun]):
         Raises:
             WorkspaceError: The graph does not say something that the noun needs.
         """
-        found: dict[str, object] = {self._identity: name_of(node.iri)} if self._identity else {}
+        attributes: dict[str, object] = {self._identity: name_of(node.iri)} if self._identity else {}
         for field in self.fields:
             value = field.read(node)
             if value is not MISSING:
-                found[field.name] = value
+                attributes[field.name] = value
             elif self._defaults[field.name] is MISSING:
                 raise WorkspaceError(
                     f"{node.iri.value} has no {field.name}", hint="list all faults: tunegraph kb validate"
                 )
-        return self.noun(**found)
+        return self.noun(**attributes)
 
     def subjects(self, store: GraphStore) -> Iterator[NamedNode]:
         """Yield every node of this class in a graph."""

@@ -85,8 +85,8 @@ class CandidateEvidence:
     @property
     def timed(self) -> NDArray[np.bool_]:
         """True for each source that compares configurations by cost, shape (S,)."""
-        known: NDArray[np.bool_] = np.isfinite(self.ratios).sum(axis=1) >= 2
-        return known
+        compares: NDArray[np.bool_] = np.isfinite(self.ratios).sum(axis=1) >= 2
+        return compares
 
 
 class ConfigurationReader:
@@ -121,11 +121,15 @@ def gather(
     limit = max(LEAST_ROWS, ROWS // max(1, len(neighbours)))
     tables = [trials.table(item.problem.key, limit) for item in neighbours]
     ids = sorted({int(item) for table in tables for item in table.configuration_ids})
-    known = read(ids)
-    answers = {item: question.answer(known[item]) for item in ids if item in known}
+    configurations = read(ids)
+    answers = {item: question.answer(configurations[item]) for item in ids if item in configurations}
     others: dict[int, Configuration | None] = {}
     if question.fixed:
-        others = {item: question.answer(known[item], relaxed=True) for item in ids if item in known}
+        others = {
+            item: question.answer(configurations[item], relaxed=True)
+            for item in ids
+            if item in configurations
+        }
     candidates = sorted(
         {a for a in (*answers.values(), *others.values()) if a is not None}, key=lambda item: item.digest
     )

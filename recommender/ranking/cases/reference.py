@@ -51,15 +51,15 @@ def reference_of(problem: Problem, ranking: Ranking) -> Reference | None:
         return None
     weights, medians = np.array(heard).T
     middle = float(weights @ medians / weights.sum())
-    told, name = middle, TYPICAL
+    cost, name = middle, TYPICAL
     if problem.current:
         for place, chosen in enumerate(scores.chosen):
             candidate = evidence.candidates[chosen]
             if all(problem.current.get(name) == value for name, value in candidate.items()):
-                told, name = float(scores.expected[place]), CURRENT
+                cost, name = float(scores.expected[place]), CURRENT
                 break
     return Reference(
-        expected=told,
+        expected=cost,
         name=name,
         dispersion=float(np.sqrt(weights @ (medians - middle) ** 2 / weights.sum())),
         variety=float(medians.std()),

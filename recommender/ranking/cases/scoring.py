@@ -177,8 +177,8 @@ def _alike(problem: Problem, sources: Sequence[Neighbour], facts: Facts) -> dict
         name = source.problem.hardware
         if name not in raw:
             apart = np.abs(device_row(facts, name)[:_COMPARED] - target)
-            known = apart[np.isfinite(apart)]
-            mean = float(known.mean()) if len(known) else 1.0
+            finite = apart[np.isfinite(apart)]
+            mean = float(finite.mean()) if len(finite) else 1.0
             raw[name] = math.exp(-_COMPARED * mean * math.log(2) / _LIKENESS)
         most[source.device] = max(most.get(source.device, 0.0), raw[name])
     return {source.problem.hardware: raw[source.problem.hardware] / most[source.device] for source in sources}
@@ -250,8 +250,8 @@ def _best_of(
     evidence: CandidateEvidence, chosen: NDArray[np.intp], reach: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ratios = evidence.ratios[:, chosen]
-    known = np.isfinite(ratios)
-    best = np.where(known, np.exp(-np.where(known, ratios, 0.0) / _NEAR_BEST), 0.0)
+    finite = np.isfinite(ratios)
+    best = np.where(finite, np.exp(-np.where(finite, ratios, 0.0) / _NEAR_BEST), 0.0)
     best = np.maximum(best, _PUBLISHED * evidence.votes[:, chosen])
     fate = np.array(
         [
@@ -271,8 +271,8 @@ def _best_of(
 
 def _tables(evidence: CandidateEvidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """A first mean over tables alone, to find the candidates worth asking the model about."""
-    known = np.isfinite(evidence.ratios)
-    filled = np.where(known, np.minimum(np.nan_to_num(evidence.ratios), WORST), UNTRIED * 2)
+    finite = np.isfinite(evidence.ratios)
+    filled = np.where(finite, np.minimum(np.nan_to_num(evidence.ratios), WORST), UNTRIED * 2)
     filled = np.where(evidence.failed, FAILED, filled)
     total = weights.sum()
     votes: NDArray[np.float64] = -(_voices(evidence.sources) @ evidence.votes)
@@ -365,11 +365,11 @@ def _copied(
     if len(predicted) and model_weights.sum() > 0:
         silent = model_weights @ predicted / model_weights.sum()
     else:
-        known = np.isfinite(ratios)
-        heard = weights @ known
+        finite = np.isfinite(ratios)
+        heard = weights @ finite
         silent = np.where(
             heard > 0,
-            (weights @ np.where(known, np.minimum(np.nan_to_num(ratios), WORST), 0.0))
+            (weights @ np.where(finite, np.minimum(np.nan_to_num(ratios), WORST), 0.0))
             / np.maximum(heard, 1e-12),
             WORST / 2,
         )

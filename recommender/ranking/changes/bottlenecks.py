@@ -47,7 +47,7 @@ class Match:
         return 1 / (1 + self.steps)
 
 
-class Observed:
+class ObservedBottlenecks:
     """The bottlenecks of a problem and everything within :data:`MOST_STEPS` of them.
 
     A strategy against a cause of a bottleneck, or against one kind of it, is one against it; so is one
@@ -75,26 +75,31 @@ class Observed:
         for name in sorted(mitigates):  # a set has no order of its own, and the first of equals is taken
             if name in self._near:
                 steps, observed = self._near[name]
-                found = Match(bottleneck=observed, through=name, steps=steps, share=self._shares[observed])
-                if best is None or (found.steps, -(found.share or 0)) < (best.steps, -(best.share or 0)):
-                    best = found
+                candidate = Match(
+                    bottleneck=observed, through=name, steps=steps, share=self._shares[observed]
+                )
+                if best is None or (candidate.steps, -(candidate.share or 0)) < (
+                    best.steps,
+                    -(best.share or 0),
+                ):
+                    best = candidate
         return best or Match(share=self.rest)
 
     @property
     def rest(self) -> float | None:
         """Share of the time that no observed bottleneck has; None if any share is unknown."""
-        known = [share for share in self._shares.values() if share is not None]
-        if not known or len(known) < len(self._shares):
+        shares = [share for share in self._shares.values() if share is not None]
+        if not shares or len(shares) < len(self._shares):
             return None
-        return max(0.0, 1 - sum(known))
+        return max(0.0, 1 - sum(shares))
 
     @property
     def ceiling(self) -> float | None:
         """Log gain if everything observed went away wholly; None if the shares do not say."""
-        known = [share for share in self._shares.values() if share is not None]
-        if not known or sum(known) >= 1:
+        shares = [share for share in self._shares.values() if share is not None]
+        if not shares or sum(shares) >= 1:
             return None
-        return -math.log1p(-sum(known))
+        return -math.log1p(-sum(shares))
 
     def _spread(self, graph: GraphStore, observed: str) -> None:
         for behind in (_causes_and_kinds, broader):
@@ -102,8 +107,8 @@ class Observed:
             for steps in range(MOST_STEPS + 1):
                 reached: list[str] = []
                 for name in frontier:
-                    known = self._near.get(name)
-                    if known is None or steps < known[0] or name == observed:
+                    nearest = self._near.get(name)
+                    if nearest is None or steps < nearest[0] or name == observed:
                         self._near[name] = (steps, observed)
                         reached += behind(graph, name)
                 frontier = reached

@@ -76,14 +76,14 @@ def change(effect: Effect) -> ChangePoint | None:
     before = (effect.sum_unats - sum(item.unats for item in effect.recent)) / UNATS_PER_NAT
     noise = _noise(recent)
     calm = _without_odd(recent, noise)
-    start, found = 0, None
+    start, point = 0, None
     while True:
         split = _split(calm[start:], old, before, noise)
         if split is None:
-            return found
+            return point
         place, mean = split
         start += place
-        found = ChangePoint(
+        point = ChangePoint(
             since=effect.recent[start].time,
             before=mean,
             after=statistics.fmean(recent[start:]),

@@ -92,14 +92,14 @@ def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
 
 def _basis(item: RankedStrategy) -> str:
     if not item.effects:
-        known = (
+        standing = (
             "claimed only"
             if item.strategy.kind == "claimed"
             else f"{item.strategy.kind}, never measured here"
         )
         if item.gain is None:
-            return f"{known}; it frees memory, and what that is worth here is not known"
-        return f"{known}; gain as of {item.prior.strategies} published strategies"
+            return f"{standing}; it frees memory, and what that is worth here is not known"
+        return f"{standing}; gain as of {item.prior.strategies} published strategies"
     number = sum(seen.effect.n for seen in item.effects)
     kinds = sorted({str(seen.effect.kind) for seen in item.effects})
     nearest = item.distance.name.lower().replace("_", " ") if item.distance is not None else "unknown"
@@ -107,7 +107,7 @@ def _basis(item: RankedStrategy) -> str:
 
 
 def _evidence(item: RankedStrategy) -> Iterable[Support]:
-    whole = sum(abs(seen.weight) for seen in item.effects)
+    total = sum(abs(seen.weight) for seen in item.effects)
     for seen in item.effects[:SHOWN_EFFECTS]:
         effect = seen.effect
         mean = effect.mean or 0.0
@@ -117,7 +117,7 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
         yield Support(
             kind=str(effect.kind),
             says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){_dated(seen)}",
-            weight=abs(seen.weight) / whole if whole else None,
+            weight=abs(seen.weight) / total if total else None,
             source="; ".join(f"{source.title} {_place(source)}".strip() for source in seen.sources[:2]),
         )
     for source in item.strategy.sources[:SHOWN_EFFECTS]:

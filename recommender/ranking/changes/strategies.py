@@ -14,14 +14,14 @@ from kg.triples.finders import StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
 from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
-from recommender.ranking.changes.bottlenecks import Observed
+from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
     ObservedEffect,
     Prior,
+    effect_state,
     posterior,
-    standing,
 )
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
@@ -190,7 +190,7 @@ class StrategyRanker:
         self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
-        observed = Observed(self._graph, problem)
+        observed = ObservedBottlenecks(self._graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
         prior = Prior.of(effect for effect in comparable if effect.metric != OPERATOR_TIME)
         effects: dict[str, list[Effect]] = {}
@@ -232,7 +232,7 @@ class StrategyRanker:
 
     def ceiling(self, problem: Problem) -> float | None:
         """Return the log gain if all observed bottlenecks vanished; None if a share is unknown."""
-        return Observed(self._graph, problem).ceiling
+        return ObservedBottlenecks(self._graph, problem).ceiling
 
     def _weigh(
         self,
@@ -247,17 +247,17 @@ class StrategyRanker:
         seen: list[SeenEffect] = []
         evidence: list[ObservedEffect] = []
         for effect in effects:
-            known = standing(effect)
-            if known is None or (mean := _of_the_whole(known.mean, effect, match)) is None:
+            state = effect_state(effect)
+            if state is None or (mean := _of_the_whole(state.mean, effect, match)) is None:
                 continue
             distance = self._distance(problem.hardware.name, effect.context.hardware)
             sources = self._sources(effect)
             trust = min((*(source.trust.weight for source in sources), effect.trust.weight, 1.0))
             trust *= KIND_TRUST.get(effect.kind, 0.0)
             seen.append(
-                SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources, drift=known.drift)
+                SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources, drift=state.drift)
             )
-            evidence.append(ObservedEffect(context=effect.context, mean=mean, n=known.n, trust=trust))
+            evidence.append(ObservedEffect(context=effect.context, mean=mean, n=state.n, trust=trust))
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
         gain = None
         if (
@@ -265,9 +265,9 @@ class StrategyRanker:
             or problem.objective.metric == "peak_memory"
             or not self._kinds(match.through) >= _CAPACITY
         ):
-            asked = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
-            found, weights = posterior(own_prior, evidence, asked, self._tree.distance, self._components)
-            gain = found.capped(match.ceiling)
+            context = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
+            expected, weights = posterior(own_prior, evidence, context, self._tree.distance, self._components)
+            gain = expected.capped(match.ceiling)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
         seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))
         return RankedStrategy(
@@ -306,14 +306,14 @@ class StrategyRanker:
         return None
 
     def _family(self, model: str | None) -> str:
-        found = None if model is None else self._model(model)
-        return found.family if found else ""
+        known_model = None if model is None else self._model(model)
+        return known_model.family if known_model else ""
 
-    def _distance(self, asked: str, seen: str) -> Distance:
+    def _distance(self, hardware: str, seen: str) -> Distance:
         """How far an effect is; one of a whole family or vendor is as far as its members are apart."""
-        path = self._tree.path(asked)
+        path = self._tree.path(hardware)
         if seen not in path:
-            return self._tree.distance(asked, seen) if seen else Distance.OTHER_VENDOR
+            return self._tree.distance(hardware, seen) if seen else Distance.OTHER_VENDOR
         node = self._tree.node(seen)
         return _WITHIN[node.level] if node else Distance.OTHER_VENDOR
 
@@ -325,13 +325,13 @@ class StrategyRanker:
 
     def _kinds(self, bottleneck: str) -> set[str]:
         """A bottleneck and all that it is a kind of."""
-        found, open_ends = set(), [bottleneck] if bottleneck else []
+        kinds, open_ends = set(), [bottleneck] if bottleneck else []
         while open_ends:
             name = open_ends.pop()
-            if name not in found:
-                found.add(name)
+            if name not in kinds:
+                kinds.add(name)
                 open_ends += broader(self._graph, name)
-        return found
+        return kinds
 
     def _model(self, name: str) -> Model | None:
         from kg.errors import UnknownEntityError

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from recommender.ranking.feasibility.rules import Broken, whole
+from recommender.ranking.feasibility.rules import Broken, positive_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,16 +62,16 @@ def buffers(
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     most = _number(facts, "max_threads_per_block")
     if most is None and "compute_capability" in facts:
-        most, said = float(THREADS_PER_BLOCK), "CUDA C++ Programming Guide, technical specifications"
+        most, note = float(THREADS_PER_BLOCK), "CUDA C++ Programming Guide, technical specifications"
     else:
-        said = source
+        note = source
     for names in _THREADS:
-        sizes = [size for name in names if (size := whole(configuration.get(name))) is not None]
+        sizes = [size for name in names if (size := positive_integer(configuration.get(name))) is not None]
         if most is not None and len(sizes) > 1 and math.prod(sizes) > most:
             yield Broken(
                 rule="a block has no more threads than the device allows",
                 reason=f"{' x '.join(map(str, sizes))} is {math.prod(sizes)}, above {most:.0f}",
-                source=said,
+                source=note,
             )
     element = _element_bytes(precision)
     if element is None:
@@ -89,13 +89,17 @@ def _triton(
     block: Value,
 ) -> Iterator[Broken]:
     shared = _number(facts, "shared_memory_bytes")
-    tile = [whole(configuration.get(name)) for name in _TRITON]
+    tile = [positive_integer(configuration.get(name)) for name in _TRITON]
     if shared is None or None in tile:
         return
     m, n, k = (size for size in tile if size is not None)
     if isinstance(block, tuple):
-        k = min([k, *(size for side in block if (size := whole(side)))])
-    kept = 1 if _capability(facts) == "gfx" else max((whole(configuration.get("num_stages")) or 1) - 1, 1)
+        k = min([k, *(size for side in block if (size := positive_integer(side)))])
+    kept = (
+        1
+        if _capability(facts) == "gfx"
+        else max((positive_integer(configuration.get("num_stages")) or 1) - 1, 1)
+    )
     needed = kept * (m + n) * k * element
     if needed > shared:
         yield Broken(
@@ -117,8 +121,13 @@ def _stencil(
         return
     sides = []
     for axis, size in (("x", "filter_width"), ("y", "filter_height")):
-        halo = next((whole(value) for name, value in shape.items() if name.rpartition(".")[2] == size), None)
-        block, tile = (whole(configuration.get(f"{name}_size_{axis}")) for name in ("block", "tile"))
+        halo = next(
+            (positive_integer(value) for name, value in shape.items() if name.rpartition(".")[2] == size),
+            None,
+        )
+        block, tile = (
+            positive_integer(configuration.get(f"{name}_size_{axis}")) for name in ("block", "tile")
+        )
         if halo is None or block is None or tile is None:
             return
         sides.append(block * tile + halo - 1)
@@ -134,7 +143,7 @@ def _stencil(
 def _ascendc(
     configuration: Mapping[str, Value], element: int, facts: Mapping[str, float | str], source: str
 ) -> Iterator[Broken]:
-    tile = [whole(configuration.get(name)) for name in _ASCENDC]
+    tile = [positive_integer(configuration.get(name)) for name in _ASCENDC]
     if None in tile:
         return
     m, n, k = (size for size in tile if size is not None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
 from kg.terms.phases import STEP_PHASE
-from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_whole, whole
+from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_positive_integer, positive_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,40 +131,40 @@ class MemoryNeed:
 
         problem = self.problem
         phase = problem.workload.kind.value
-        told = configuration
-        if any(told.get(name) for name in _BEYOND):
+        stated = configuration
+        if any(stated.get(name) for name in _BEYOND):
             return None  # frees memory in a way that the cost model has no setting for
         count = problem.hardware.count
-        if count is None or (count > 1 and first_whole(told, LAYOUT[0]) is None):
+        if count is None or (count > 1 and first_positive_integer(stated, LAYOUT[0]) is None):
             return None  # how the model is split decides, and is not told
-        layers = whole(self.model.get("layers"))
-        settings = dict(translate(told, phase, count=count, layers=layers).settings)
+        layers = positive_integer(self.model.get("layers"))
+        settings = dict(translate(stated, phase, count=count, layers=layers).settings)
         settings = {**_lengths(problem, phase), **settings}
         settings = {name: value for name, value in settings.items() if name in _DECIDING}
         if phase == "serving":
             settings = {**_LEAST_SERVED, **settings}
-            if _is_paged(told):
+            if _is_paged(stated):
                 settings["batch"] = 1
         elif problem.current is None:
             settings = {**_LEAST_KEPT, **settings}
         if problem.workload.precision and "precision" not in settings:
             settings["precision"] = problem.workload.precision
-        said = tuple(sorted((name, str(value)) for name, value in settings.items()))
-        key = (self._sizes, phase, count, said)
+        texts = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        key = (self._sizes, phase, count, texts)
         if key not in self.known:
             if len(self.known) > _REMEMBERED:
                 self.known.clear()
             self.known[key] = self._asked(phase, settings, count)
         return self.known[key]
 
-    def is_whole(self, configuration: Mapping[str, Value]) -> bool:
+    def is_complete(self, configuration: Mapping[str, Value]) -> bool:
         """Return whether :meth:`bytes_of` covers all use of memory, so that a limit can be checked."""
         if self.bytes_of(configuration) is None:
             return False
         if self.problem.workload.kind is WorkloadKind.TRAINING:
             return self.problem.current is not None
-        told = {*configuration, *self.problem.workload.shape}
-        return {"batch", "input_len", "output_len"} <= told and not _is_paged(configuration)
+        names = {*configuration, *self.problem.workload.shape}
+        return {"batch", "input_len", "output_len"} <= names and not _is_paged(configuration)
 
     def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
         from recommender.cost_model.workloads.memory_fit import memory_bytes
@@ -206,10 +206,10 @@ class MemoryNeed:
         return f"memory is tight: {needed / 1e9:.3g} of {most / 1e9:.3g} GB by the cost model"
 
 
-def _is_paged(told: Mapping[str, Value]) -> bool:
+def _is_paged(configuration: Mapping[str, Value]) -> bool:
     """Whether a server's cache is paged, so that a batch is what may run at once and not what is kept."""
-    framework = str(told.get("framework", "")).lower()
-    return any(name in told for name in _PAGED) or any(name in framework for name in _PAGING)
+    framework = str(configuration.get("framework", "")).lower()
+    return any(name in configuration for name in _PAGED) or any(name in framework for name in _PAGING)
 
 
 def _lengths(problem: Problem, phase: str) -> dict[str, object]:

@@ -56,7 +56,7 @@ def store() -> GraphStore:
 
 @pytest.fixture
 def tree(store: GraphStore) -> HardwareTree:
-    return HardwareTree.load(store)
+    return HardwareTree(store)
 
 
 def test_a_device_has_its_own_facts_before_those_above(tree: HardwareTree) -> None:
