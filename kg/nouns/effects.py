@@ -35,7 +35,7 @@ class DatedGain:
     """A gain that an outcome found.
 
     Attributes:
-        time: When the test ended, with its time zone.
+        time: End of the test, with its time zone.
         id: Of the outcome.
         unats: The gain in millionths of a nat.
     """
@@ -65,15 +65,15 @@ class Effect:
     """The log gains of a strategy on one metric in one context.
 
     Attributes:
-        context: Where.
+        context: The place.
         strategy: Id of the strategy.
-        metric: What was measured, such as ``"step_time"``.
-        kind: How the gains are known; kinds are never mixed.
-        n: How many gains.
+        metric: The measured metric, such as ``"step_time"``.
+        kind: Kind of evidence; kinds are never mixed.
+        n: Number of gains.
         sum_unats: Sum of the gains, in millionths of a nat.
         sum_squares_unats2: Sum of their squares, each in millionths of a nat before squaring.
-        last_evidence: When the newest of them came in, UTC; None if unknown.
-        trust: How far the sources of these gains are trusted; gains of other sources are an effect apart.
+        last_evidence: Time of the newest gain, UTC; None if unknown.
+        trust: Trust in the sources of these gains; gains of other sources are another effect.
         recent: The newest dated gains, oldest first, at most :data:`RECENT`; they are counted in ``n`` too.
 
     Example:
@@ -122,7 +122,7 @@ class Effect:
 
         Args:
             gains: Log gains in nats.
-            now: When the evidence came in, with its time zone.
+            now: Time of the evidence, with its time zone.
 
         Raises:
             ValueError: A gain is not finite.

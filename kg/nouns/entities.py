@@ -96,7 +96,7 @@ class Workload:
         model: Canonical model id, or the name as the source has it; None for a bare kernel.
         shape: Sizes, by the names their operator uses (``M``, ``hidden``, ``seq_len``).
         precision: Number format, such as ``"bfloat16"`` or ``"attn=bfloat16,kv_cache=fp8"``.
-        traits: What else sets it apart (routing distribution, block shape).
+        traits: Further properties (routing distribution, block shape).
     """
 
     kind: WorkloadKind
@@ -120,7 +120,7 @@ class Hardware:
         name: Id of the node in the hardware tree, or a slug of ``reported`` where the tree has none.
         reported: The name as the source has it.
         count: Number of devices; None if the source does not say.
-        traits: What else sets it apart (interconnect, host).
+        traits: Further properties (interconnect, host).
     """
 
     name: str
@@ -177,9 +177,9 @@ class Problem:
     """A workload on hardware with objectives and limits: what a query and a search are about.
 
     Attributes:
-        workload: What runs.
-        hardware: Where.
-        objective: What decides.
+        workload: The computation.
+        hardware: The devices.
+        objective: The metric to improve.
         limits: Bounds on other metrics.
         bottlenecks: Observed bottleneck ids and their share of the time, 0 to 1 (None: share unknown).
         current: The configuration in use; None if not given.
@@ -261,9 +261,9 @@ class Measurement:
         unit: SI symbol, such as ``"s"``; None where there is no value.
         value: Mean over the repeats, in ``unit``; None unless ``status`` is ok.
         stdev: Sample standard deviation over the repeats, same unit; None if unknown.
-        repeats: How often it was measured; None if unknown.
-        status: What became of the run.
-        reason: Why it failed, in the source's words; empty if it did not.
+        repeats: Number of measurements; None if unknown.
+        status: Result of the run.
+        reason: Reason of a failure in the source's words; empty without one.
         reported_unit: The unit of the source, where another than ``unit``.
 
     Example:
@@ -297,13 +297,13 @@ class Source:
     """The origin of a number, precise enough for a stranger to open it.
 
     Attributes:
-        title: What to call it; a repository, document or table.
-        url: Where it is; empty if it cannot be opened.
+        title: Name of the repository, document or table.
+        url: Its address; empty if it cannot be opened.
         path: File inside it.
         commit: Version of it.
         licence: Terms of use as stated there.
         note: Anything a reader should know.
-        trust: How far it is trusted here; no part of its identity.
+        trust: Trust in it here; no part of its identity.
     """
 
     title: str
@@ -335,7 +335,7 @@ class Baseline:
 
     Attributes:
         value: The metric before, in the case's unit.
-        configuration: What was set before; empty if the source does not say.
+        configuration: Settings before; empty if the source does not say.
     """
 
     value: float
@@ -352,12 +352,12 @@ class Case:
     """One configuration of one problem and what came out.
 
     Attributes:
-        problem: What and where.
-        configuration: What was set.
-        measurement: What came out.
-        kind: How it is known.
-        source: Where it is from.
-        baseline: What it is compared with; None if nothing.
+        problem: Workload, hardware and objective.
+        configuration: The settings.
+        measurement: The result.
+        kind: Kind of evidence.
+        source: Origin of the numbers.
+        baseline: The result it is compared with; None without one.
         strategy: Id of the strategy it is evidence for; empty if none.
         bottleneck: Id of the bottleneck that the strategy was meant for; empty if none.
         software: Framework and compiler versions, by name.

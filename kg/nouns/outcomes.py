@@ -21,17 +21,17 @@ class Outcome:
     """The result of an A/B test.
 
     Attributes:
-        id: Follows from its measurements, so the same test has the same one however often it is told.
+        id: A digest of its measurements, so the same test has one id however often it is recorded.
         problem: Id of the problem.
-        metric: What decided.
-        configuration: What the treatment set.
-        control: What it was compared with.
+        metric: The metric that decided.
+        configuration: Settings of the treatment.
+        control: Settings of the control.
         verdict: One of ``VERDICTS``.
-        scheme: In which order measurements were taken.
+        scheme: Order in which measurements were taken.
         pairs: Pairs that counted.
         alpha: Chance of a wrong verdict that was promised.
         margin: Log ratio below which a difference was said not to matter.
-        time: When it ended, with its time zone.
+        time: End of the test, with its time zone.
         source: The test as a source.
         gain: Log gain in nats, above zero is better; None if nothing was measured.
         low: Lower end of its interval; None where there is none.

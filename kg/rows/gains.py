@@ -48,11 +48,11 @@ class RowGain:
         problem: Id of the problem.
         hardware: Its hardware.
         model: Its model; empty if none.
-        metric: What was measured.
+        metric: The measured metric.
         configuration: Digest of what was set.
         strategy: Id of the strategy.
         bottleneck: Id of the bottleneck; empty if none.
-        kind: How it is known.
+        kind: Kind of evidence.
         unats: The gain in millionths of a nat.
     """
 

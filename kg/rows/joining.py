@@ -75,7 +75,7 @@ class Contradiction:
         operator: Its operator.
         hardware: Its hardware.
         configuration: As canonical JSON.
-        metric: What was measured.
+        metric: The measured metric.
         source: Id of the source.
         ours: Value here; what became of it if it has none.
         theirs: Value there.

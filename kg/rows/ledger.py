@@ -47,7 +47,7 @@ class Ledger:
 
         Args:
             case: The case; one without a gain or a strategy changes nothing.
-            trust: How far its source is trusted.
+            trust: Trust in its source.
             outcome: The test that it is from, if it is from one.
         """
         if case.log_gain is None or not case.strategy:
@@ -75,8 +75,8 @@ class Ledger:
         Args:
             trials: The rows, without those of this batch.
             source_id: Of the source.
-            before: How far it was trusted.
-            after: How far it is trusted now.
+            before: Its trust so far.
+            after: Its trust from now on.
         """
         if not self._has_effects(source_id):  # its rows need not be looked through
             return

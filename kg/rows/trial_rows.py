@@ -25,15 +25,15 @@ class Trial:
     """One configuration of a problem and what came out; a case without its problem.
 
     Attributes:
-        configuration: What was set.
-        measurement: What came out.
-        kind: How it is known.
+        configuration: The settings.
+        measurement: The result.
+        kind: Kind of evidence.
         source_id: Id of the source in the graph.
         software: Framework and compiler versions, by name.
         strategy: Id of the strategy it is evidence for; empty if none.
         bottleneck: Id of the bottleneck the strategy was meant for; empty if none.
-        baseline: What it is compared with; None if nothing.
-        trust: How far its source is trusted; kept with the source, so adding a row does not set it.
+        baseline: The result it is compared with; None without one.
+        trust: Trust in its source; kept with the source, so adding a row does not set it.
     """
 
     configuration: Configuration
@@ -101,8 +101,8 @@ class TrialTable:
         configuration_ids: Shape (n,), int64; see ``TrialStore.configurations``.
         costs: Shape (n,), lower is better: the value in its SI unit, or its reciprocal where higher
             is better; inf for a failure; nan where nothing is known.
-        statuses: What became of each.
-        kinds: How each is known.
+        statuses: Rows by result of the run.
+        kinds: Rows by kind of evidence.
     """
 
     configuration_ids: NDArray[np.int64]

@@ -111,7 +111,7 @@ class TrialStore:
 
         Args:
             batch: Number of the batch, marked on every new row.
-            problem: What was measured.
+            problem: The problem.
             trials: The rows, in any order.
 
         Returns:

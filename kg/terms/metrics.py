@@ -23,7 +23,7 @@ class Metric:
 
     Attributes:
         name: Canonical name.
-        dimension: What its unit must measure.
+        dimension: Quantity of its unit.
         better: Direction of improvement.
     """
 

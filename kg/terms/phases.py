@@ -21,7 +21,7 @@ class Phase:
         scope: Name of the phase in the scope of a strategy.
         activity: Operator of a workload that is a whole model in this phase; empty for kernels.
         synonyms: Other operators that sources use for the activity.
-        words: How people name the phase, in English and Chinese.
+        words: Names of the phase in English and Chinese.
     """
 
     name: str

@@ -31,7 +31,7 @@ class Unit:
 
     Attributes:
         symbol: SI symbol, or ``"1"`` for a ratio.
-        dimension: What it measures.
+        dimension: Quantity it measures.
         numerator: Multiplier.
         denominator: Divisor.
     """
