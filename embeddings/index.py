@@ -77,7 +77,7 @@ class ProblemIndex:
         self._tail: tuple[int, NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
-        """Rows of the log, also those of batches that are not acknowledged."""
+        """Count the rows of the log, those of unacknowledged batches included."""
         return len(self._log)
 
     def keys(self, acknowledged: int | None = None) -> NDArray[np.int64]:
@@ -203,7 +203,7 @@ class ProblemIndex:
     def _search_log(
         self, vector: NDArray[np.float32], k: int, start: int, stop: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The nearest of the rows from ``start`` to ``stop``, and their squared distances."""
+        """Return the nearest of the rows from ``start`` to ``stop``, and their squared distances."""
         vectors = self._rows(start, stop)
         parts = []
         for first in range(0, len(vectors), _FLAT_SEARCH_ROWS):
@@ -218,7 +218,7 @@ class ProblemIndex:
         return nearest.astype(np.int64) + start, squared[nearest]
 
     def _rows(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Vectors of rows of the log, kept while the same ones are asked for."""
+        """Return vectors of rows of the log; the last ones are cached."""
         if self._tail is None or self._tail[0] != start or len(self._tail[1]) < stop - start:
             self._tail = (start, self._log.rows(start, stop)[2])
         return self._tail[1][: stop - start]

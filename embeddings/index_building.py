@@ -65,13 +65,13 @@ def _chunks(log: VectorLog, start: int, stop: int) -> Iterator[tuple[int, NDArra
 
 
 def _sample(log: VectorLog, rows: int, wanted: int) -> NDArray[np.float32]:
-    """About ``wanted`` rows, evenly spread over the log."""
+    """Sample about ``wanted`` rows, evenly spread over the log."""
     step = max(1, rows // wanted)
     return np.concatenate([vectors[(-first) % step :: step] for first, vectors in _chunks(log, 0, rows)])
 
 
 def _choose_nprobe(index: Any, log: VectorLog, rows: int) -> tuple[int, float]:
-    """Twice the fewest cells that find enough of the nearest, and the share that half of them find.
+    """Return twice the fewest cells that find enough of the nearest, and the share that half of them find.
 
     Half of the questions are rows of the log, half lie between two rows, where no case is. A
     neighbour counts as found if it is as near as the true one: equal problems are interchangeable.

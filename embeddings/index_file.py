@@ -173,7 +173,7 @@ class IndexFile:
         return []
 
     def _open(self, manifest: IndexManifest) -> Any:
-        """The mapped index; None if the file is not what the manifest says."""
+        """Return the mapped index; None if the file is not what the manifest says."""
         faiss = faiss_library()
 
         path = self.folder / manifest.file
@@ -249,7 +249,7 @@ class IndexFile:
 
 
 def _belongs(manifest: IndexManifest, log: VectorLog) -> bool:
-    """Whether the index was made from the first rows of this log."""
+    """Return whether the index was made from the first rows of this log."""
     return (
         (manifest.encoder_hash, manifest.dimension) == (log.encoder_hash, log.dimension)
         and 0 < manifest.count <= len(log)

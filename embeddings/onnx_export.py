@@ -116,7 +116,7 @@ def load(name: str) -> SentenceTransformer:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the progress bars of transformers, which come even where nobody watches."""
+    """Silence the progress bars of transformers, which show even where nobody watches."""
     from transformers.utils import logging
 
     bars: Any = logging  # which says nothing of its types
@@ -130,7 +130,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _write(model: SentenceTransformer, folder: Path, name: str, origin: Path) -> None:
-    """The four files of a text model."""
+    """Write the four files of a text model."""
     _tokenizer(model, folder, name, origin)
     traced = folder / "traced.onnx"
     _trace(model, traced)
@@ -165,7 +165,7 @@ def _tokenizer(model: SentenceTransformer, folder: Path, name: str, origin: Path
 
 
 def _trace(model: SentenceTransformer, target: Path) -> None:
-    """The pipeline as an ONNX graph from token ids to unit vectors."""
+    """Trace the pipeline into an ONNX graph from token ids to unit vectors."""
     import torch
 
     class Pipeline(torch.nn.Module):
@@ -213,7 +213,7 @@ def _optimise(traced: Path, target: Path, weights: str) -> None:
 
 
 def _weights_sha256(origin: Path) -> str | None:
-    """SHA-256 of a local model's weights; None if they are not one local file."""
+    """Return SHA-256 of a local model's weights; None if they are not one local file."""
     if not origin.is_dir():
         return None
     files = sorted(item for item in origin.iterdir() if item.suffix in _WEIGHT_FILES)

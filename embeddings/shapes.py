@@ -73,7 +73,7 @@ def matrix(shapes: Sequence[Settings]) -> NDArray[np.float32]:
 
 
 def _sizes(name: str, value: Value) -> list[tuple[str, float]]:
-    """Dimensions and their sizes under canonical names: ``fixed.Filter_Height`` is ``filter_height``."""
+    """Return sizes under canonical names: ``fixed.Filter_Height`` is ``filter_height``."""
     if isinstance(value, tuple):
         return [pair for at, item in enumerate(value) for pair in _sizes(f"{name}[{at}]", item)]
     number = number_of(value)

@@ -77,7 +77,7 @@ class TextCache:
             self._connection = None
 
     def _open(self) -> sqlite3.Connection | None:
-        """The connection, or None where there is nothing to open."""
+        """Return the connection, or None where there is nothing to open."""
         if self._connection is not None:
             return self._connection
         try:
@@ -162,7 +162,7 @@ class CachedTextEncoder:
         )
 
     def _missing(self, texts: Sequence[str]) -> list[str]:
-        """Distinct texts that neither memory nor the cache has."""
+        """Return distinct texts that neither memory nor the cache has."""
         unseen = list(dict.fromkeys(text for text in texts if text not in self._seen))
         if unseen:
             self._seen.update(

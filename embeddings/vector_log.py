@@ -70,7 +70,7 @@ class VectorLog:
             self._cut_torn_tail()
 
     def __len__(self) -> int:
-        """Whole records in the file now; a writer elsewhere may have added some since the last call."""
+        """Count the complete records in the file; a writer elsewhere may add some at any time."""
         if self._file is None:
             return 0
         return max(0, os.fstat(self._file).st_size - HEADER_BYTES) // self._record.itemsize
@@ -174,7 +174,7 @@ class VectorLog:
                 os.ftruncate(self._file, intact_bytes)
 
     def _read(self, row: int, count: int, length: int | None = None) -> bytes:
-        """Bytes from the start of a row: whole records, or the first ``length`` of one."""
+        """Read bytes from the start of a row: complete records, or the first ``length`` bytes of one."""
         size = self._record.itemsize
         wanted = count * size if length is None else length
         at = HEADER_BYTES + row * size

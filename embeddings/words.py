@@ -49,6 +49,6 @@ def _plain(name: str) -> str:
 
 
 def _without_sizes(model: str) -> str:
-    """Family words of a model: ``meta-llama/Llama-3-8B`` gives ``meta llama``."""
+    """Return family words of a model: ``meta-llama/Llama-3-8B`` gives ``meta llama``."""
     kept = [word for word in _plain(model).split() if not _SIZE.fullmatch(word)]
     return " ".join(dict.fromkeys(kept)) or _plain(model)

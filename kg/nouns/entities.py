@@ -220,7 +220,7 @@ class Problem:
         return self._identified()[1]
 
     def _identified(self) -> tuple[str, str]:
-        """Both identifiers, reckoned once: rows by the thousand ask for them."""
+        """Return both identifiers, computed once: rows by the thousand need them."""
         if self._ids is None:
             task_id = self._task_id()
             object.__setattr__(self, "_ids", (task_id, self._problem_id(task_id)))

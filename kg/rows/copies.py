@@ -138,7 +138,7 @@ def repeated_rows(trials: TrialStore) -> list[RepeatedRows]:
 
 @dataclass(slots=True)
 class _Pair:
-    """What two devices have alike, timed and without a time, and how much they could have alike."""
+    """The rows that two devices share, timed and untimed, and how many they could share."""
 
     equal: list[int] = field(default_factory=lambda: [0, 0])
     shared: list[int] = field(default_factory=lambda: [0, 0])

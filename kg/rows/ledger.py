@@ -131,7 +131,7 @@ class Ledger:
         return any(isinstance(t.subject, NamedNode) and t.subject.value.startswith(start) for t in derived)
 
     def _outcomes(self, source_id: str) -> dict[str, Outcome]:
-        """The outcomes of a source by what they tried."""
+        """Return the outcomes of a source by the configuration they tested."""
         outcomes: dict[str, Outcome] = {}
         for triple in self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id)):
             if not isinstance(triple.subject, NamedNode):

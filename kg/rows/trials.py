@@ -305,7 +305,7 @@ class TrialStore:
         return bool(self._file.read(trials_sql.SAME_GAIN, key, *same, *about))
 
     def _trusts(self, keys: Sequence[int]) -> dict[int, Trust]:
-        """The lowest trust of the sources of some problems, where anything was said of any source."""
+        """Return the lowest trust of the sources of each problem, where any source has one stated."""
         if not self._file.read("SELECT 1 FROM trust LIMIT 1"):
             return {}
         lowest: dict[int, Trust] = {}

@@ -80,7 +80,7 @@ class GraphStore(Protocol):
         ...
 
     def __len__(self) -> int:
-        """How many triples there are; may walk over all of them."""
+        """Count the triples; may walk over all of them."""
         ...
 
     def dump(self, stream: IO[bytes], format: RdfFormat) -> None:  # noqa: A002 - as in pyoxigraph

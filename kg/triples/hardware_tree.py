@@ -186,7 +186,7 @@ class HardwareTree:
         return node.device if node is not None and node.device else hardware_id
 
     def _narrower(self, node: HardwareNode) -> list[str]:
-        """What is below a node, without servers: those hold devices that stand elsewhere."""
+        """Return the nodes below a node, without servers: the devices they hold are elsewhere in the tree."""
         children = [(child, self.node(child)) for child in self.below(node.id)]
         return [name for name, child in children if child is not None and child.level is not Level.SERVER]
 
@@ -257,7 +257,7 @@ def _own_facts(
 def _best_facts(
     store: GraphStore, values: Mapping[NamedNode, list[NamedNode | Literal]]
 ) -> dict[str, float | str]:
-    """Of several facts of one name the best known one; of equally known ones the least."""
+    """Return, of several facts of one name, the most trusted; of equally trusted ones the least."""
     ranked = []
     for statement in values.get(TG.HAS_FACT, ()):
         if isinstance(statement, NamedNode):

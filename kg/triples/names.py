@@ -187,7 +187,7 @@ class Names:
         return self._known_tree
 
     def _find(self, kind: _Kind, key: str) -> list[str]:
-        """Ids of the nodes of a kind with a key, sorted; if one has it as its id, only that one."""
+        """Return ids of the nodes of a kind with a key, sorted; if one has it as its id, only that one."""
         nodes = {
             triple.subject
             for triple in self._store.triples(None, TG.KEY, Literal(key))
@@ -241,7 +241,7 @@ class Names:
         return UnknownEntityError(f"no {kind.name} named {text!r}", hint="; or ".join(hints))
 
     def _keys(self, kind: _Kind) -> Iterator[tuple[str, str]]:
-        """Every key of the nodes of a kind, with the id."""
+        """Yield every key of the nodes of a kind, with the id."""
         for triple in self._store.triples(None, TG.KEY):
             node, key = triple.subject, triple.object
             if (

@@ -139,7 +139,7 @@ class OxigraphStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Speak of the workspace where the engine speaks of its files."""
+        """Turn the engine's errors about its files into errors about the workspace."""
         try:
             yield
         except OSError as error:

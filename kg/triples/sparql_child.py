@@ -122,7 +122,7 @@ def _cell(term: Term) -> dict[str, str]:
 
 
 def _place(message: str, sparql: str) -> str:
-    """Where the parser stopped and what stands there, in one line, without all that it would take instead."""
+    """Return where the parser stopped, and at what, in one line."""
     match = _PLACE.search(message)
     if match is None:
         return message.splitlines()[0][:_LONGEST]

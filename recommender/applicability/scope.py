@@ -88,7 +88,7 @@ def already_set(strategy: Strategy, current: Mapping[str, object] | None) -> boo
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two values are one: an environment has text where a strategy has a number or a truth."""
+    """Compare two values: an environment has text where a strategy has a number or a truth value."""
     texts = [str(value).strip().lower() for value in (one, other)]
     return texts[0] == texts[1] or all(text in _ON for text in texts)
 
@@ -118,7 +118,7 @@ _BEFORE_RELEASE = re.compile(r"rc|alpha|beta|dev|(?<=\d)[ab](?=\d)")
 
 
 def _is_before(used: object, bound: object) -> bool | None:
-    """Whether a version came before another; None if one of them is none ("pull request 2550", "main")."""
+    """Return whether a version came before another; None if one is none ("pull request 2550", "main")."""
     texts = [str(text).strip().lower() for text in (used, bound)]
     if not all(map(_VERSION.match, texts)):
         return None
@@ -127,7 +127,7 @@ def _is_before(used: object, bound: object) -> bool | None:
 
 
 def _version(text: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
-    """What versions are ordered by: ``8.0.RC2`` came before ``8.0``, which is ``8.0.0`` and ``8``."""
+    """Return the sort key of a version: ``8.0.RC2`` came before ``8.0``, which is ``8.0.0`` and ``8``."""
     mark = _BEFORE_RELEASE.search(text)
     release, rest = (text, "") if mark is None else (text[: mark.start()], text[mark.start() :])
     numbers = [int(part) for part in re.findall(r"\d+", release)]

@@ -179,5 +179,5 @@ def _some(keys: Sequence[int], problems: dict[int, Problem]) -> tuple[int, ...]:
 
 
 def _chance(name: str) -> str:
-    """An order that is as good as random and the same each time."""
+    """Return a sort key that is as good as random and the same each time."""
     return hashlib.sha256(name.encode()).hexdigest()

@@ -187,7 +187,7 @@ def device_row(facts: Callable[[str], Mapping[str, Value]], hardware: str) -> ND
 
 
 def _bits(precision: str) -> dict[str, float]:
-    """Bits of weights and of activations: ``w4a16`` says both, ``int4_wo`` quantises weights only."""
+    """Return bits of weights and of activations: ``w4a16`` says both, ``int4_wo`` quantises weights only."""
     both = _BOTH.search(precision)
     digits = _DIGITS.findall(precision)
     if both:
@@ -209,7 +209,7 @@ def _number(text: str) -> float | None:
 
 
 def _varying(rows: Sequence[Traits]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Numbers and words that are not the same in every row; of the words only the commonest."""
+    """Return numbers and words that are not the same in every row; of the words only the commonest."""
     seen: dict[str, set[float]] = {}
     here: Counter[str] = Counter()
     words: Counter[str] = Counter()

@@ -260,7 +260,7 @@ class Outlook:
 
 
 def _thinned(items: Sequence[Checked]) -> list[Checked]:
-    """Every n-th of an operator on a device that has more than :data:`MOST_OF_ONE`."""
+    """Take every n-th of an operator on a device that has more than :data:`MOST_OF_ONE`."""
     blocks: dict[tuple[str, str], list[Checked]] = {}
     for item in items:
         blocks.setdefault((item.operator, item.device), []).append(item)
@@ -268,7 +268,7 @@ def _thinned(items: Sequence[Checked]) -> list[Checked]:
 
 
 def _counts(items: Sequence[Checked]) -> NDArray[np.float64]:
-    """How much each counts: together a device of an operator counts as the square root of its questions."""
+    """Return weights: all questions of an operator on a device count as the square root of their number."""
     _, block, size = np.unique(
         [f"{item.operator}\n{item.device}" for item in items], return_inverse=True, return_counts=True
     )

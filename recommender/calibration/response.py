@@ -287,7 +287,7 @@ class _Targets:
 
 
 def _many_words(configurations: Sequence[Configuration]) -> set[str]:
-    """Parameters of so many words that they are dispatched as often as chosen."""
+    """Return the parameters with so many words that they are dispatched rather than chosen."""
     words: dict[str, set[str]] = defaultdict(set)
     for item in configurations:
         for name, value in item.items():
@@ -297,7 +297,7 @@ def _many_words(configurations: Sequence[Configuration]) -> set[str]:
 
 
 def _without(configurations: list[Configuration], complete: int, names: set[str]) -> NDArray[np.int64]:
-    """Where each of the complete configurations goes when some parameters are left open.
+    """Return the place of each complete configuration once some parameters are left open.
 
     Appends the configurations without those parameters to ``configurations``.
     """
@@ -314,7 +314,7 @@ def _without(configurations: list[Configuration], complete: int, names: set[str]
 
 
 def _words_of(configurations: Sequence[Configuration]) -> list[int]:
-    """A number for the words of each configuration; empty if all have the same."""
+    """Number the words of each configuration; empty if all have the same."""
     number: dict[tuple[tuple[str, str], ...], int] = {}
     of = [
         number.setdefault(tuple((n, v) for n, v in item.items() if isinstance(v, str)), len(number))
@@ -326,7 +326,7 @@ def _words_of(configurations: Sequence[Configuration]) -> list[int]:
 def _least(
     rows: NDArray[np.int64], logs: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The least cost of each distinct row."""
+    """Return the least cost of each distinct row."""
     distinct, inverse = np.unique(rows, return_inverse=True)
     least = np.full(len(distinct), np.inf)
     np.minimum.at(least, inverse, logs)

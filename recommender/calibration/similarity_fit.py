@@ -136,7 +136,7 @@ def _squared(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np
 
 
 def _regrets(target: CostTable, sources: Sequence[CostTable]) -> list[float]:
-    """Log regret of each source's best configuration on the target."""
+    """Return log regret of each source's best configuration on the target."""
     lowest = min(target.costs.values())
     costs: dict[tuple[str, Configuration], float] = {}
     out = []
@@ -150,7 +150,7 @@ def _regrets(target: CostTable, sources: Sequence[CostTable]) -> list[float]:
 
 
 def _expected(best: Configuration, target: CostTable, *, same: bool) -> float:
-    """Log cost that copying ``best`` has on the target; the mean of all where nothing can be copied."""
+    """Return the log cost of copying ``best`` on the target; the mean of all if nothing can be copied."""
     if best in target.costs:
         return target.costs[best]
     wanted = set(best.items()) if same else set()

@@ -66,7 +66,7 @@ def _tested_conflicts(
 
 
 def _set_in(outcome: Outcome, strategy: str, every: Sequence[Strategy]) -> set[str]:
-    """Ids of the other strategies that the control of a test had, and that its treatment kept."""
+    """Return ids of the other strategies that the control of a test had, and that its treatment kept."""
     return {
         item.id
         for item in every

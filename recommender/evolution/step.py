@@ -149,7 +149,7 @@ def evolve(
 
 
 def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_Place]:
-    """The contexts in which strategies were tried, each with a problem that stands for it.
+    """Return the contexts in which strategies were tried, each with a problem that stands for it.
 
     A test needs a device: what is only known of a family or a vendor is no place for one.
     """
@@ -187,7 +187,7 @@ def _new_devices(tree: HardwareTree, before: frozenset[str] | None) -> list[str]
 
 
 def _nearest(device: str, places: Sequence[_Place], tree: HardwareTree) -> list[_Place]:
-    """What is asked on the nearest hardware, asked of a new device; nothing where no vendor is shared."""
+    """Return the places of the nearest hardware with a new device instead; none where no vendor is shared."""
     distances = [(tree.distance(device, place.problem.hardware.name), place) for place in places]
     nearest = min((distance for distance, _ in distances), default=None)
     if nearest is None or nearest is Distance.OTHER_VENDOR:
@@ -243,7 +243,7 @@ def _hypotheses(
 
 
 def _chosen(hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
-    """The most valuable, of each context and of each parent a few: tests of kin teach the same."""
+    """Choose the most valuable, a few of each context and parent: tests of kin teach the same."""
     used: Counter[object] = Counter()
     kept: list[Hypothesis] = []
     for item in sorted(hypotheses, key=lambda one: (-one.value * one.problems, one.strategy.id)):

@@ -137,7 +137,7 @@ def combine(
 
 
 def _log_gain(gains: Sequence[tuple[CombinationPart, float]]) -> float:
-    """Log gain of parts whose own log gains are given."""
+    """Return the log gain of parts whose own log gains are given."""
     groups: dict[str, list[tuple[float | None, float]]] = {}
     for part, gain in gains:
         groups.setdefault(part.bottleneck or part.id, []).append((part.share, gain))
@@ -152,7 +152,7 @@ def _log_gain(gains: Sequence[tuple[CombinationPart, float]]) -> float:
 
 
 def _saved(share: float, gains: Sequence[float]) -> float:
-    """Share of the time that overlapping fixes save; below zero where they cost more than they save.
+    """Return share of the time that overlapping fixes save; below zero where they cost more than they save.
 
     Where the share is not known the best fix counts alone: how much of it the others find done already
     cannot be told.

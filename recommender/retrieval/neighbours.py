@@ -129,14 +129,14 @@ class Retriever:
         return self._told(problem, vector, near, _spread(_filled(neighbours), most))
 
     def _weighed(self, vector: NDArray[np.float32], near: Neighbours) -> dict[int, float]:
-        """Distances by problem key, by the weights of :attr:`similarity`."""
+        """Return distances by problem key, by the weights of :attr:`similarity`."""
         if self.similarity.weights == self.encoder.weights:
             return dict(zip(near.keys.tolist(), near.distances.tolist(), strict=True))
         squared = self._by_block(vector, near.rows) @ self.similarity.scales(self.encoder.weights)
         return dict(zip(near.keys.tolist(), np.sqrt(squared).tolist(), strict=True))
 
     def _by_block(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Squared differences by block as encoded, shape (n, B); a block that is not encoded has none."""
+        """Return squared differences by encoded block, shape (n, B); other blocks have none."""
         difference = self.index.vectors(rows) - vector
         parts = np.add.reduceat(difference.astype(np.float64) ** 2, self.encoder.starts, axis=1)
         lacking = len(self.encoder.weights.as_dict()) - parts.shape[1]
@@ -145,7 +145,7 @@ class Retriever:
     def _told(
         self, problem: Problem, vector: NDArray[np.float32], near: Neighbours, chosen: list[Neighbour]
     ) -> list[Neighbour]:
-        """Neighbours with what their distance consists of and what such a distance cost."""
+        """Return neighbours with the parts of their distance and the cost of copying over it."""
         if not chosen:
             return chosen
         costs = self.similarity.cost.expect(
@@ -205,7 +205,7 @@ class Retriever:
 
 
 def _filled(neighbours: list[Neighbour]) -> list[Neighbour]:
-    """The same task beyond the searched depth stands at the farthest distance seen."""
+    """Give problems of the same task beyond the searched depth the farthest distance seen."""
     seen = [item.apart for item in neighbours if not np.isnan(item.apart)]
     farthest = max(seen, default=1.0)
     return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in neighbours]

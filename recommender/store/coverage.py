@@ -173,7 +173,7 @@ def _repeats(graph: GraphStore, trials: TrialStore) -> Iterator[str]:
 
 
 def _suggestions(areas: list[Area]) -> Iterator[str]:
-    """In the order of what would be gained: a first time, a second device, a comparison, a measurement."""
+    """Yield suggestions by value: a first time, a second device, a comparison, a measurement."""
     by_operator: dict[str, list[Area]] = defaultdict(list)
     for area in areas:
         by_operator[area.operator].append(area)

@@ -189,7 +189,7 @@ def ingest_files(
 
 
 def _completion(graph: GraphStore, options: Options) -> Completion:
-    """What was completed before, under the names that are known now."""
+    """Return the files completed before, under the names that are known now."""
     return Completion(
         known=read_marks(completion_marks(graph)),
         setting=digest(name_keys(graph), options.hardware, str(options.mapping or "")),

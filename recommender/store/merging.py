@@ -186,7 +186,7 @@ def merge(
 
 
 def _outcomes(ours: GraphStore, theirs: GraphStore) -> list[Outcome]:
-    """Outcomes of A/B tests that only the other has; their cases come with the others."""
+    """Return outcomes of A/B tests that only the other has; their cases come with the others."""
     here = {iri.value for iri in table_of(Outcome).subjects(ours)}
     return [item for item in all_of(theirs, Outcome) if outcome_iri(item.id).value not in here]
 
@@ -203,7 +203,7 @@ def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
 
 
 def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Conflict]]:
-    """Nouns that only the other has, and those that both have and describe differently.
+    """Return nouns that only the other has, and conflicts of those that both describe differently.
 
     A bottleneck and a cause may share a node; it is taken over whole or not at all.
     """
@@ -229,7 +229,7 @@ def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Co
 
 
 def _differing(nouns: list[Any], others: list[Any]) -> str:
-    """What of some nouns others of the same node do not say, attribute by attribute."""
+    """Describe attributes of nouns that the others of the same node lack."""
     parts = []
     for noun in nouns:
         twin = next((item for item in others if type(item) is type(noun)), None)
@@ -243,7 +243,7 @@ def _differing(nouns: list[Any], others: list[Any]) -> str:
 def _effects(
     graph: GraphStore, trials: TrialStore, their_graph: GraphStore, their_trials: TrialStore
 ) -> tuple[list[Effect], list[str], list[Conflict]]:
-    """What the other knows of effects beyond its cases and we do not, how to remember it, and what is odd."""
+    """Return the other's effects beyond its cases that we lack, their marks, and contradictions."""
     marks = set(completion_marks(graph))
     ours = {EFFECT.iri(effect).value: sums for effect, sums in _beyond_cases(graph, trials)}
     effects, fresh, odd = [], [], []
@@ -267,7 +267,7 @@ def _effects(
 
 
 def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effect, tuple[int, int, int]]]:
-    """Effects that the cases of their workspace do not account for, and what of their sums is left over.
+    """Yield effects that the cases of their workspace do not account for, with the rest of their sums.
 
     How far a source is trusted is each workspace's own affair: effects that differ by that alone are one.
     """

@@ -97,7 +97,7 @@ class ConfigurationReader:
         self._known: dict[int, Configuration] = {}
 
     def __call__(self, ids: Sequence[int]) -> Mapping[int, Configuration]:
-        """Configurations by id; all of ``ids`` are in it, others may be."""
+        """Return configurations by id: all of ``ids``, and possibly more."""
         unknown = [item for item in ids if item not in self._known]
         if unknown:
             if len(self._known) > _REMEMBERED:

@@ -165,7 +165,7 @@ class CaseChooser:
             )
 
     def _citation(self, problem_id: str) -> str:
-        """Title and place of the first source of a problem."""
+        """Return title and place of the first source of a problem."""
         if problem_id not in self._cited:
             if len(self._cited) > _REMEMBERED:
                 self._cited.clear()

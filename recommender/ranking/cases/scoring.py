@@ -143,7 +143,7 @@ def source_weights(
 
 
 def _voices(sources: Sequence[Neighbour]) -> NDArray[np.float64]:
-    """How many voices each source has where sources are counted, shape (S,).
+    """Return the votes of each source where sources are counted, shape (S,).
 
     A voice weighs as its source is trusted; a table and its copies under other devices share one.
     """
@@ -162,14 +162,14 @@ def _voices(sources: Sequence[Neighbour]) -> NDArray[np.float64]:
 
 
 def _nearness(source: Neighbour, reach: float) -> float:
-    """1 for the same task on as many devices, halved at a distance of ``reach``."""
+    """Return 1 for the same task on as many devices, halved at a distance of ``reach``."""
     if source.same_task and source.same_count:
         return 1.0
     return float(np.exp2(-((source.apart / reach) ** 2)))
 
 
 def _alike(problem: Problem, sources: Sequence[Neighbour], facts: Facts) -> dict[str, float]:
-    """How like the target each device is among those of its distance class, 1 for the one most alike."""
+    """Return the likeness of each device to the target within its distance class; 1 for the most alike."""
     target = device_row(facts, problem.hardware.name)[:_COMPARED]
     raw: dict[str, float] = {}
     most: dict[Distance, float] = {}
@@ -270,7 +270,7 @@ def _best_of(
 
 
 def _tables(evidence: CandidateEvidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A first mean over tables alone, to find the candidates worth asking the model about."""
+    """Average over tables alone, to find the candidates worth scoring with the model."""
     finite = np.isfinite(evidence.ratios)
     filled = np.where(finite, np.minimum(np.nan_to_num(evidence.ratios), WORST), UNTRIED * 2)
     filled = np.where(evidence.failed, FAILED, filled)
@@ -305,7 +305,7 @@ def _favoured(evidence: CandidateEvidence, tables: NDArray[np.float64]) -> NDArr
 
 
 def _support(evidence: CandidateEvidence, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Share of the comparable sources that have a candidate, shape (n,): what nobody tried may not run."""
+    """Return the share of comparable sources that have a candidate, shape (n,): the untried may not run."""
     weights = np.array(
         [
             (timed and source.same_count)
@@ -328,7 +328,7 @@ def _asked(
     facts: Facts,
     reliability: Reliability,
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Devices that the model answers for, and their weights: the target, and the nearest sources."""
+    """Return the devices to predict for, with weights: the target, and the nearest sources."""
     nearest: dict[str, Neighbour] = {}
     for source in evidence.sources:
         name = source.problem.hardware
@@ -359,7 +359,7 @@ def _copied(
     predicted: NDArray[np.float64],
     model_weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """What each table says of the chosen candidates; where it is silent, the model's mean and a charge."""
+    """Return each table's costs of the candidates; where it has none, the model's mean and a charge."""
     ratios = evidence.ratios[:, chosen]
     silent = np.zeros(len(chosen))
     if len(predicted) and model_weights.sum() > 0:

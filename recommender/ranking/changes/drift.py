@@ -93,7 +93,7 @@ def change(effect: Effect) -> ChangePoint | None:
 
 
 def _split(gains: Sequence[float], old: int, before: float, noise: float) -> tuple[int, float] | None:
-    """Place of the best split that passes the threshold, and the mean before it."""
+    """Return the place of the best split that passes the threshold, and the mean before it."""
     best, place, mean_before = THRESHOLD, -1, 0.0
     left, right = before, sum(gains)
     for k in range(len(gains) + 1):
@@ -109,7 +109,7 @@ def _split(gains: Sequence[float], old: int, before: float, noise: float) -> tup
 
 
 def _noise(gains: Sequence[float]) -> float:
-    """From the squares of the differences of neighbours but the largest, which may be the change itself."""
+    """Estimate noise from squared differences of neighbours, without the largest: it may be the change."""
     squares = sorted((one - other) ** 2 for one, other in pairwise(gains))[:-1]
     few = 1 + 3 / len(squares)
     return max(LEAST_NOISE, few * math.sqrt(statistics.fmean(squares) / 2))

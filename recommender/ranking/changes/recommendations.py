@@ -125,7 +125,7 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
 
 
 def _dated(seen: SeenEffect) -> str:
-    """When the newest gain came in, where a test found it, and whether the effect has drifted."""
+    """Describe when a test found the newest gain, and whether the effect has drifted."""
     last = seen.effect.last_evidence
     dated = f", last {last:%Y-%m-%d}" if last is not None and seen.effect.recent else ""
     return dated + (f", {seen.drift}" if seen.drift else "")

@@ -310,7 +310,7 @@ class StrategyRanker:
         return known_model.family if known_model else ""
 
     def _distance(self, hardware: str, seen: str) -> Distance:
-        """How far an effect is; one of a whole family or vendor is as far as its members are apart."""
+        """Return the distance of an effect; one of a family or vendor is as far as its members are apart."""
         path = self._tree.path(hardware)
         if seen not in path:
             return self._tree.distance(hardware, seen) if seen else Distance.OTHER_VENDOR
@@ -324,7 +324,7 @@ class StrategyRanker:
         return self._sources_of[key]
 
     def _kinds(self, bottleneck: str) -> set[str]:
-        """A bottleneck and all that it is a kind of."""
+        """Return a bottleneck and all that it is a kind of."""
         kinds, open_ends = set(), [bottleneck] if bottleneck else []
         while open_ends:
             name = open_ends.pop()
@@ -352,7 +352,7 @@ def _weighs(effect: Effect, problem: Problem) -> bool:
 
 
 def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
-    """A gain of an operator as a gain of the step: ``-ln(1 - share * (1 - exp(-gain)))``."""
+    """Convert a gain of an operator to one of the step: ``-ln(1 - share * (1 - exp(-gain)))``."""
     if effect.metric != OPERATOR_TIME:
         return mean
     if match.share is None or not match.bottleneck:
@@ -361,7 +361,7 @@ def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
 
 
 def _halved(prior: Prior) -> Prior:
-    """What only promotional text claims is expected to gain half of what published strategies do."""
+    """Halve a prior: a strategy that only promotional text claims is expected to gain half."""
     return Prior(
         mean=prior.mean / 2,
         between_strategies=prior.between_strategies,

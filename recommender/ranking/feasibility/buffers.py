@@ -115,7 +115,7 @@ def _stencil(
     facts: Mapping[str, float | str],
     shape: Mapping[str, Value],
 ) -> Iterator[Broken]:
-    """A block of a convolution stages its tile with the filter's halo, unless it says that it does not."""
+    """Check the tile of a convolution, staged with the filter's halo unless it says otherwise."""
     stages = configuration.get("use_shmem", "use_padding" in configuration)
     if not _capability(facts).isdigit() or not stages:
         return
@@ -168,7 +168,7 @@ def _element_bytes(precision: str | None) -> int | None:
 
 
 def _capability(facts: Mapping[str, float | str]) -> str:
-    """The first letters of the compute capability: a digit for CUDA's, gfx for AMD's targets."""
+    """Return the first letters of the compute capability: a digit for CUDA's, gfx for AMD's targets."""
     text = str(facts.get("compute_capability", ""))
     return text[:1] if text[:1].isdigit() else text[:3]
 

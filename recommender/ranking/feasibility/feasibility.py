@@ -158,7 +158,7 @@ class QuestionFeasibility:
                 yield from rule(settings)
 
     def _rules(self, names: frozenset[str], current: frozenset[str]) -> Iterator[Rule]:
-        """The rules that setting these parameters beside the current ones can break."""
+        """Yield the rules that setting these parameters beside the current ones can break."""
         problem, hardware = self.problem, self.problem.hardware.name
         if names & rules.SPLITS:
             yield lambda settings: rules.divisibility(problem, settings, self._sizes)

@@ -207,13 +207,13 @@ class MemoryNeed:
 
 
 def _is_paged(configuration: Mapping[str, Value]) -> bool:
-    """Whether a server's cache is paged, so that a batch is what may run at once and not what is kept."""
+    """Return whether a server's cache is paged: its batch then bounds what runs, not what is kept."""
     framework = str(configuration.get("framework", "")).lower()
     return any(name in configuration for name in _PAGED) or any(name in framework for name in _PAGING)
 
 
 def _lengths(problem: Problem, phase: str) -> dict[str, object]:
-    """Sizes of the workload that decide how much memory it takes."""
+    """Return sizes of the workload that decide how much memory it takes."""
     names = {
         "training": {"seq_len": "seq_len"},
         "serving": {"input_len": "input_len", "output_len": "output_len"},

@@ -103,7 +103,7 @@ class TaskHistory:
         return f"it failed on {seen.hardware} [{seen.problem}]"
 
     def _ran(self, configuration: Configuration, most: Distance) -> bool:
-        """Whether it was timed on a device at most this far away."""
+        """Return whether a configuration was timed on a device at most this far away."""
         near = [item for item in self._sources if item.device <= most]
         key = self._trials.configuration_id(configuration) if near else None
         if key is None:
