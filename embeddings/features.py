@@ -222,7 +222,7 @@ def _model(name: str | None) -> NDArray[np.float64]:
 
 
 def _precision(name: str | None) -> NDArray[np.float64]:
-    """Return the code of a format's name, its mean bits (log2, 1 for a factor of 4), and 1 if it is stated."""
+    """Return the code of a format's name, its mean bits (log2, 1 for a factor of 4), 1 if stated."""
     row = np.zeros(BLOCKS["precision"])
     if name is None:
         return row
