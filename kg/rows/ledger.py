@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode, Triple
 from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
 from kg.nouns.outcomes import Outcome
 from kg.rows.gains import gains
+from kg.triples import nodes
 from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph, to_triples
 from kg.triples.tables.effects import EFFECT
@@ -126,17 +127,14 @@ class Ledger:
         return iri, self._effects[iri]
 
     def _has_effects(self, source_id: str) -> bool:
-        derived = self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id))
-        start = f"{NAMESPACE}effect/"
-        return any(isinstance(t.subject, NamedNode) and t.subject.value.startswith(start) for t in derived)
+        derived = nodes.subjects(self._graph, Shared.DERIVED_FROM, source_iri(source_id))
+        return any(node.value.startswith(f"{NAMESPACE}effect/") for node in derived)
 
     def _outcomes(self, source_id: str) -> dict[str, Outcome]:
         """Return the outcomes of a source by the configuration they tested."""
         outcomes: dict[str, Outcome] = {}
-        for triple in self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id)):
-            if not isinstance(triple.subject, NamedNode):
-                continue
-            if TG.OUTCOME in Node(self._graph, triple.subject).values.get(RDF_TYPE, ()):
-                outcome = from_graph(self._graph, Outcome, name_of(triple.subject))
+        for node in nodes.subjects(self._graph, Shared.DERIVED_FROM, source_iri(source_id)):
+            if any(self._graph.triples(node, RDF_TYPE, TG.OUTCOME)):
+                outcome = from_graph(self._graph, Outcome, name_of(node))
                 outcomes[outcome.configuration.digest] = outcome
         return outcomes

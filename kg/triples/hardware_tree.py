@@ -14,6 +14,7 @@ from pyoxigraph import Literal, NamedNode
 
 from kg.errors import WorkspaceError
 from kg.nouns.knowledge import Confidence, FactKind, Level
+from kg.triples import nodes
 from kg.triples.iris import hardware_iri, name_of, value_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
@@ -97,8 +98,7 @@ class HardwareTree:
 
     def ids(self) -> list[str]:
         """Return the ids of all nodes, sorted."""
-        profiles = self._store.triples(None, RDF_TYPE, TG.HARDWARE_PROFILE)
-        return sorted(name_of(triple.subject) for triple in profiles if isinstance(triple.subject, NamedNode))
+        return sorted(map(name_of, nodes.subjects(self._store, RDF_TYPE, TG.HARDWARE_PROFILE)))
 
     def node(self, hardware_id: str) -> HardwareNode | None:
         """Return a node; None if the tree has none of this id."""
@@ -109,12 +109,8 @@ class HardwareTree:
     def below(self, hardware_id: str) -> tuple[str, ...]:
         """Return the ids of the nodes directly below, sorted."""
         if hardware_id not in self._below:
-            children = self._store.triples(None, Shared.BROADER, hardware_iri(hardware_id))
-            self._below[hardware_id] = tuple(
-                sorted(
-                    name_of(triple.subject) for triple in children if isinstance(triple.subject, NamedNode)
-                )
-            )
+            children = nodes.subjects(self._store, Shared.BROADER, hardware_iri(hardware_id))
+            self._below[hardware_id] = tuple(sorted(map(name_of, children)))
         return self._below[hardware_id]
 
     def devices(self, hardware_id: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
+from kg.triples import nodes
 from kg.triples.iris import model_iri, name_of, named, value_of
 
 if TYPE_CHECKING:
@@ -30,19 +31,18 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
         sizes: Facts by name, such as ``hidden_size``; other names are passed over.
 
     Returns:
-        Empty where one of :data:`DECISIVE` is not told, or no model agrees.
+        Empty where one of :data:`DECISIVE` is not given, or no model agrees.
     """
     if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
         return ()
     given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
     models: list[str] = []
     wanted = Literal(int(str(sizes[DECISIVE[0]])))
-    for triple in store.triples(None, named("property", DECISIVE[0]), wanted):
-        node = triple.subject
-        if not (isinstance(node, NamedNode) and node.value.startswith(_MODELS)):
+    for node in nodes.subjects(store, named("property", DECISIVE[0]), wanted):
+        if not node.value.startswith(_MODELS):
             continue
-        facts = {name: _known(store, node, name) for name in given}
-        if "experts" not in given and _known(store, node, "experts") is not None:
+        facts = {name: _fact(store, node, name) for name in given}
+        if "experts" not in given and _fact(store, node, "experts") is not None:
             continue  # what has experts says so
         if all(facts.get(name) == sizes[name] for name in DECISIVE) and all(
             value is None or value == sizes[name] for name, value in facts.items()
@@ -51,8 +51,5 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
     return tuple(sorted(models))
 
 
-def _known(store: GraphStore, node: NamedNode, name: str) -> object:
-    for triple in store.triples(node, named("property", name)):
-        if isinstance(triple.object, Literal):
-            return value_of(triple.object)
-    return None
+def _fact(store: GraphStore, node: NamedNode, name: str) -> object:
+    return next(map(value_of, nodes.literals(store, node, named("property", name))), None)

@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode
 from kg.errors import AmbiguousEntityError, UnknownEntityError
 from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
+from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
@@ -188,14 +189,13 @@ class Names:
 
     def _find(self, kind: _Kind, key: str) -> list[str]:
         """Return ids of the nodes of a kind with a key, sorted; if one has it as its id, only that one."""
-        nodes = {
-            triple.subject
-            for triple in self._store.triples(None, TG.KEY, Literal(key))
-            if isinstance(triple.subject, NamedNode) and triple.subject.value.startswith(kind.prefix)
+        named = {
+            node
+            for node in nodes.subjects(self._store, TG.KEY, Literal(key))
+            if node.value.startswith(kind.prefix)
+            and (kind.term is None or any(self._store.triples(node, RDF_TYPE, kind.term)))
         }
-        if kind.term is not None:
-            nodes = {node for node in nodes if any(self._store.triples(node, RDF_TYPE, kind.term))}
-        ids = sorted(map(name_of, nodes))
+        ids = sorted(map(name_of, named))
         exact = [name for name in ids if normalise(name) == key]
         return exact if len(exact) == 1 else ids
 
@@ -212,11 +212,9 @@ class Names:
 
     def _vendors(self) -> list[str]:
         if self._vendor_keys is None:
-            vendors = self._store.triples(None, TG.LEVEL, Literal(Level.VENDOR.value))
-            nodes = [vendor.subject for vendor in vendors if isinstance(vendor.subject, NamedNode)]
-            keys = [key.object for node in nodes for key in self._store.triples(node, TG.KEY)]
-            self._vendor_keys = [key.value for key in keys if isinstance(key, Literal)]
-            self._vendor_keys.sort(key=len, reverse=True)
+            vendors = list(nodes.subjects(self._store, TG.LEVEL, Literal(Level.VENDOR.value)))
+            keys = [key.value for node in vendors for key in nodes.literals(self._store, node, TG.KEY)]
+            self._vendor_keys = sorted(keys, key=len, reverse=True)
         return self._vendor_keys
 
     def _one(self, kind: _Kind, text: str, ids: list[str]) -> str:

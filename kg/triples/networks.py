@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import networkx as nx
+from pyoxigraph import NamedNode
 
 from kg.triples import nodes
-from kg.triples.iris import bottleneck_iri, hardware_iri, name_of
+from kg.triples.iris import bottleneck_iri, hardware_iri
 from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from pyoxigraph import NamedNode
 
     from kg.triples.graph import GraphStore
 
@@ -30,7 +29,7 @@ def circle(edges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(edge[0] for edge in nx.find_cycle(graph))
 
 
-def circles(store: GraphStore) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
+def circles(store: GraphStore) -> Iterator[tuple[NamedNode, tuple[NamedNode, ...]]]:
     """Yield a predicate and a circle of it, for causes, kinds of bottlenecks and the hardware tree.
 
     A circle begins with its alphabetically first member.
@@ -41,10 +40,10 @@ def circles(store: GraphStore) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
         (Shared.BROADER, hardware_iri("").value),
     ):
         edges = [
-            (name_of(node), name_of(target))
+            (node.value, target.value)
             for node, target in nodes.edges(store, predicate)
             if node.value.startswith(prefix)
         ]
         if members := circle(edges):
             start = members.index(min(members))
-            yield predicate, (*members[start:], *members[:start])
+            yield predicate, tuple(map(NamedNode, (*members[start:], *members[:start])))

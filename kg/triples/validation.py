@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import NamedNode, Triple
 
 import data
+from kg.triples import nodes
+from kg.triples.iris import name_of
 from kg.triples.serialisation import description
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
@@ -85,9 +87,9 @@ def knowledge_violations(store: GraphStore) -> list[Violation]:
 
     return validate(knowledge_part(store), known=store) + [
         Violation(
-            focus=members[0],
+            focus=members[0].value,
             path=predicate.value,
-            message=f"a circle: {' > '.join([*members, members[0]])}",
+            message=f"a circle: {' > '.join(map(name_of, [*members, members[0]]))}",
             value="",
         )
         for predicate, members in circles(store)
@@ -97,19 +99,16 @@ def knowledge_violations(store: GraphStore) -> list[Violation]:
 def knowledge_part(store: GraphStore) -> Iterator[Triple]:
     """Yield the knowledge of a graph: hardware, models, bottlenecks, strategies, faults and sources."""
     for term in KNOWLEDGE:
-        for triple in store.triples(None, RDF_TYPE, term):
-            if isinstance(triple.subject, NamedNode):
-                yield from description(store, triple.subject)
+        for node in nodes.subjects(store, RDF_TYPE, term):
+            yield from description(store, node)
 
 
 def batch_part(store: GraphStore, batch: NamedNode) -> Iterator[Triple]:
     """Yield a batch with its problems, and the nodes they share with others."""
     yield from store.triples(batch)
     shared: set[NamedNode] = set()
-    for brought in store.triples(None, TG.BATCH_OF, batch):
-        if not isinstance(brought.subject, NamedNode):
-            continue
-        for triple in description(store, brought.subject):
+    for problem in nodes.subjects(store, TG.BATCH_OF, batch):
+        for triple in description(store, problem):
             yield triple
             if triple.predicate in _SHARED and isinstance(triple.object, NamedNode):
                 shared.add(triple.object)

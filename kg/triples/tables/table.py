@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import WorkspaceError
+from kg.triples import nodes
 from kg.triples.iris import name_of, part_iri
 from kg.triples.tables.fields import Field, Node, SubjectDraft
 from kg.triples.vocabulary import RDF_TYPE, TG
@@ -195,6 +196,4 @@ class NounTable(Generic[Noun]):
 
     def subjects(self, store: GraphStore) -> Iterator[NamedNode]:
         """Yield every node of this class in a graph."""
-        for triple in store.triples(None, RDF_TYPE, self.term):
-            if isinstance(triple.subject, NamedNode):
-                yield triple.subject
+        yield from nodes.subjects(store, RDF_TYPE, self.term)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, HardwareProfile, Level
+from kg.triples.iris import cause_iri, hardware_iri
 from kg.triples.networks import circle, circles
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
@@ -44,7 +45,7 @@ def test_a_chain_of_causes_is_no_circle() -> None:
 
 def test_a_circle_of_causes_is_a_violation_that_names_it() -> None:
     store = store_of(*CHAIN, Cause(id="dust", labels={"en": "dust"}, caused_by=causes("link"), source=SOURCE))
-    assert list(circles(store)) == [(TG.CAUSED_BY, ("cable", "dust", "link"))]
+    assert list(circles(store)) == [(TG.CAUSED_BY, tuple(map(cause_iri, ("cable", "dust", "link"))))]
     messages = [item.message for item in knowledge_violations(store)]
     assert "a circle: cable > dust > link > cable" in messages
 
@@ -54,4 +55,4 @@ def test_a_circle_of_the_hardware_tree_is_found() -> None:
         HardwareProfile(id="a", labels={"en": "a"}, level=Level.FAMILY, broader="b"),
         HardwareProfile(id="b", labels={"en": "b"}, level=Level.ARCHITECTURE, broader="a"),
     )
-    assert list(circles(store)) == [(Shared.BROADER, ("a", "b"))]
+    assert list(circles(store)) == [(Shared.BROADER, (hardware_iri("a"), hardware_iri("b")))]
