@@ -118,7 +118,7 @@ class OxigraphStore:
             self._store.bulk_extend(Quad(*triple) for triple in triples)
 
     def backup(self, folder: Path) -> None:
-        """Return copy the database to ``folder``, which must not exist; on one file system by hard links."""
+        """Copy the database to ``folder``, which must not exist; on one file system by hard links."""
         with self._explained():
             self._store.backup(str(folder))
 

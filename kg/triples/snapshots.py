@@ -26,7 +26,7 @@ _ATTEMPTS = 5
 
 
 def publish(store: OxigraphStore, folder: Path) -> int:
-    """Return copy the live graph for readers and switch to the copy; only the writer may.
+    """Copy the live graph for readers and switch to the copy; only the writer may.
 
     Args:
         store: The live graph.

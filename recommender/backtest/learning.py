@@ -33,7 +33,7 @@ def can_learn() -> bool:
 
 
 def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Path) -> list[str]:
-    """Return train a model for each operator with enough timed rows, and keep them in ``folder``.
+    """Train a model for each operator with enough timed rows, and keep them in ``folder``.
 
     Args:
         graph: Describes the problems.
