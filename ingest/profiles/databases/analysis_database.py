@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.profiles.databases.databases import real, whole
-from ingest.profiles.facts.run import Collective, FactPlace, RankTraffic, StepTime, Transfer
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Collective, RankTraffic, StepTime, Transfer
 from ingest.profiles.tables.communication import is_p2p
 from ingest.profiles.tables.step_tables import step_time
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.databases.databases import BYTES_PER_MB, real, whole
 from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import modules
 
 if TYPE_CHECKING:

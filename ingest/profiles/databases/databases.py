@@ -19,7 +19,8 @@ import numpy as np
 
 from ingest.profiles.cells import LONGEST_US, number
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
 from ingest.profiles.tables.memory_tables import use
 

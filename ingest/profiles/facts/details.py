@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.profiles.facts.run import FactPlace
+    from ingest.profiles.facts.place import FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

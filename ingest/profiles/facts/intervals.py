@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from ingest.profiles.facts.run import FactPlace, StepTime
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import StepTime
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Integers, Kernels

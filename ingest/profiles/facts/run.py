@@ -15,25 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.profiles.facts.kernels import Kernels
-
-
-@dataclass(frozen=True, slots=True)
-class FactPlace:
-    """Where a fact stands: a file and some of its rows.
-
-    Attributes:
-        file: Path from the profile's folder.
-        rows: Line numbers, or row numbers of a database; empty for the whole file.
-    """
-
-    file: str
-    rows: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.rows:
-            return self.file
-        more = f" and {len(self.rows) - 3} more" if len(self.rows) > 3 else ""
-        return f"{self.file}:{','.join(map(str, self.rows[:3]))}{more}"
+    from ingest.profiles.facts.place import FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

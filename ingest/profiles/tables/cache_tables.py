@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.profiles.cells import number, table
 from ingest.profiles.facts.details import CacheUse
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,8 @@ import math
 from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import count, number
-from ingest.profiles.facts.run import Collective, FactPlace, RankTraffic, Transfer
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Collective, RankTraffic, Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import count, duration_us, known, lines, nanoseconds, number, table
 from ingest.profiles.facts.details import DataPipeline, DataStage
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

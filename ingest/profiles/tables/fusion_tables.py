@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import known, table
 from ingest.profiles.facts.details import FusedOperator
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import count, duration_us, known, table
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

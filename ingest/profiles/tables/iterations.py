@@ -12,7 +12,8 @@ from ingest.profiles.cells import duration_us, known, nanoseconds, table
 from ingest.profiles.facts.details import Iteration
 from ingest.profiles.facts.intervals import split
 from ingest.profiles.facts.kernels import UNKNOWN_NS, TextColumn
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

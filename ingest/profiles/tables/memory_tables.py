@@ -13,7 +13,8 @@ import numpy as np
 
 from ingest.profiles.cells import nanoseconds, number, table
 from ingest.profiles.facts.details import ModuleMemory
-from ingest.profiles.facts.run import FactPlace, MemoryUse
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import MemoryUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -14,7 +14,7 @@ import numpy as np
 from ingest.profiles.cells import duration_us, number, table
 from ingest.profiles.facts.details import CoreUse
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

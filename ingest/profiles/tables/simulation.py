@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import count, number, table
 from ingest.profiles.facts.details import Hotspot
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import number, table
-from ingest.profiles.facts.run import FactPlace, StepTime
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import StepTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import number, table
 from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

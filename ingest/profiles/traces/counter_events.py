@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import modules
 
 if TYPE_CHECKING:

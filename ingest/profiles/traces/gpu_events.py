@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import GroupCall
 from ingest.profiles.facts.kernels import is_collective
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import use
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pytest
 
 from ingest.profiles.facts.intervals import split
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import Call, Collective, FactPlace, Profile, Rank, StepTime, Transfer
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Collective, Profile, Rank, StepTime, Transfer
 from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.thresholds import Thresholds

@@ -9,20 +9,12 @@ import pytest
 
 from ingest.profiles.facts.intervals import split
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import (
-    Call,
-    Collective,
-    FactPlace,
-    MemoryUse,
-    Profile,
-    Rank,
-    StepTime,
-    Transfer,
-)
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Collective, MemoryUse, Profile, Rank, StepTime, Transfer
 from recommender.diagnosis.analysis import analyse
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.patterns import contention, epilogues, interfaces, memory
-from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.rank.view import view_of
 
 PRODUCT = ("MatMulV3", "AI_CORE", 100.0, "4096,4096;4096,4096", "4096,4096")
 
@@ -45,12 +37,12 @@ def run(work: list[tuple[str, str, float, str, str]]) -> Profile:
 
 def test_a_bias_after_each_product_is_a_round_trip_of_all_but_its_other_input(thresholds: Any) -> None:
     bias = ("Add", "AI_VECTOR_CORE", 30.0, "4096,4096;4096", "4096,4096")
-    view = View(run([PRODUCT, bias] * 40).ranks[0])
+    view = view_of(run([PRODUCT, bias] * 40).ranks[0])
     [found] = list(epilogues.find(view, thresholds))
     assert found.lost_us == pytest.approx(40 * 30.0, rel=0.01)
     assert found.places[0].rows[0] % 2 == 1  # the operators, not the products
     residual = ("Add", "AI_VECTOR_CORE", 30.0, "4096,4096;4096,4096", "4096,4096")
-    [half] = list(epilogues.find(View(run([PRODUCT, residual] * 40).ranks[0]), thresholds))
+    [half] = list(epilogues.find(view_of(run([PRODUCT, residual] * 40).ranks[0]), thresholds))
     assert half.lost_us == pytest.approx(40 * 30.0 * 2 / 3, rel=0.01)
 
 
@@ -63,19 +55,19 @@ def test_a_bias_after_each_product_is_a_round_trip_of_all_but_its_other_input(th
     ],
 )
 def test_what_no_epilogue_holds_is_no_round_trip(second: Any, thresholds: Any) -> None:
-    [found] = list(epilogues.find(View(run([PRODUCT, second] * 40).ranks[0]), thresholds))
+    [found] = list(epilogues.find(view_of(run([PRODUCT, second] * 40).ranks[0]), thresholds))
     assert found.lost_us == 0
 
 
 def test_without_shapes_of_results_nothing_is_said(thresholds: Any) -> None:
     bare = [(kind, core, spent, "", "") for kind, core, spent, _, _ in [PRODUCT] * 10]
-    assert list(epilogues.find(View(run(bare).ranks[0]), thresholds)) == []
+    assert list(epilogues.find(view_of(run(bare).ranks[0]), thresholds)) == []
 
 
 def test_a_round_trip_is_named_and_gone_when_repaired(network: Any, thresholds: Any) -> None:
     gelu = ("Gelu", "AI_VECTOR_CORE", 40.0, "4096,4096", "4096,4096")
     found = diagnose(run([PRODUCT, gelu] * 40), network, thresholds).findings
-    assert [item.accused.cause for item in found] == ["cube-vector-round-trip"]
+    assert [item.cause.node for item in found] == ["cube-vector-round-trip"]
     assert found[0].fix is not None
     assert found[0].fix.holds
 
@@ -85,10 +77,10 @@ def test_a_norm_in_small_operators_has_an_interface(network: Any, thresholds: An
         (k, "AI_VECTOR_CORE", 20.0, "8,8", "8,8") for k in ("Square", "ReduceMean", "Add", "Rsqrt", "Mul")
     ]
     profile = run([PRODUCT, *norm, ("FlashAttentionScore", "MIX_AIC", 90.0, "8,8", "8,8")] * 12)
-    [found] = list(interfaces.find(View(profile.ranks[0]), thresholds))
+    [found] = list(interfaces.find(view_of(profile.ranks[0]), thresholds))
     assert found.says.startswith("could stand for what ran: torch_npu.npu_rms_norm (12x)")
     assert found.shown > 0.9
-    first = diagnose(profile, network, thresholds).findings[0].accused
+    first = diagnose(profile, network, thresholds).findings[0].cause
     assert first.chain[-2:] == ("unfused-operators", "affinity-api-not-used")
 
 
@@ -106,7 +98,7 @@ def test_each_sequence_is_told_by_its_interface(
     kinds: tuple[str, ...], interface: str, thresholds: Any
 ) -> None:
     work = [(kind, "AI_VECTOR_CORE", 5.0, "8,8", "8,8") for kind in (*kinds, "TopKV2")]
-    [found] = list(interfaces.find(View(run(work * 3).ranks[0]), thresholds))
+    [found] = list(interfaces.find(view_of(run(work * 3).ranks[0]), thresholds))
     assert f"{interface} (3x)" in found.says
 
 
@@ -118,7 +110,7 @@ def test_operators_on_two_streams_are_no_sequence(thresholds: Any) -> None:
         )
     kernels = builder.done()
     rank = Rank(rank=0, folder="r", layout="t", steps=tuple(split(kernels)), kernels=kernels)
-    [found] = list(interfaces.find(View(rank), thresholds))
+    [found] = list(interfaces.find(view_of(rank), thresholds))
     assert found.says == "no fused interface fits what ran"
     assert found.shown < 0.1
 
@@ -147,17 +139,17 @@ def test_memory_in_pieces_is_seen_without_a_stall_and_accused_only_with_one(
         profile = replace(profile, ranks=(replace(rank, memory=held(60_000.0, 35_000.0)),))
         assert analyse(profile, thresholds)["memory-fragmentation"].shown > 0.9
         found = diagnose(profile, network, thresholds)
-        assert [item.accused.cause for item in found.findings] == causes
+        assert [item.cause.node for item in found.findings] == causes
         assert [item.node for item in found.besides] == ([] if causes else ["memory-fragmentation"])
     compact = replace(profile, ranks=(replace(profile.ranks[0], memory=held(60_000.0, 59_000.0)),))
     [first] = diagnose(compact, network, thresholds).findings
-    assert first.accused.cause == "memory-allocation-stall"
+    assert first.cause.node == "memory-allocation-stall"
 
 
 def test_memory_that_goes_to_and_fro_is_churn(make: Any, thresholds: Any) -> None:
     [rank] = make().ranks
     still, moving = (
-        next(memory.find(View(replace(rank, memory=held(1000.0, 990.0, returned))), thresholds)).shown
+        next(memory.find(view_of(replace(rank, memory=held(1000.0, 990.0, returned))), thresholds)).shown
         for returned in (0.0, 3000.0)
     )
     assert still < 0.2
@@ -208,7 +200,7 @@ def shared(rate_beside: float, rate_alone: float | None) -> Profile:
 def test_transfers_slow_beside_kernels_compete_for_bandwidth(
     alone: float | None, there: bool, thresholds: Any
 ) -> None:
-    [found] = list(contention.find(View(shared(9.0, alone).ranks[0]), thresholds))
+    [found] = list(contention.find(view_of(shared(9.0, alone).ranks[0]), thresholds))
     assert found.readings[0].value == pytest.approx(9.0 / (alone or 18.0))
     assert (found.share > 0.1) is there
     assert bool(found.places) is there
@@ -216,6 +208,6 @@ def test_transfers_slow_beside_kernels_compete_for_bandwidth(
 
 def test_contention_is_named_and_its_repair_eases_the_symptom(network: Any, thresholds: Any) -> None:
     found = diagnose(shared(6.0, 18.0), network, thresholds).findings
-    item = next(item for item in found if item.accused.cause == "bandwidth-contention")
+    item = next(item for item in found if item.cause.node == "bandwidth-contention")
     assert item.fix is not None
     assert item.fix.holds

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.profiles.facts.intervals import length_us, split
 from ingest.profiles.facts.kernels import KernelBuilder
-from recommender.diagnosis.rank.view import alone
+from recommender.diagnosis.rank.view import exclusive_shares
 
 spans = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 80)), min_size=1, max_size=30)
 
@@ -26,7 +26,7 @@ def test_time_alone_is_what_nothing_else_shares(given_spans: list[tuple[int, int
     builder = KernelBuilder("x")
     for row, (start, lasted) in enumerate(given_spans):
         builder.add(row, start * 1000, duration_us=float(lasted))
-    found = alone(builder.done())
+    found = exclusive_shares(builder.done())
     for row, (start, lasted) in enumerate(given_spans):
         others = {t for r, (s, d) in enumerate(given_spans) if r != row for t in range(s, s + d)}
         mine = set(range(start, start + lasted))

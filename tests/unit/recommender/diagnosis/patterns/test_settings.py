@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts.run import Call, FactPlace, Profile
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Profile
 from recommender.diagnosis.analysis import analyse
 from recommender.diagnosis.diagnosis import diagnose
 
@@ -34,7 +35,7 @@ def test_an_idle_device_is_laid_to_the_setting_that_explains_it(
     make: Any, network: Any, thresholds: Any
 ) -> None:
     idle = make(gap_us=140.0, environment={"TASK_QUEUE_ENABLE": "0"})
-    first = diagnose(idle, network, thresholds).findings[0].accused
+    first = diagnose(idle, network, thresholds).findings[0].cause
     assert first.chain == ("host-bound", "task-queue-off")
 
 

@@ -14,7 +14,7 @@ from ingest.profiles.facts.kernels import TextColumn
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.rank.view import view_of
 
 CASTS = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
 HELD_UP = {"aiv_vec_ratio": 0.1, "aiv_mte2_ratio": 0.15, "aiv_scalar_ratio": 0.96}
@@ -53,21 +53,21 @@ def test_casts_that_were_there_before_are_not_what_became_worse(
     answer = diagnose(after, network, thresholds, before=before)
     assert json.loads(json.dumps(answer.to_json()))["against"] == before.path
     found = answer.findings
-    assert [item.accused.cause for item in found] == ["scalar-bound"]
+    assert [item.cause.node for item in found] == ["scalar-bound"]
     longer = after.ranks[0].steps[0].step_us - before.ranks[0].steps[0].step_us
-    assert found[0].accused.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is
+    assert found[0].cause.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is
     assert found[0].fix is not None
     assert found[0].fix.holds
 
 
 def test_more_casts_are(make: Any, network: Any, thresholds: Any) -> None:
     found = diagnose(make(CASTS * 2), network, thresholds, before=make(CASTS)).findings
-    assert [item.accused.cause for item in found] == ["cast-traffic"]
+    assert [item.cause.node for item in found] == ["cast-traffic"]
 
 
 def test_without_an_earlier_run_casts_are_told_as_such(make: Any, network: Any, thresholds: Any) -> None:
     found = diagnose(held_up(make(CASTS), "Cast", 2.0, HELD_UP), network, thresholds).findings
-    assert found[0].accused.cause == "cast-traffic"
+    assert found[0].cause.node == "cast-traffic"
 
 
 def test_a_kernel_slowed_by_its_clock_alone_is_held_up_by_no_pipe(make: Any, thresholds: Any) -> None:
@@ -115,7 +115,7 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
         rank.kernels.replaced(blocks=blocks), pipes={**rank.kernels.pipes, "aic_total_cycles": cycles}
     )
     struck = replace(rank, kernels=kernels)
-    assert View(struck).cores == 21
+    assert view_of(struck).cores == 21
     now, _ = views(Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks, struck)))
     assert {view.cores for view in now} == {24.0}
     now, _ = views(Profile(path="run", ranks=(struck,)), make(rank=2))
@@ -125,8 +125,8 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
 def test_one_rank_each_are_a_pair_whatever_their_numbers(make: Any, network: Any, thresholds: Any) -> None:
     found = diagnose(make(CASTS * 2, rank=0), network, thresholds, before=make(CASTS, rank=7))
     assert found.doubts == ()
-    assert [item.accused.cause for item in found.findings] == ["cast-traffic"]
-    assert found.findings[0].accused.lost_us == pytest.approx(30 * 60.0)
+    assert [item.cause.node for item in found.findings] == ["cast-traffic"]
+    assert found.findings[0].cause.lost_us == pytest.approx(30 * 60.0)
 
 
 def test_a_rank_that_the_earlier_run_lacks_is_told(make: Any, network: Any, thresholds: Any) -> None:
