@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.door.search_space import SearchSpaceFile
-    from ingest.formats.registry import Format
+    from ingest.formats.format import Format
 
 PLACE = 6
 """Names at the end of a path that may tell something: system, framework, version, folder and file."""

@@ -10,8 +10,9 @@ from ingest.door.plausibility import marked
 from ingest.door.records import NameResolver, Records
 from ingest.files.content import Content
 from ingest.files.sniffing import Head, look
+from ingest.formats.cases.mapped_csv import FORMAT as MAPPED_CSV
 from ingest.formats.cases.mapped_csv import is_table
-from ingest.formats.registry import FORMATS, MAPPED, Format, companion, recognise
+from ingest.formats.registry import FORMATS, companion_reason, recognise
 from kg.errors import Fault, InputError
 from kg.nouns.entities import Case
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.completion import Completion
     from ingest.door.plausibility import Facts
     from ingest.door.search_space import SearchSpaceFile
+    from ingest.formats.format import Format
 
 MAXIMUM_DEPTH = 100
 """Folders in folders beyond which nobody keeps results."""
@@ -257,8 +259,8 @@ def _identify(path: Path, mapping: Path | None) -> ReadableFile:
         )
     known = recognise(head)
     if known is None and mapping is not None and is_table(head):
-        known = MAPPED
-    skipped = "" if known else companion(head) or head.flaw or "in no format that is known"
+        known = MAPPED_CSV
+    skipped = "" if known else companion_reason(head) or head.flaw or "in no format that is known"
     return ReadableFile(path=path, size=head.size, format=known, skipped=skipped)
 
 

@@ -21,7 +21,8 @@ from ingest.door.records import Records
 from ingest.door.search_space import SearchSpaceFile
 from ingest.files.content import Content
 from ingest.files.sniffing import look
-from ingest.formats.registry import FORMATS, Format, recognise
+from ingest.formats.format import Format
+from ingest.formats.registry import FORMATS, recognise
 from ingest.reading import FileReport, read
 from kg.errors import Fault, InputError, UnknownEntityError
 from kg.nouns.entities import Case, Source

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.door.writing import to_record
 from ingest.files.content import MAXIMUM_LINE, ContentError
+from ingest.formats.format import Format
 from kg.errors import Fault
 from kg.nouns.values import canonical_json
 
@@ -60,3 +61,11 @@ def write(cases: Iterable[Case]) -> Iterator[str]:
     """A line of JSON for each case, with its line end."""
     for case in cases:
         yield canonical_json(to_record(case)) + "\n"
+
+
+FORMAT = Format(
+    name="cases",
+    title="case JSONL (docs/case-format.md)",
+    sniff=sniff,
+    read=read,
+)

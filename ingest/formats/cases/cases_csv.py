@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ingest.door.flat_cases import NEEDED, CaseRows, cell, record, value_of
 from ingest.door.records import RecordError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -55,3 +56,11 @@ def _line(cells: list[str]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()
+
+
+FORMAT = Format(
+    name="cases-csv",
+    title="cases as CSV (task.op, config.., outcome..)",
+    sniff=sniff,
+    read=read,
+)

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ingest.door.flat_cases import NEEDED, CaseRows, cell, record, value_of
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from kg.errors import Fault, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -147,3 +148,11 @@ def _kind(seen: set[type]) -> type:
     if seen == {int}:
         return int
     return float if seen <= {int, float} else str
+
+
+FORMAT = Format(
+    name="cases-parquet",
+    title="cases as Parquet (task.op, config.., outcome..)",
+    sniff=sniff,
+    read=read,
+)

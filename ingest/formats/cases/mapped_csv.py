@@ -8,13 +8,14 @@ from ingest.door.values import typed
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
 from ingest.formats.cases.mapping import (
-    FORMAT,
+    MAPPING_FORMAT,
     SUFFIX,
     ColumnMapping,
     ResultColumn,
     load_mapping,
     mapping_beside,
 )
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case, number
 from kg.errors import Fault
 
@@ -39,7 +40,7 @@ def is_table(head: Head) -> bool:
 
 def companion(head: Head) -> str:
     """Why a mapping is not read by itself; empty if it is none."""
-    if head.name.endswith(SUFFIX) and FORMAT in head.text:
+    if head.name.endswith(SUFFIX) and MAPPING_FORMAT in head.text:
         return "the mapping of a table"
     return "a CSV table in no format that is known; a mapping would explain it" if is_table(head) else ""
 
@@ -105,3 +106,13 @@ def _outcome(row: Mapping[str, str], metric: ResultColumn, mapping: ColumnMappin
     if not row[metric.column]:
         return outcome | {"status": "not_reported"}
     return outcome | {"value": number(row[metric.column], metric.column), "status": "ok"}
+
+
+FORMAT = Format(
+    name="mapped-csv",
+    title="CSV table with a mapping beside it (TABLE.mapping.yaml)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT = "tunegraph-mapping"
+MAPPING_FORMAT = "tunegraph-mapping"
 VERSION = 1
 SUFFIX = ".mapping.yaml"
 """Of a mapping beside its table: ``runs.csv`` has ``runs.mapping.yaml``."""
@@ -121,8 +121,8 @@ def read_mapping(raw: object, name: str) -> ColumnMapping:
     Raises:
         ContentError: It is none, or has questions left.
     """
-    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise ContentError(f"{name}: no mapping (format: {FORMAT})")
+    if not isinstance(raw, dict) or raw.get("format") != MAPPING_FORMAT:
+        raise ContentError(f"{name}: no mapping (format: {MAPPING_FORMAT})")
     if raw.get("version") != VERSION:
         raise ContentError(f"{name}: version {raw.get('version')!r}; this is version {VERSION}")
     if questions := list(_questions(raw, "")):

@@ -10,7 +10,7 @@ import yaml
 from ingest.door.columns import quantity
 from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
-from ingest.formats.cases.mapping import FORMAT, VERSION
+from ingest.formats.cases.mapping import MAPPING_FORMAT, VERSION
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
@@ -178,7 +178,7 @@ class _Draft:
                 {"column": "? which column is the result", "metric": "? latency, throughput", "unit": "? ms"}
             )
         document = {
-            "format": FORMAT,
+            "format": MAPPING_FORMAT,
             "version": VERSION,
             "task": self._task,
             "hardware": self._hardware,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.records import RecordError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -130,3 +131,11 @@ def _outcome(row: Mapping[str, str]) -> dict[str, object]:
     if math.isinf(time) or time <= 0:
         return outcome | {"status": f"failed:a time of {row['us']} us marks a failure"}
     return outcome | {"status": "ok", "value": time}
+
+
+FORMAT = Format(
+    name="aiter",
+    title="aiter tuned kernels (CSV with cu_num and us)",
+    sniff=sniff,
+    read=read,
+)

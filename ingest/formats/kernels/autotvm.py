@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.json_lines import json_lines
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
 from kg.errors import Fault
 
@@ -154,3 +155,11 @@ def _outcome(result: list[object]) -> dict[str, object]:
 
 def _is_time(cost: object) -> bool:
     return isinstance(cost, int | float) and not isinstance(cost, bool) and abs(cost) < 1e300
+
+
+FORMAT = Format(
+    name="autotvm",
+    title="AutoTVM or TopHub log (input, config, result)",
+    sniff=sniff,
+    read=read,
+)

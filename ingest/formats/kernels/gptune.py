@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
 from kg.errors import Fault
 
@@ -144,3 +145,11 @@ def _software(raw: object) -> dict[str, str]:
         elif isinstance(version, str | int | float) and not isinstance(version, bool):
             found[str(name)] = str(version)
     return found
+
+
+FORMAT = Format(
+    name="gptune",
+    title="GPTune history database (tuning_problem_name and func_eval)",
+    sniff=sniff,
+    read=read,
+)

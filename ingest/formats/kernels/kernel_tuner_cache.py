@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import plain, single_choices, space_of
 from kg.errors import Fault
 
@@ -94,3 +95,11 @@ def _row(entry: object, row: str, keys: list[str], space: Space, records: Record
 def _text(header: dict[str, object], name: str) -> str:
     value = header.get(name)
     return value.strip() if isinstance(value, str) else ""
+
+
+FORMAT = Format(
+    name="kernel-tuner-cache",
+    title="Kernel Tuner cache (tune_params_keys and cache)",
+    sniff=sniff,
+    read=read,
+)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ingest.door.search_space import SearchSpaceFile
 from ingest.files.content import ContentError
 from ingest.files.documents import load_json
+from ingest.formats.format import Format
 from kg.errors import Fault
 from kg.nouns.values import as_value
 from kg.terms.precisions import canonical_precision
@@ -114,3 +115,12 @@ def _object(raw: object, name: str) -> dict[str, object]:
 def _list(raw: dict[str, object], name: str) -> list[object]:
     item = raw.get(name)
     return item if isinstance(item, list) else []
+
+
+FORMAT = Format(
+    name="kernel-tuner-t1",
+    title="T1 search space (ConfigurationSpace with TuningParameters)",
+    sniff=sniff,
+    read=read,
+    first=True,
+)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import single_values, space_of
 from kg.errors import Fault
 from kg.terms.units import Dimension, unit
@@ -102,3 +103,11 @@ def _time_unit(metadata: object, records: Records) -> str:
             pass
     records.guess("times are taken as milliseconds: the file names no unit of time")
     return "ms"
+
+
+FORMAT = Format(
+    name="kernel-tuner-t4",
+    title="T4 results (results with configuration and invalidity)",
+    sniff=sniff,
+    read=read,
+)

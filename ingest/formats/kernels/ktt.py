@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -115,3 +116,11 @@ def kernel_task(name: object) -> dict[str, object]:
 def _has_counters(result: Mapping[str, object]) -> bool:
     runs = result.get("ComputationResults")
     return isinstance(runs, list) and any(isinstance(run, dict) and "ProfilingData" in run for run in runs)
+
+
+FORMAT = Format(
+    name="ktt",
+    title="Kernel Tuning Toolkit results (Metadata and Results)",
+    sniff=sniff,
+    read=read,
+)

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.door.values import typed
+from ingest.formats.format import Format
 from ingest.formats.kernels.winner_tables import MAXIMUM_LEVELS, entries, facts_in, load_table, winner
 from kg.errors import Fault
 
@@ -67,3 +68,11 @@ def _fact(text: str) -> object:
     if _LIST.fullmatch(text):
         return [int(size) for size in re.findall(r"\d+", text)]
     return typed(text)
+
+
+FORMAT = Format(
+    name="lightllm",
+    title="LightLLM autotuned kernel ({..}_DEVICE.json)",
+    sniff=sniff,
+    read=read,
+)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from ingest.formats.models.aiconfigurator_notes import reused_tables
 from kg.errors import Fault, MissingDependencyError
 
@@ -185,3 +186,12 @@ def _devices(row: Mapping[str, Any]) -> object:
         return tensor * expert
     count = row.get("num_gpus")
     return 1 if count is None else count
+
+
+FORMAT = Format(
+    name="aiconfigurator",
+    title="aiconfigurator table (.._perf.parquet)",
+    sniff=sniff,
+    read=read,
+    beside=("reuse.yaml", "collection_meta.yaml"),
+)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.yaml_tree import Faults, parse
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -79,3 +80,11 @@ def reused_tables(folder: Path) -> dict[str, str]:
         if isinstance(table, str):
             found[table] = str(origin)
     return found
+
+
+FORMAT = Format(
+    name="aiconfigurator-notes",
+    title="notes of aiconfigurator (reuse.yaml, collection_meta.yaml)",
+    sniff=sniff,
+    read=read,
+)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ingest.door.values import typed
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case, number
 from kg.errors import Fault
 
@@ -113,3 +114,11 @@ def _parallelism(text: str, records: Records) -> str:
         return text
     records.guess(f"parallelism {text!r} is read as {known!r}")
     return known
+
+
+FORMAT = Format(
+    name="argonne",
+    title="Argonne LLM-Inference-Bench table (CSV)",
+    sniff=sniff,
+    read=read,
+)

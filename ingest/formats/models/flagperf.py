@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.markdown import Heading, MarkdownTable, Text, blocks, load_markdown, plain
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case, number
 from kg.errors import Fault
 
@@ -179,3 +180,11 @@ def _operator_row(row: Mapping[str, str], about: Mapping[str, object]) -> dict[s
     else:
         raise ContentError(f"kerneltime: {cell[:40]!r} is no time in us")
     return {**about, "config": {"implementation": row["评测项"]}, "outcome": outcome}
+
+
+FORMAT = Format(
+    name="flagperf",
+    title="FlagPerf result (Markdown)",
+    sniff=sniff,
+    read=read,
+)

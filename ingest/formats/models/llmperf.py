@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.documents import load_json
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case
 from kg.errors import Fault
 
@@ -89,3 +90,11 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     for outcome in outcomes:
         outcome["status"] = "not_reported" if outcome["value"] is None else "ok"
         yield as_case(records, str(outcome["metric"]), record | {"outcome": outcome})
+
+
+FORMAT = Format(
+    name="llmperf",
+    title="LLMPerf summary (JSON)",
+    sniff=sniff,
+    read=read,
+)

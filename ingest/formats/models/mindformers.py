@@ -15,6 +15,7 @@ from ingest.door.values import typed
 from ingest.files.content import ContentError
 from ingest.files.markdown import MarkdownTable, Text, blocks, link_in, load_markdown, plain
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case, number
 from kg.errors import Fault
 
@@ -218,3 +219,13 @@ def _flatten(name: str, item: object, config: dict[str, object]) -> None:
             _flatten(f"{name}.{key}" if key != "" else name, value, config)
     elif item is not None and item != "":
         config[name] = typed(item)
+
+
+FORMAT = Format(
+    name="mindformers",
+    title="MindFormers model card (Markdown that links YAML)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.files.content import MAXIMUM_LINE, ContentError
 from ingest.files.documents import SMALL
 from ingest.files.json_lines import parse
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case
 from kg.errors import Fault
 
@@ -175,3 +176,13 @@ def _descriptions(folder: Path, name: str = "*.json") -> list[dict[str, object]]
 def _count(raw: object) -> int:
     """A number of things from text; 0 if it is none."""
     return int(str(raw)) if str(raw).isdigit() and len(str(raw)) < 8 else 0
+
+
+FORMAT = Format(
+    name="mllog",
+    title="MLPerf log (:::MLLOG lines)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

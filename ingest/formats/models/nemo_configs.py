@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.values import typed
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case
 from kg.errors import Fault
 
@@ -66,3 +67,11 @@ def _whole(cell: str) -> object:
     """A cell's value: ``8.0`` is 8, nothing is nothing."""
     value = typed(cell) if cell else None
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+FORMAT = Format(
+    name="nemo-configs",
+    title="NeMo recommended configurations (CSV)",
+    sniff=sniff,
+    read=read,
+)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.markdown import Code, Heading, Text, blocks, load_markdown
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case
 from kg.errors import Fault
 
@@ -251,3 +252,11 @@ def _size(text: str) -> float:
     except ValueError as fault:
         raise ContentError(f"{text!r} is no size") from fault
     return round(value * 1000) if thousands else value
+
+
+FORMAT = Format(
+    name="serving-recipes",
+    title="SGLang serving recipes for Ascend (Markdown with commands)",
+    sniff=sniff,
+    read=read,
+)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.door.values import typed
 from ingest.files.content import ContentError
 from ingest.files.markdown import Heading, MarkdownTable, blocks, load_markdown, plain
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case, number
 from kg.errors import Fault
 
@@ -186,3 +187,11 @@ def _outcome(cell: str) -> dict[str, object]:
     if cell in _UNSET:
         return outcome | {"status": "not_reported"}
     return outcome | {"value": number(cell.replace(",", ""), "throughput"), "status": "ok"}
+
+
+FORMAT = Format(
+    name="training-tables",
+    title="training tables of llm-foundry or Megatron-Bridge (Markdown)",
+    sniff=sniff,
+    read=read,
+)

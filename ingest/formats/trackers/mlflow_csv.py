@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.values import typed
 from ingest.files.csv_rows import header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.run_tables import Run, run_cases
 
 if TYPE_CHECKING:
@@ -54,3 +55,11 @@ def _run(row: Mapping[str, str], _: frozenset[str]) -> Run:
         facts=facts,
         hints=(name,) if name else (),
     )
+
+
+FORMAT = Format(
+    name="mlflow",
+    title="MLflow runs as CSV (run_id, params.., metrics..)",
+    sniff=sniff,
+    read=read,
+)

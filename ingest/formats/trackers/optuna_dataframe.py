@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ingest.door.values import typed
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import number
 from ingest.formats.trackers.optuna_study import STATES, OptunaTrial, Study, study_cases
 from kg.errors import Fault
@@ -93,3 +94,11 @@ def _trials(
             )
         except (ValueError, OverflowError) as fault:
             yield Fault(place=place, reason=str(fault))
+
+
+FORMAT = Format(
+    name="optuna-dataframe",
+    title="Optuna trials as CSV (number, state, params_..)",
+    sniff=sniff,
+    read=read,
+)

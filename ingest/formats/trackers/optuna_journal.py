@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.json_lines import json_lines
+from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import STATES, OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
 
@@ -150,3 +151,11 @@ class _Journal:
         if not isinstance(trial_id, int) or not 0 <= trial_id < len(self.trials):
             raise ContentError(f"trial {trial_id!r} was never created")
         return self.trials[trial_id][1]
+
+
+FORMAT = Format(
+    name="optuna-journal",
+    title="Optuna journal (op_code a line)",
+    sniff=sniff,
+    read=read,
+)

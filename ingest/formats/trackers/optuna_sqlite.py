@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
 
@@ -152,3 +153,12 @@ def _value(value: object, kind: object) -> float | None:
     if kind == "INF_NEG":
         return float("-inf")
     return float(value) if isinstance(value, int | float) else None
+
+
+FORMAT = Format(
+    name="optuna",
+    title="Optuna studies (SQLite)",
+    sniff=sniff,
+    read=read,
+    beside=("*-wal",),
+)

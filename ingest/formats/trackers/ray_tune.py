@@ -12,6 +12,7 @@ from ingest.door.columns import quantity
 from ingest.files.content import ContentError
 from ingest.files.documents import SMALL
 from ingest.files.json_lines import json_lines, parse
+from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import as_case, subject
 from kg.errors import Fault
 
@@ -180,3 +181,13 @@ def _parameters(folder: Path) -> dict[str, object]:
     if not isinstance(found, dict):
         raise ContentError("params.json beside it is no object")
     return found
+
+
+FORMAT = Format(
+    name="ray-tune",
+    title="Ray Tune trial (result.json or error.txt, with params.json)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

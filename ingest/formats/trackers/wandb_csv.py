@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ingest.door.columns import quantity
 from ingest.door.values import typed
 from ingest.files.csv_rows import header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.run_tables import Run, run_cases
 
 if TYPE_CHECKING:
@@ -57,3 +58,11 @@ def _run(row: Mapping[str, str], metrics: frozenset[str]) -> Run:
         facts=facts,
         hints=(*hints, row["Name"]),
     )
+
+
+FORMAT = Format(
+    name="wandb",
+    title="W&B runs as CSV (Name, State, Runtime, Created)",
+    sniff=sniff,
+    read=read,
+)

@@ -121,7 +121,6 @@ def _collective(name: str, info: object, step: str, *, told_p2p: bool, place: Fa
         elapse_ms=elapse,
         transit_ms=_zero(times.get("Transit Time(ms)")),
         wait_ms=_zero(times.get("Wait Time(ms)")),
-        synchronisation_ms=_zero(times.get("Synchronization Time(ms)")),
         idle_ms=_zero(times.get("Idle Time(ms)")),
         start_us=None if math.isnan(start) else start,
         transfers=tuple(_transfers(info.get("Communication Bandwidth Info"))),

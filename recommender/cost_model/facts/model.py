@@ -82,14 +82,6 @@ class ModelSizes:
             return self.known_parameters
         return self.layers * self.layer_parameters + self.vocabulary * self.hidden
 
-    @property
-    def active_parameters(self) -> float:
-        """Parameters that one token passes."""
-        if not self.experts:
-            return self.parameters
-        idle = 3 * self.hidden * self.expert_inner * (self.experts - self.chosen)
-        return self.parameters - self.layers * idle
-
 
 def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> ModelSizes:
     """A model from its facts.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -204,8 +204,3 @@ def load(source: Path) -> Operators:
 def shipped() -> Operators:
     """The constants that come with the program."""
     return load(folder())
-
-
-def with_constants(calibrated: Calibrated, **changes: float) -> Calibrated:
-    """The same kind with some constants replaced: what a repaired cause would give."""
-    return replace(calibrated, constants=MappingProxyType({**calibrated.constants, **changes}))

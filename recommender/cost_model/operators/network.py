@@ -25,7 +25,6 @@ Floats = NDArray[np.float64]
 
 START_US = 42.0  # smallest HCCL collective on an Atlas 800T A2, two to four ranks (machine B of the tables)
 NETWORK_START_US = 60.0  # an assumption: START_US and one more hop of host work
-MESH_SHARE = 0.72  # 18 of 25 GB/s a direction: msprof-analyze's reference and Hixl's reading
 MEASURED_RANKS = 32.0
 LARGE = 16 * 2**20
 """From here on a measured table is extended by its last slope."""
