@@ -258,7 +258,7 @@ def noisy(profile, random):
         kernels = rank.kernels
         if kernels is not None:
             factor = np.clip(random.normal(1, 0.02, len(kernels)), 0.94, 1.06)
-            kernels = kernels.replaced(duration_us=kernels.duration_us * factor)
+            kernels = kernels.with_values(duration_us=kernels.duration_us * factor)
         ranks.append(replace(rank, kernels=kernels))
     return replace(profile, ranks=tuple(ranks))
 

@@ -1,4 +1,4 @@
-"""Cases out again, in the forms that other programs read."""
+"""Export of cases, in the formats that other programs read."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SUFFIXES = {".jsonl": "cases", ".csv": "csv", ".parquet": "parquet"}
 
 @dataclass(slots=True)
 class Exported:
-    """What was written.
+    """The result of an export.
 
     Attributes:
         rows: Cases that the form holds.
         files: Files that they went into.
-        left_out: Cases that it has no place for, by the reason.
+        left_out: Number of cases that it has no place for, by the reason.
     """
 
     rows: int = 0
@@ -53,8 +53,8 @@ def write_file(form: str, cases: Iterable[Case], stream: IO[bytes]) -> Exported:
 
     Args:
         form: ``cases``, ``csv`` or ``parquet``.
-        cases: What to write.
-        stream: Where to.
+        cases: The cases.
+        stream: The file.
 
     Raises:
         MissingDependencyError: What the form needs is not installed.
@@ -86,7 +86,7 @@ def write_folder(form: str, cases: Iterable[Case]) -> tuple[Exported, list[Trito
 
     Args:
         form: ``vllm``, ``sglang`` or ``kernel-tuner``.
-        cases: What to write.
+        cases: The cases.
 
     Raises:
         InputError: Not one case fits.

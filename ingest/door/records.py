@@ -1,4 +1,4 @@
-"""The one door for cases: what a record may say, and the case it becomes.
+"""The one door for cases: the form of a record, and its conversion to a case.
 
 Every reader turns its rows into records of the form in ``docs/case-format.md`` and passes them through
 :class:`Records`. Behind this door names are canonical, units SI and numbers sane; nothing is checked again.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ingest.door.context import IngestContext
 from ingest.door.outcomes import RecordOutcome, read_outcome
 from ingest.door.tasks import read_limits, read_workload
-from ingest.door.values import JsonObject, check_plain, settings
+from ingest.door.values import JsonObject, check_storable, settings
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import (
     Baseline,
@@ -45,10 +45,10 @@ _DESCRIPTIONS = {
     *("vendor", "name", "short", "reported_name", "arch", "type", "tdp_w", "compute_units", "chip"),
     *("count", "traits"),
 }
-"""What describes a device, which its name does already. All else sets a machine apart: a trait."""
+"""Fields that describe a device, as its name does already. All others are traits of the machine."""
 
 DEFAULTS = IngestContext()
-"""Nothing said."""
+"""An ingest without options."""
 
 _DOCUMENTS = (".md", ".mdx", ".rst", ".html", ".pdf", ".txt")
 """A number out of a document is published; one out of a data file is measured."""
@@ -75,7 +75,7 @@ class Identified(Protocol):
 
 
 class NameResolver(Protocol):
-    """Who knows the names of hardware and models (``kg.triples.names``)."""
+    """A resolver of the names of hardware and models (``kg.triples.names``)."""
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """The id of the hardware that ``text`` names, or a slug of it; and whether it is known."""
@@ -88,9 +88,9 @@ class Records:
     """Turns records into cases. Rows of one problem share one ``Problem`` object.
 
     Attributes:
-        guesses: What had to be assumed, in words, each once, in the order met.
+        guesses: Assumptions, in words, each once, in the order of their first use.
         spaces: Search spaces declared by the files read so far, by benchmark.
-        context: What the user says of files that do not say it themselves.
+        context: Facts that the user states for files that lack them.
     """
 
     def __init__(self, names: NameResolver, context: IngestContext = DEFAULTS) -> None:
@@ -160,7 +160,7 @@ class Records:
         )
 
     def start_file(self) -> None:
-        """Forget the guesses of the file before, and have those that names need told again."""
+        """Forget the guesses of the previous file, so that this one lists its own."""
         self.guesses = {}
         self._problems.clear()
         self._models.clear()
@@ -175,12 +175,12 @@ class Records:
         return self._names.hardware_or_slug(text)
 
     def _cached(self, cache: dict[bytes, T], raw: Any, make: Callable[[], T], faults: list[str]) -> T | None:
-        """What ``make`` gives, remembered by the raw content; its faults are added to ``faults``."""
+        """The result of ``make``, cached by the raw content; its faults are added to ``faults``."""
         try:
             key = marshal.dumps(raw, 2)  # version 2 has no references: equal content gives equal bytes
             kept = cache.get(key)
             if kept is None:
-                check_plain(raw)
+                check_storable(raw)
                 kept = make()
                 if len(cache) >= CACHED:
                     cache.clear()

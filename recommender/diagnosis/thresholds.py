@@ -37,7 +37,7 @@ class Thresholds:
         return cls((pattern.id, symptom) for pattern in patterns for symptom in pattern.symptoms)
 
     def has(self, pattern: str, metric: str) -> bool:
-        """Whether the graph has a threshold: a workspace made with older knowledge may lack one."""
+        """True if the graph has a threshold: a workspace made with older knowledge may lack one."""
         return (pattern, metric) in self._by
 
     def shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:

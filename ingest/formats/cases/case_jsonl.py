@@ -1,4 +1,4 @@
-"""Case JSONL: one JSON object a line (docs/case-format.md), plain or gzip."""
+"""Case JSONL: one JSON object a line (docs/case-format.md), uncompressed or gzip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether any line begins an object and names both a task and an outcome, outside of a journal."""
+    """True if any line begins an object and names both a task and an outcome, outside of a journal."""
     return any(
         line.lstrip().startswith("{") and '"task"' in line and '"outcome"' in line and '"op_code"' not in line
         for line in head.text.splitlines()

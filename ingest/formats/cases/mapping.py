@@ -1,4 +1,4 @@
-"""Mapping files: which column of a plain CSV table is what.
+"""Mapping files: the meaning of the columns of a CSV table.
 
 ::
 
@@ -44,7 +44,7 @@ class ResultColumn:
 
     Attributes:
         column: Its name.
-        metric: What it measures.
+        metric: Metric of the column.
         unit: Of its numbers.
         better: ``lower`` or ``higher``; None for a known metric.
     """
@@ -57,7 +57,7 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMapping:
-    """What the columns of a table are.
+    """The meaning of the columns of a table.
 
     Attributes:
         sections: Fixed values and columns, by section and name.
@@ -87,7 +87,7 @@ class ColumnMapping:
 
 
 def mapping_beside(path: Path) -> Path:
-    """Where the mapping of a table is looked for."""
+    """Path of the mapping that belongs to a table."""
     name = path.name.removesuffix(".gz")
     return path.with_name(name.rpartition(".")[0] + SUFFIX if "." in name else name + SUFFIX)
 

@@ -40,14 +40,14 @@ _STATUSES = {
     7: "timeout:run timed out",
     8: "failed:unknown error",
 }
-"""What became of a measurement, by TVM's error number; 0 is success."""
+"""Status of a measurement by TVM's error number; 0 is success."""
 
 _TOPHUB = re.compile(r"(?:OLD_)?([a-z_]+)_v\d+\.\d+\.log")
 _OLD, _NEW = ('"i"', '"r"'), ('"input"', '"config"', '"result"')
 
 
 def sniff(head: Head) -> bool:
-    """Whether any line is a record of one of the dialects."""
+    """True if any line is a record of one of the dialects."""
     return any(
         line.startswith("{") and any(all(f"{key}:" in line for key in keys) for keys in (_NEW, _OLD))
         for line in (line.lstrip() for line in head.text.splitlines())

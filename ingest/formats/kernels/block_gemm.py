@@ -1,4 +1,4 @@
-"""Tuned tables of block-scaled matrix products (FP8 and INT8), as vLLM and SGLang keep them: rows to configuration.
+"""Tuned tables of block-scaled matrix products, as vLLM and SGLang keep them: rows to configuration.
 
 An example is ``N=1536,K=7168,device_name=NVIDIA_H20,dtype=fp8_w8a8,block_shape=[128,128].json``.
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.formats.format import Format
-from ingest.formats.kernels.kernel_tuner import plain, single_choices, space_of
+from ingest.formats.kernels.kernel_tuner import is_storable, single_choices, space_of
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header lists the tuned parameters."""
+    """True if the header lists the tuned parameters."""
     return head.text.lstrip().startswith("{") and '"tune_params_keys"' in head.text
 
 
@@ -57,7 +57,7 @@ def _rows(
         records,
         kernel=_text(header, "kernel_name"),
         device=_text(header, "device_name"),
-        problem_size=header.get("problem_size") if plain(header.get("problem_size")) else None,
+        problem_size=header.get("problem_size") if is_storable(header.get("problem_size")) else None,
     )
     space.fixed = space.fixed | single_choices(header.get("tune_params"))
     members = stream.members()

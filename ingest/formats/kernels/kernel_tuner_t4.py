@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether results with a configuration and their validity are listed."""
+    """True if results with a configuration and their validity are listed."""
     text = head.text
     return text.lstrip().startswith("{") and all(
         name in text for name in ('"results"', '"configuration"', '"invalidity"')
@@ -78,7 +78,7 @@ def _configuration(result: object) -> Mapping[str, object] | None:
 
 
 def _readings(result: dict[str, object]) -> dict[str, object]:
-    """What was read off in one result, under the names of the cache format."""
+    """The measurements of one result, under the names of the cache format."""
     readings: dict[str, object] = {}
     measurements = result.get("measurements")
     for item in measurements if isinstance(measurements, list) else ():

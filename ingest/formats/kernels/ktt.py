@@ -35,7 +35,7 @@ STATUSES = {
 
 
 def sniff(head: Head) -> bool:
-    """Whether metadata of KTT come with results."""
+    """True if metadata of KTT come with results."""
     text = head.text
     return text.lstrip().startswith("{") and all(
         name in text for name in ('"Metadata"', '"TimeUnit"', '"Results"')
@@ -109,7 +109,7 @@ NO_SIZE = "the problem size is not in the file: its rows count as one problem fo
 
 
 def kernel_task(name: object) -> dict[str, object]:
-    """The task of a kernel, of which only the name is known."""
+    """The task of a kernel that is known only by its name."""
     return {"kind": "kernel", "op": name, "shape": {}}
 
 

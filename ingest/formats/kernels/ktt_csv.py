@@ -36,7 +36,7 @@ _COUNTER = re.compile(r".*(__|\.).*")
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header names a kernel and its duration."""
+    """True if the header names a kernel and its duration."""
     header = header_of(head.text)
     return not head.flaw and _KERNEL in header and any(_DURATION.fullmatch(name) for name in header)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.formats.kernels.winner_tables import entries, facts_in, load_table, winner
 from kg.errors import Fault
 
@@ -53,7 +53,7 @@ class TableLayout:
         return re.compile(rf"{sizes}device_name=[^,]+(?:,.*)?\.json")
 
     def matches(self, head: Head) -> bool:
-        """Whether a file name states the facts that the table itself lacks."""
+        """True if a file name states the facts that the table itself lacks."""
         return self._name.fullmatch(head.name) is not None and not head.flaw
 
     def read(self, content: Content, records: Records) -> Iterator[Case | Fault]:
@@ -64,7 +64,9 @@ class TableLayout:
             return
         facts = file_name_facts(content.path)
         stated = {*self.named, self.precision, "device_name", "block_shape"}
-        traits: dict[str, object] = {name: typed(item) for name, item in facts.items() if name not in stated}
+        traits: dict[str, object] = {
+            name: parse_value(item) for name, item in facts.items() if name not in stated
+        }
         if "block_shape" in facts:
             traits["block_shape"] = [int(size) for size in re.findall(r"\d+", facts["block_shape"])]
         source: dict[str, object] = {"title": self.title, "path": content.reference}

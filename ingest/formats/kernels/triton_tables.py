@@ -1,4 +1,4 @@
-"""The way back to Triton: vLLM's and SGLang's tuning tables, and lists of ``triton.Config``.
+"""Writing of Triton's tuning tables, as vLLM and SGLang keep them, and of lists of ``triton.Config``.
 
 A table holds one configuration for each size; the other facts of the problem are in its file name, so the
 cases of several problems fill several tables. vLLM writes the Triton version into the table, SGLang into the
@@ -44,7 +44,7 @@ _FIRST = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_w
 _LAUNCH = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Parameters that ``triton.Config`` takes by keyword; the others are the kernel's own."""
 _UNSAFE = re.compile(r"[^\w.,=()\[\]+ -]")
-"""What a file name must not have: names come from data."""
+"""Characters that a file name must not have: names come from data."""
 
 
 def tables(cases: Iterable[Case], *, sglang: bool = False) -> list[TritonTable]:

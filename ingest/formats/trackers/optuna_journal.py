@@ -27,7 +27,7 @@ _MAXIMIZE = 2
 
 
 def sniff(head: Head) -> bool:
-    """Whether its first line is an operation."""
+    """True if its first line is an operation."""
     first = next((line for line in head.text.splitlines() if line.strip()), "")
     return first.lstrip().startswith("{") and '"op_code"' in first and '"worker_id"' in first
 
@@ -54,7 +54,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 
 class _Journal:
-    """Studies and trials as far as they have been told."""
+    """Studies and trials, as far as the journal has been read."""
 
     def __init__(self) -> None:
         self.studies: dict[int, Study | None] = {}
@@ -63,7 +63,7 @@ class _Journal:
         self._counts: dict[int, int] = {}
 
     def apply(self, line: object) -> None:
-        """Do what a line says."""
+        """Apply the operation of a line."""
         if not isinstance(line, dict):
             raise ContentError("an operation is an object")
         match line["op_code"]:

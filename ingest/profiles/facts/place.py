@@ -1,4 +1,4 @@
-"""Where a fact of a profile stands."""
+"""The place of a fact in a profile."""
 
 from __future__ import annotations
 

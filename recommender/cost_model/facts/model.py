@@ -1,4 +1,4 @@
-"""A model as the cost model sees it: sizes, from the facts of the graph.
+"""The sizes of a model that the cost model uses, from the facts of the graph.
 
 Unknown sizes are refused by name when a workload needs them.
 """

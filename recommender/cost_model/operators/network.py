@@ -1,4 +1,4 @@
-"""Links between devices: what a collective costs inside a node and across nodes.
+"""Links between devices: time of a collective inside a node and across nodes.
 
 A2 servers are a full mesh of single links: two devices see one link, eight see seven each. A3 nodes
 have a switched plane; their collectives are the measured table. Across nodes each device has its
@@ -53,12 +53,12 @@ class Network:
 
     @property
     def mesh(self) -> bool:
-        """Whether every pair of devices has its own link."""
+        """True if every pair of devices has its own link."""
         return "mesh" in str(self.facts.get("link_topology", ""))
 
     @property
     def plane(self) -> bool:
-        """Whether the node is of the kind whose collectives were measured (A3)."""
+        """True if the node is of the kind whose collectives were measured (A3)."""
         return str(self.facts.get("link_type", "")).startswith("UB")
 
     def inside(self, ranks: Floats) -> Floats:

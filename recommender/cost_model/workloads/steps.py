@@ -1,4 +1,4 @@
-"""What a step costs: one result for a batch of configurations, with its split, memory and power."""
+"""Costs of a step for a batch of configurations: time with its split, memory and power."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Steps:
 
     @property
     def fits(self) -> NDArray[np.bool_]:
-        """Whether the memory suffices; false where the capacity is not known."""
+        """True if the memory suffices; false where the capacity is not known."""
         return np.asarray(self.memory_total <= self.capacity_bytes)
 
 

@@ -129,7 +129,7 @@ IDLE = frozenset({"host-bound", "python-gc-high-latency"})
 
 
 def _can_explain(edge: Edge, evidence: Mapping[str, SoftEvidence], refuted: Refuted) -> bool:
-    """Whether the cause can be behind this effect.
+    """True if the cause can be behind this effect.
 
     A rank waits in a collective for another rank; it computes longer than the others through something that
     happens on it and not alike on them.

@@ -134,7 +134,7 @@ def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
 
 
 def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:
-    """Whether one node brings on the other already: an edge back would close a circle."""
+    """True if one node brings on the other already: an edge back would close a circle."""
     waiting, seen = [start], {start}
     while waiting:
         node = waiting.pop()

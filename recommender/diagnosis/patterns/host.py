@@ -43,7 +43,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 
 def _is_reliable(view: View) -> bool:
-    """Whether free time is of the profiler's own table, or counted where calls were collected too."""
+    """True if free time is of the profiler's own table, or counted where calls were collected too."""
     return not all(step.is_counted for step in view.rank.steps) or bool(view.rank.calls)
 
 

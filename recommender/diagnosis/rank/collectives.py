@@ -34,7 +34,7 @@ def moving_us(item: Collective) -> float:
 
 
 def is_of(item: Collective, parts: tuple[str, ...]) -> bool:
-    """Whether the name of an operator holds one of ``parts``."""
+    """True if the name of an operator holds one of ``parts``."""
     low = item.name.lower().replace("_", "")
     return any(part.replace("_", "") in low for part in parts)
 

@@ -131,7 +131,7 @@ def _kinds(later: Kernels, sooner: Kernels) -> tuple[TextColumn, TextColumn]:
 
 
 def _is_filled(column: TextColumn) -> bool:
-    """Whether any kernel has a text in a column."""
+    """True if any kernel has a text in a column."""
     return any(column.labels[int(code)] for code in np.unique(column.codes))
 
 

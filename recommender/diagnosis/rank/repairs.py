@@ -36,7 +36,7 @@ def shorten_kernels(rank: Rank, lost_us: Floats, *, is_relieved: bool = False) -
     duration = kernels.duration_us.copy()
     mask = kernels.is_compute
     duration[mask] = np.maximum(0.0, duration[mask] - lost_us)
-    fixed = kernels.replaced(duration_us=duration)
+    fixed = kernels.with_values(duration_us=duration)
     if is_relieved:
         touched = np.zeros(len(kernels), np.bool_)
         touched[mask] = lost_us > 0
@@ -106,7 +106,7 @@ def fill_idle_time(rank: Rank, saved_us: float, gone: list[Call], *, longest_us:
         closed = part if longest_us is None else (end - start) <= longest_us * 1e3
         shift = np.concatenate([[0], np.cumsum(((end - start) * closed).astype(np.int64))])
         place = np.searchsorted(end, kernels.start_ns, side="right")
-        kernels = kernels.replaced(start_ns=kernels.start_ns - shift[place])
+        kernels = kernels.with_values(start_ns=kernels.start_ns - shift[place])
     return replace(rank, steps=steps, calls=calls, kernels=kernels)
 
 

@@ -64,7 +64,7 @@ class FixTest:
 
     @property
     def holds(self) -> bool:
-        """Whether repairing the cause makes the symptom smaller."""
+        """True if repairing the cause makes the symptom smaller."""
         return bool(self.eased_us > 0)
 
     @property
@@ -175,7 +175,7 @@ LEAST_PART = 1e-6
 
 
 def waits_for(chain: tuple[str, ...]) -> bool:
-    """Whether a chain says that one rank waits in a collective because another comes late."""
+    """True if a chain says that one rank waits in a collective because another comes late."""
     return WAITING in chain and any(node in LATE for node in chain[chain.index(WAITING) :])
 
 

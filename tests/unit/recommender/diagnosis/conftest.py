@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Collective, Profile, Rank, StepTime, Transfer
@@ -87,7 +87,7 @@ def make() -> Callable[..., Profile]:
                 )
             )  # fmt: skip
         kernels = builder.done()
-        counted = split(kernels)[0]
+        counted = split_steps(kernels)[0]
         told = StepTime(
             step="7", step_us=counted.step_us, computing_us=counted.computing_us, exposed_us=counted.exposed_us,
             overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=FactPlace("step_trace_time.csv", (2,)),

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.profiles.facts.intervals import length_us, split
+from ingest.profiles.facts.intervals import length_us, split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
 from recommender.diagnosis.rank.view import exclusive_shares
 
@@ -39,7 +39,7 @@ def test_parallel_streams_are_not_added_up() -> None:
     builder.add(2, 2000, duration_us=10.0, name="b", core="AI_CORE")
     builder.add(3, 10_000, duration_us=10.0, name="hcom_allReduce__1", core="HCCL")
     builder.add(4, 30_000, duration_us=5.0, name="c", core="AI_CORE")
-    [step] = split(builder.done())
+    [step] = split_steps(builder.done())
     assert (step.computing_us, step.exposed_us, step.overlapped_us, step.free_us) == (17.0, 8.0, 2.0, 10.0)
     assert step.step_us == 35.0
     assert step.is_counted

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Collective, Profile, Rank, StepTime, Transfer
@@ -46,7 +46,7 @@ def shared(rate_beside: float, rate_alone: float | None) -> Profile:
         if rate_alone is not None:
             reduce(False, rate_alone, place)
     kernels = builder.done()
-    counted = split(kernels)[0]
+    counted = split_steps(kernels)[0]
     step = StepTime(
         step="1", step_us=counted.step_us, computing_us=counted.computing_us, exposed_us=counted.exposed_us,
         overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=FactPlace("step_trace_time.csv", (2,)),

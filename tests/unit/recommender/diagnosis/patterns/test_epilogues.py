@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Profile, Rank
 from recommender.diagnosis.diagnosis import diagnose
@@ -33,7 +33,7 @@ def run(work: list[tuple[str, str, float, str, str]]) -> Profile:
         )  # fmt: skip
         at += spent + 0.5
     kernels = builder.done()
-    step = replace(split(kernels)[0], is_counted=False)
+    step = replace(split_steps(kernels)[0], is_counted=False)
     return Profile(
         path="run", ranks=(Rank(rank=0, folder="r", layout="test", steps=(step,), kernels=kernels),)
     )

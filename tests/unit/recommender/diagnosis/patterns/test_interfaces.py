@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Profile, Rank
 from recommender.diagnosis.diagnosis import diagnose
@@ -33,7 +33,7 @@ def run(work: list[tuple[str, str, float, str, str]]) -> Profile:
         )  # fmt: skip
         at += spent + 0.5
     kernels = builder.done()
-    step = replace(split(kernels)[0], is_counted=False)
+    step = replace(split_steps(kernels)[0], is_counted=False)
     return Profile(
         path="run", ranks=(Rank(rank=0, folder="r", layout="test", steps=(step,), kernels=kernels),)
     )
@@ -76,7 +76,7 @@ def test_operators_on_two_streams_are_no_sequence(thresholds: Any) -> None:
             row + 2, row * 10_000, duration_us=5.0, kind=("Swish", "Mul")[row % 2], stream=str(row % 2)
         )
     kernels = builder.done()
-    rank = Rank(rank=0, folder="r", layout="t", steps=tuple(split(kernels)), kernels=kernels)
+    rank = Rank(rank=0, folder="r", layout="t", steps=tuple(split_steps(kernels)), kernels=kernels)
     [found] = list(interfaces.find(kernel_view(rank), thresholds))
     assert found.says == "no fused interface fits what ran"
     assert found.shown < 0.1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import TextColumn
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.analysis import analyse, views
@@ -35,12 +35,12 @@ def held_up(
         columns.setdefault(name, np.full(len(kernels), 0.1))[mask] = value
     for name, by in (("aiv_time(us)", factor), ("aiv_total_cycles", factor * cycles)):
         columns[name][mask] *= by
-    kernels = kernels.replaced(
+    kernels = kernels.with_values(
         start_ns=kernels.start_ns + np.rint(before * 1e3).astype(np.int64),
         duration_us=kernels.duration_us + more,
     )
     kernels = replace(kernels, pipes=columns)
-    counted = split(kernels)[0]
+    counted = split_steps(kernels)[0]
     step = replace(rank.steps[0], step_us=counted.step_us, computing_us=counted.computing_us)
     return Profile(path="after", ranks=(replace(rank, kernels=kernels, steps=(step,)),))
 
@@ -87,7 +87,7 @@ def test_two_steps_beside_one_of_the_same_are_no_regression(make: Any, network: 
     later[len(rank.kernels) :] += round(rank.steps[0].step_us * 1e3) + 30_000
     after = Profile(
         path="after",
-        ranks=(replace(rank, kernels=twice.replaced(start_ns=later), steps=rank.steps * 2),),
+        ranks=(replace(rank, kernels=twice.with_values(start_ns=later), steps=rank.steps * 2),),
     )
     assert diagnose(after, network, thresholds, before=before).findings == ()
 
@@ -112,7 +112,7 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
     blocks = rank.kernels.numbers["blocks"].copy()
     cycles[0], blocks[0] = 100.0 * 1800 * 12, 12.0
     kernels = replace(
-        rank.kernels.replaced(blocks=blocks), pipes={**rank.kernels.pipes, "aic_total_cycles": cycles}
+        rank.kernels.with_values(blocks=blocks), pipes={**rank.kernels.pipes, "aic_total_cycles": cycles}
     )
     struck = replace(rank, kernels=kernels)
     assert view_of(struck).cores == 21
@@ -141,7 +141,7 @@ def test_kernels_of_two_levels_are_alike_by_their_names(make: Any, network: Any,
     assert kernels is not None
     blank = TextColumn(np.zeros(len(kernels), np.int32), ("",))
     texts = {name: column if name == "name" else blank for name, column in kernels.texts.items()}
-    low = replace(kernels.replaced(blocks=np.zeros(len(kernels))), texts=texts, pipes={})
+    low = replace(kernels.with_values(blocks=np.zeros(len(kernels))), texts=texts, pipes={})
     before = Profile(path="low", ranks=(replace(rank, kernels=low),))
     for after, earlier in ((make(CASTS), before), (before, make(CASTS))):
         found = diagnose(after, network, thresholds, before=earlier)
