@@ -86,3 +86,9 @@ def _check_depth(raw: object, left: int) -> None:
             raise ValueError(f"nested more than {MAXIMUM_DEPTH} deep")
         for item in raw.values() if isinstance(raw, Mapping) else raw:
             _check_depth(item, left - 1)
+
+
+def json_kind(raw: object) -> str:
+    """The kind of a JSON value, for messages."""
+    names = {list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(raw), "a number")

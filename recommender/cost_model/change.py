@@ -1,7 +1,7 @@
-"""Effects of a change of settings on time, memory and energy, by the cost model.
+"""What a change of settings does to time, memory and energy, by the cost model.
 
-Both sides are estimated with the same base, so errors that both share cancel; :data:`GAIN_SPREAD` is the rest
-of the error of a gain.
+Both sides are estimated with the same base, so errors that both share cancel; what is left of the error of a
+gain is :data:`GAIN_SPREAD`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _WAYS = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelledConfiguration:
-    """The modelled costs of one configuration.
+    """One configuration as the cost model sees it.
 
     Attributes:
-        time_s: Time of a step, or of a decode step.
+        time_s: Of a step, or of a decode step.
         throughput: In ``unit``, of the whole job.
-        unit: Unit of throughput, such as ``"tokens/s"``.
+        unit: What throughput counts, such as ``"tokens/s"``.
         spread: Standard deviation of the log of time and throughput.
         memory_bytes: Of the fullest device; ``capacity_bytes`` is what it can hold, None if unknown.
         capacity_bytes: See above.
@@ -69,9 +69,9 @@ class SettingsChange:
     """A change of settings.
 
     Attributes:
-        settings: The changed settings, by the names of the cost model, before and after.
-        before: Costs without the change.
-        after: Costs with the change.
+        settings: What is changed, by the names of the cost model, before and after.
+        before: Without it.
+        after: With it.
     """
 
     settings: Mapping[str, tuple[object, object]]
@@ -98,11 +98,11 @@ class SettingsChange:
 
 @dataclass(frozen=True, slots=True)
 class ModelledJob:
-    """A model on a machine, with the settings that a question states.
+    """What runs where, with the settings that a question tells.
 
     Attributes:
-        model: Sizes of the model.
-        machine: Its devices.
+        model: What.
+        machine: Where.
         phase: ``"training"`` or ``"serving"``.
         base: Settings of the cost model that hold now.
     """
@@ -118,16 +118,16 @@ class ModelledJob:
         model: ModelSizes,
         machine: Machine,
         phase: str,
-        configuration: Mapping[str, Value],
+        told: Mapping[str, Value],
         lengths: Mapping[str, object],
     ) -> tuple[ModelledJob, tuple[str, ...]]:
-        """A job from the facts of a question, and notes on assumptions.
+        """A job from what a question tells, and notes on what was assumed.
 
         Args:
-            model: Sizes of the model.
-            machine: Its devices.
+            model: What runs.
+            machine: Where.
             phase: ``"training"`` or ``"serving"``.
-            configuration: The current configuration, by the names of a framework or of the cost model.
+            told: The current configuration, by the names of a framework or of the cost model.
             lengths: Sizes of the workload, such as ``seq_len``.
 
         Raises:
@@ -135,15 +135,13 @@ class ModelledJob:
             MissingFactError: A fact is unknown.
         """
         known = TRAINING if phase == "training" else SERVING
-        stated = translate(
-            configuration, phase, count=machine.count, layers=int(model.layers) or None
-        ).settings
-        base = {**{name: value for name, value in lengths.items() if name in known}, **stated}
+        own = translate(told, phase, count=machine.count, layers=int(model.layers) or None).settings
+        base = {**{name: value for name, value in lengths.items() if name in known}, **own}
         if machine.count == 1 or feeds_forward(model) or {"tensor_parallel", "data_parallel"} & set(base):
             return cls(model, machine, phase, base), _untold(base, phase)
         found = cls(model, machine, phase, base)._fastest()
-        choices = ", ".join(f"{name}={value}" for name, value in found.items() if name not in base)
-        assumed = f"layout not told: the fastest that fits is taken, {choices}"
+        said = ", ".join(f"{name}={value}" for name, value in found.items() if name not in base)
+        assumed = f"layout not told: the fastest that fits is taken, {said}"
         return cls(model, machine, phase, found), (assumed, *_untold(base, phase))
 
     def _fastest(self) -> dict[str, object]:
@@ -172,20 +170,20 @@ class ModelledJob:
         return estimate(model=self.model, machine=self.machine, phase=self.phase, settings=settings)
 
     def now(self) -> ModelledConfiguration:
-        """The costs of the base settings."""
-        return modelled_configurations(self.estimate([self.base]))[0]
+        """What holds now."""
+        return standings(self.estimate([self.base]))[0]
 
-    def change(self, configuration: Mapping[str, Value]) -> SettingsChange | None:
-        """The change that a configuration makes; None where the cost model has no setting for any of it.
+    def change(self, told: Mapping[str, Value]) -> SettingsChange | None:
+        """What a configuration changes; None where the cost model has no setting for any of it.
 
         A switch that is not set now is taken as off before.
 
         Raises:
-            InputError: The cost model refuses the result.
+            InputError: The cost model refuses what would be.
             MissingFactError: A fact is unknown.
         """
         after = translate(
-            configuration, self.phase, count=self.machine.count, layers=int(self.model.layers) or None
+            told, self.phase, count=self.machine.count, layers=int(self.model.layers) or None
         ).settings
         before = {name: self.base.get(name, OFF.get(name)) for name in after}
         differing = {
@@ -197,19 +195,19 @@ class ModelledJob:
             return None
         old = {**self.base, **{name: value for name, (value, _) in differing.items()}}
         new = {**old, **{name: value for name, (_, value) in differing.items()}}
-        one, two = modelled_configurations(self.estimate([old, new]))
+        one, two = standings(self.estimate([old, new]))
         return SettingsChange(settings=differing, before=one, after=two)
 
 
 def _untold(base: Mapping[str, object], phase: str) -> tuple[str, ...]:
-    """A note on the switches that are on because the question does not state them."""
+    """Which switches are on because nothing is told of them."""
     known = TRAINING if phase == "training" else SERVING
     on = [name for name in OFF if name not in base and known.get(name) == 1 and OFF[name] == 0]
     return (f"not told, and taken as in use now: {', '.join(on)}",) if on else ()
 
 
-def modelled_configurations(steps: Steps) -> list[ModelledConfiguration]:
-    """The costs of each configuration of an estimate."""
+def standings(steps: Steps) -> list[ModelledConfiguration]:
+    """Each configuration of an estimate."""
     known = bool(np.isfinite(steps.capacity_bytes))
     found = []
     for at in range(len(steps.time_s)):

@@ -1,6 +1,6 @@
-"""Costs of configurations of a workload: the entry of the cost model.
+"""What one or many configurations of a workload cost: the entry of the cost model.
 
-``estimate`` takes facts, not stores: the caller reads model and hardware from the graph.
+``estimate`` takes facts, not stores: whoever asks reads model and hardware from the graph.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PHASES = {"training": TRAINING, "serving": SERVING}
-"""Settings by workload."""
+"""Workloads and the settings they take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The devices of a job and the links between them.
+    """Devices and what joins them.
 
     Attributes:
         device: One device.
@@ -79,8 +79,8 @@ def estimate(
     """Costs of configurations of one workload.
 
     Args:
-        model: Sizes of the model.
-        machine: Its devices.
+        model: What runs.
+        machine: Where.
         phase: ``"training"`` or ``"serving"``.
         settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
         operators: Calibrated operators; the shipped ones if None.
