@@ -29,6 +29,6 @@ class SearchSpaceFile:
     problem_size: Value = None
     precision: str | None = None
 
-    def fixed(self) -> Settings:
+    def fixed_parameters(self) -> Settings:
         """Parameters with a single value: part of the problem rather than of a configuration."""
         return Settings({name: values[0] for name, values in self.parameters.items() if len(values) == 1})

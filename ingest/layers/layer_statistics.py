@@ -13,7 +13,7 @@ from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
 from ingest.files.documents import load_json
 from ingest.layers.layer import STATISTICS, Layer
-from ingest.layers.safetensors import rounded_layers
+from ingest.layers.safetensors import read_weight_errors
 from kg.errors import CaseFormatError, Fault
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def read_layers(path: Path) -> list[Layer]:
         OSError: It cannot be read.
     """
     if path.suffix == ".safetensors":
-        return rounded_layers(path)
+        return read_weight_errors(path)
     faults: list[Fault] = []
     with Content(path) as content:
         if path.name.removesuffix(".gz").endswith(".json"):

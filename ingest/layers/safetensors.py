@@ -36,7 +36,7 @@ _ROWS_AT_ONCE = 1 << 22
 """Numbers that are held at a time."""
 
 
-def rounded_layers(path: Path) -> list[Layer]:
+def read_weight_errors(path: Path) -> list[Layer]:
     """The matrices of a file with number of weights and the error of rounding them to 8 bits.
 
     Vectors (norms, biases) are not rounded in practice and are passed over.

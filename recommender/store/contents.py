@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ingest.exporting import Exported
+    from ingest.exporting import ExportResult
     from ingest.questions.problems import KnownOperator
     from kg.rows.trial_rows import ProblemRow
     from kg.triples.queries import NamedQuery
@@ -111,7 +111,7 @@ class WorkspaceContents(WorkspaceReader):
 
     def export_cases(
         self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False
-    ) -> Exported:
+    ) -> ExportResult:
         """Write cases in one of the forms of ``ingest.exporting``, for other programs.
 
         Args:

@@ -70,18 +70,18 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 def _row(
     place: str, row: Mapping[str, str], mapping: ColumnMapping, records: Records, path: str
 ) -> Iterator[Case | Fault]:
-    hardware = mapping.filled("hardware", row)
+    hardware = mapping.fill("hardware", row)
     if records.context.hardware:
         hardware.setdefault("name", records.context.hardware)
     if "count" in hardware:
         hardware["count"] = parse_value(hardware["count"])
-    source = mapping.filled("source", row)
+    source = mapping.fill("source", row)
     if not any(source.get(name) for name in ("title", "repo", "url")):
         source["title"] = f"table {path.rpartition('/')[2]}"
     record = {
-        "task": mapping.filled("task", row) | {"shape": mapping.filled("shape", row)},
+        "task": mapping.fill("task", row) | {"shape": mapping.filled("shape", row)},
         "hardware": hardware,
-        "config": mapping.filled("config", row),
+        "config": mapping.fill("config", row),
         "source": {"path": path} | source,
     }
     for metric in mapping.metrics:

@@ -76,7 +76,7 @@ class ColumnMapping:
         """Name of the column that says how a run ended; empty if there is none."""
         return str(self.sections["status"].get("column") or "")
 
-    def filled(self, section: str, row: Mapping[str, str]) -> dict[str, object]:
+    def fill(self, section: str, row: Mapping[str, str]) -> dict[str, object]:
         """A section with the cells of a row in the places of their columns; empty cells are left out."""
         found: dict[str, object] = {}
         for name, item in self.sections[section].items():

@@ -128,7 +128,7 @@ def space_of(
     declared = records.spaces.get(operator)
     if declared is not None:
         space.precision = declared.precision
-        space.fixed = dict(declared.fixed())
+        space.fixed = dict(declared.fixed_parameters())
         if problem_size is None:
             space.problem_size = declared.problem_size
     return space

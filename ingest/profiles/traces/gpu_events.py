@@ -103,7 +103,7 @@ class GpuEvents:
             place=FactPlace(self._file, (row,)),
         )
 
-    def remember(self, event: Mapping[str, object]) -> None:
+    def take_memory(self, event: Mapping[str, object]) -> None:
         """Take a change of the memory that PyTorch's allocator holds."""
         arguments = event.get("args")
         at = nanoseconds(event.get("ts"))

@@ -96,7 +96,7 @@ class _Reader:
         elif phase == "C":
             self.counters.take(event)
         elif phase == "i" and event.get("name") == "[memory]":
-            self.gpu.remember(event)
+            self.gpu.take_memory(event)
 
     def _complete(self, event: dict[str, object]) -> None:
         lasted = event.get("dur")

@@ -68,6 +68,6 @@ def ceiling(share: Floats | float) -> Floats:
     return np.asarray(1 / (1 - np.clip(share, 0, 1 - 1e-9)))
 
 
-def without(steps: Steps, part: str) -> Floats:
+def speedup_without(steps: Steps, part: str) -> Floats:
     """Speed-up if one part took no time; never above ``ceiling`` of its share."""
     return np.asarray(steps.time_s / np.maximum(steps.time_s - steps.split_s[part], 1e-12))

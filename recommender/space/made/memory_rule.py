@@ -23,7 +23,12 @@ from recommender.cost_model.settings.plans import (
     number_of,
     with_groups,
 )
-from recommender.cost_model.workloads.memory_fit import TOLERANCE, complete_columns, not_modelled, parts_of
+from recommender.cost_model.workloads.memory_fit import (
+    TOLERANCE,
+    complete_columns,
+    not_modelled,
+    parts_of,
+)
 from recommender.space.constraint import Constraint
 
 if TYPE_CHECKING:

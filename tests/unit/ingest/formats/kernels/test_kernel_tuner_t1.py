@@ -112,7 +112,7 @@ def test_a_t1_file_completes_the_results_read_with_it(tmp_path: Path, names: Nam
     assert space is not None
     assert space.parameters == {"bx": (1, 2, 4), "by": (8, 16), "fixed": (15,)}
     assert space.constraints == ("bx*by<=32",)
-    assert space.fixed() == Settings({"fixed": 15})
+    assert space.fixed_parameters() == Settings({"fixed": 15})
 
 
 def test_values_of_a_t1_file_are_read_not_run(tmp_path: Path, names: NameResolver) -> None:

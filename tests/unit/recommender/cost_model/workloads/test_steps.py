@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.workloads.steps import PARTS, Steps, ceiling, without
+from recommender.cost_model.workloads.steps import PARTS, Steps, ceiling, speedup_without
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 from typing import TYPE_CHECKING
@@ -50,4 +50,4 @@ def test_no_gain_exceeds_its_ceiling() -> None:
     steps = train({"tp": 8}, {"pp": 4}, {"zero": 3})
     for part in PARTS:
         share = steps.split_s[part] / steps.time_s
-        assert np.all(without(steps, part) <= ceiling(share) * (1 + 1e-9))
+        assert np.all(speedup_without(steps, part) <= ceiling(share) * (1 + 1e-9))
