@@ -79,7 +79,7 @@ def _row(
     if not any(source.get(name) for name in ("title", "repo", "url")):
         source["title"] = f"table {path.rpartition('/')[2]}"
     record = {
-        "task": mapping.fill("task", row) | {"shape": mapping.filled("shape", row)},
+        "task": mapping.fill("task", row) | {"shape": mapping.fill("shape", row)},
         "hardware": hardware,
         "config": mapping.fill("config", row),
         "source": {"path": path} | source,
