@@ -1,4 +1,4 @@
-"""Whether what knowledge refers to exists, and whether its trees and causes are free of circles."""
+"""Checks across knowledge: references that exist, and trees and causes without circles."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CLASSES: dict[type[Noun], str] = {
 """Sections of a knowledge file, which are also the classes that ids are unique in."""
 
 GENERAL_FAMILIES = frozenset({*ARCHITECTURES, "transformer"})
-"""What a strategy may name as its families besides a family: an architecture, or any transformer."""
+"""Names that a strategy may use as its families besides families: an architecture, or any transformer."""
 
 
 def check_knowledge(
     nouns: Sequence[Noun], known_ids: Mapping[str, AbstractSet[str]] | None = None
 ) -> list[Fault]:
-    """What is wrong between nouns that are right one by one.
+    """Faults between nouns that are valid one by one.
 
     Args:
         nouns: From one or several files.

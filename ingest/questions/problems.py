@@ -1,7 +1,7 @@
-"""Questions as people put them: options of the command line or a problem file, made into a problem.
+"""Questions of users, as options of the command line or a problem file, made into a problem.
 
-Every fault is reported at once; names are resolved against the graph, and what was assumed on the way is
-said in the notes.
+Every fault is reported at once; names are resolved against the graph, and assumptions are
+listed in the notes.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ KEYS = (
     "current",
     "software",
 )
-"""What a question may say. ``notes`` beside them holds what a reader of other forms had to assume."""
+"""Keys of a question. ``notes`` beside them holds the assumptions of a reader of another form."""
 _LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
 _QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 
 
 class Resolver(Protocol):
-    """What resolves names against the graph."""
+    """A resolver of names against the graph."""
 
     def hardware(self, text: str) -> ResolvedName:
         """A node of the hardware tree."""
@@ -70,7 +70,7 @@ class Resolver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownOperator:
-    """What the cases know of one operator.
+    """An operator as the cases describe it.
 
     Attributes:
         name: Its name in the cases.
@@ -105,7 +105,7 @@ def read_problem_file(path: Path) -> dict[str, object]:
     faults = Faults()
     try:
         top = parse(raw.decode("utf-8-sig"), faults)
-        content = None if faults.found else load_yaml(raw)
+        content = None if faults.all else load_yaml(raw)
     except UnicodeDecodeError:
         raise CaseFormatError(
             str(path), [Fault(place="", reason="not UTF-8 text")], hint="save it as UTF-8"
@@ -116,15 +116,15 @@ def read_problem_file(path: Path) -> dict[str, object]:
         for name in top.names():
             if name not in KEYS:
                 top.fault(f"unknown key {name}", name)
-    if faults.found or not isinstance(content, dict):
-        raise CaseFormatError(str(path), faults.found, hint=f"keys: {', '.join(KEYS)}")
+    if faults.all or not isinstance(content, dict):
+        raise CaseFormatError(str(path), faults.all, hint=f"keys: {', '.join(KEYS)}")
     return content
 
 
 def problem_from(
     raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
 ) -> tuple[Problem, tuple[str, ...]]:
-    """The problem that ``raw`` asks about, and notes on what was assumed.
+    """The problem that ``raw`` asks about, and notes on assumptions.
 
     Args:
         raw: Keys of :data:`KEYS`, as text, numbers and mappings.
@@ -148,7 +148,7 @@ def problem_from(
 
 
 class _Reader:
-    """Reads one question, collecting what is wrong with it."""
+    """A reader of one question that collects its faults."""
 
     def __init__(
         self, raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
@@ -157,8 +157,8 @@ class _Reader:
         self.names = names
         self.operators = operators
         self.errors: list[InputError] = []
-        told = raw.get("notes")
-        self.notes: list[str] = [str(note) for note in told] if isinstance(told, list) else []
+        content = raw.get("notes")
+        self.notes: list[str] = [str(note) for note in content] if isinstance(content, list) else []
 
     def problem(self) -> Problem | None:
         workload, default = self._workload()
@@ -209,8 +209,8 @@ class _Reader:
             raise InputError(f"{key}: expected a name, not {value!r}")
         return str(value).strip()
 
-    def _settings(self, key: str, told: object = None) -> Settings:
-        value = self.raw.get(key) if told is None else told
+    def _settings(self, key: str, content: object = None) -> Settings:
+        value = self.raw.get(key) if content is None else content
         if value is None:
             return Settings()
         if not isinstance(value, dict):
@@ -224,8 +224,8 @@ class _Reader:
         return Settings(settings)
 
     def _versions(self) -> Settings:
-        told = self.raw.get("software")
-        for name, version in told.items() if isinstance(told, dict) else ():
+        content = self.raw.get("software")
+        for name, version in content.items() if isinstance(content, dict) else ():
             if isinstance(version, float):  # 2.10 has become 2.1 by now
                 raise InputError(f"software: {name}: write the version in quotes, {version} is a number")
         return self._settings("software")
@@ -356,10 +356,10 @@ class _Reader:
 
     def _bottlenecks(self) -> Settings:
         shares: dict[str, float | None] = {}
-        told = self.raw.get("bottlenecks")
-        if isinstance(told, list):  # names alone, without their shares
-            told = dict.fromkeys(map(str, told))
-        for name, share in self._settings("bottlenecks", told).items():
+        content = self.raw.get("bottlenecks")
+        if isinstance(content, list):  # names alone, without their shares
+            content = dict.fromkeys(map(str, content))
+        for name, share in self._settings("bottlenecks", content).items():
             try:
                 resolved = self.names.bottleneck(name)
             except UnknownEntityError as error:
@@ -379,7 +379,7 @@ class _Reader:
 
 
 _NEVER_NOTHING = frozenset({Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER})
-"""What every run takes some of."""
+"""Dimensions of which every run needs some."""
 
 
 def parse_limit(text: str) -> Limit:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from embeddings.encoder import ProblemEncoder
     from embeddings.index import ProblemIndex
-    from ingest.exporting import Exported
+    from ingest.exporting import ExportResult
     from ingest.questions.problems import KnownOperator
     from kg.nouns.entities import Problem
     from kg.rows.trial_rows import ProblemRow
@@ -174,7 +174,7 @@ class WorkspaceContents:
 
     def export_cases(
         self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False
-    ) -> Exported:
+    ) -> ExportResult:
         """Write cases in one of the forms of ``ingest.exporting``, for other programs.
 
         Args:

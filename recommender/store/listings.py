@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from ingest.exporting import Exported
+    from ingest.exporting import ExportResult
     from kg.nouns.entities import Case
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore, Triple
@@ -139,7 +139,7 @@ def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
     return number
 
 
-def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> Exported:
+def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> ExportResult:
     """Write cases in one of the forms of ``ingest.exporting``.
 
     Args:
@@ -159,7 +159,7 @@ def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) ->
         return _write_folder(path, cases, form, force=force)
     if form not in exporting.FILES:
         raise InputError(f"no form {form!r} for cases", hint=f"one of: {', '.join(exporting.FORMS)}")
-    written: list[Exported] = []
+    written: list[ExportResult] = []
     if form == "optuna":
         _replace_file(path, lambda beside: written.append(exporting.write_study(cases, beside)), force=force)
     else:
@@ -167,7 +167,7 @@ def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) ->
     return written[0]
 
 
-def _write_folder(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> Exported:
+def _write_folder(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> ExportResult:
     from ingest import exporting
 
     try:

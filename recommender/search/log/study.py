@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ingest.formats.trackers.optuna_study import WHOLE
+from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from recommender.search.log.addresses import is_server, is_url, shown
@@ -120,7 +120,7 @@ class SearchLog:
         except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
             raise already from None
         for key, content in (
-            (WHOLE, dict(whole)),
+            (RECORD_ATTRIBUTE, dict(whole)),
             (SOURCES, list(sources)),
             (OWN, {**about, "schema": SCHEMA}),  # last: a study without it was never begun
         ):
@@ -291,7 +291,7 @@ class SearchLog:
                 return now.evaluation is not None and now.owner == trial.owner
             if now.owner != trial.owner:
                 return False
-            self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
+            self._set(trial, {OWN: noted, RECORD_ATTRIBUTE: {"outcomes": outcomes(evaluation)}})
             self._set_state(trial, state, values)
             return True
 
