@@ -186,7 +186,8 @@ def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], RunOutc
 
 
 def _plots(result: Result, plot: Path) -> None:
-    from recommender.search.report.plots import front_svg, history_svg, write
+    from recommender.cost_model.plots import write
+    from recommender.search.report.plots import front_svg, history_svg
 
     write(plot, history_svg(result.history))
     output.note(f"wrote {plot}")
@@ -217,7 +218,8 @@ def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_jso
         title: history for title, history in histories(cases, metric=metric).items() if history.evaluations
     }
     if plot is not None:
-        from recommender.search.report.plots import history_svg, write
+        from recommender.cost_model.plots import write
+        from recommender.search.report.plots import history_svg
 
         write(plot, history_svg(next(iter(found.values()))))
         output.note(f"wrote {plot}")

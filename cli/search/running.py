@@ -219,7 +219,8 @@ def go_on(
     result = result_of(log)
     show_result(result, as_json=as_json)
     if plot is not None:
-        from recommender.search.report.plots import history_svg, write
+        from recommender.cost_model.plots import write
+        from recommender.search.report.plots import history_svg
 
         write(plot, history_svg(result.history))
         output.note(f"wrote {plot}")

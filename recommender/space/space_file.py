@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import as_value
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

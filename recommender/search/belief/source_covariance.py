@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.search.belief.transfer import SourceModel
+    from recommender.search.belief.source_model import SourceModel
 
 _LEAST_SHARE = 0.05
 """Sources that count for less add no doubt; a choice: the square of it is lost beside any other."""

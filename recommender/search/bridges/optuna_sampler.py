@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from recommender.search.evaluations import SourceTable
-    from recommender.space.space import Constraint
+    from recommender.space.constraint import Constraint
 
 
 class SearchSampler(BaseSampler):

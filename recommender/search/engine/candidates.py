@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.space.space import Coordinates, SearchSpace
+    from recommender.space.coordinates import Coordinates
+    from recommender.space.space import SearchSpace
 
 MOST_ENUMERATED = 30_000
 """Configurations up to which the whole space is the pool; a choice that keeps a suggestion at 10 ms."""

@@ -33,34 +33,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.search.engine.search import Search
+    from recommender.search.engine.outlook import CandidateOutlook, PartSearch
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parts import SearchPart
-    from recommender.space.space import Coordinates, SearchSpace
+    from recommender.space.space import SearchSpace
 
 _WORTH_JOINING = 0.01
 """Log gain from which the parts' best are tried together; a choice, the noise of a good measurement."""
 
 _LOOKED_AT = 64
 """Candidates of a part that are checked against the whole space, the most promising first; a choice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateOutlook:
-    """What a search believes of its candidates.
-
-    Attributes:
-        u: Coordinates, shape (N, d).
-        mean: Expected log cost, shape (N,).
-        stdev: Of it, shape (N,).
-        allowed: Logarithm of the chance to run, shape (N,).
-        open: Which are not tried, shape (N,).
-    """
-
-    u: Coordinates
-    mean: NDArray[np.float64]
-    stdev: NDArray[np.float64]
-    allowed: NDArray[np.float64]
-    open: NDArray[np.bool_]
 
 
 class Composition:
@@ -72,7 +54,9 @@ class Composition:
         searches: One a part, over its space; nothing is asked of them, they learn and foretell.
     """
 
-    def __init__(self, space: SearchSpace, parts: Sequence[SearchPart], searches: Sequence[Search]) -> None:
+    def __init__(
+        self, space: SearchSpace, parts: Sequence[SearchPart], searches: Sequence[PartSearch]
+    ) -> None:
         self._space = space
         shared = set.intersection(*(set(part.space.names) for part in parts))
         self._sides = [
@@ -182,7 +166,7 @@ class _Side:
         ran: Settings that ran: coordinates and cost as last measured, by digest.
     """
 
-    search: Search
+    search: PartSearch
     names: tuple[str, ...]
     columns: NDArray[np.int64]
     shared: NDArray[np.bool_]

@@ -16,7 +16,8 @@ import numpy as np
 
 from kg.errors import InputError
 from recommender.search.belief.transfer import project
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.constraint import Constraint
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -67,7 +67,7 @@ def fit_tally(space: SearchSpace, *, most: int, sample: int = 2048, seed: int = 
     drawn = () if whole else (declared.sample_coordinates(np.random.default_rng(seed), sample),)
     counts, least = np.zeros(len(RULES) + 1, np.int64), math.inf
     for block in declared.blocks() if whole else drawn:
-        codes, needed = fit.codes(space, block)
+        codes, needed = fit.codes(space.parameters, block)
         counts += np.bincount(codes, minlength=len(counts))
         least = float(np.nanmin(needed, initial=least))
     return FitTally(

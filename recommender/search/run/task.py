@@ -18,8 +18,9 @@ from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.units import unit
 from recommender.measuring.readings import OutputReading
 from recommender.search.run.objective import Accuracy
+from recommender.space.constraint import Constraint
 from recommender.space.parts_file import read_parts
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
 
 if TYPE_CHECKING:

@@ -247,7 +247,7 @@ def _fitting(
         return None
     space = read_space({"parameters": parameters, "constraints": constraints})
     u = np.concatenate(list(space.blocks()))
-    codes, needed = fits.holds.codes(space, u)
+    codes, needed = fits.holds.codes(space.parameters, u)
     allowed, most = codes == 0, fits.holds.most_bytes
     if not allowed.any() and not np.any(codes == RULES.index("memory") + 1):
         raise InfeasibleError(

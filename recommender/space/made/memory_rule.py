@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.settings.plans import Columns
     from recommender.search.objectives.modelled import CostModel
-    from recommender.space.constraint import Coordinates
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
-    from recommender.space.space import SearchSpace
 
 SOURCE = "modelled memory"
 MARGIN = TOLERANCE - 1
@@ -60,12 +59,14 @@ class MemoryRule:
     most_bytes: float
     measured: bool = False
 
-    def __call__(self, space: SearchSpace, u: Coordinates) -> NDArray[np.bool_]:
+    def __call__(self, parameters: Sequence[Parameter], u: Coordinates) -> NDArray[np.bool_]:
         """Whether each row can be, shape (n,)."""
-        codes, _ = self.codes(space, u)
+        codes, _ = self.codes(parameters, u)
         return np.asarray(codes == 0)
 
-    def codes(self, space: SearchSpace, u: Coordinates) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    def codes(
+        self, parameters: Sequence[Parameter], u: Coordinates
+    ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Why each row cannot be: 0, or 1 plus a place in ``RULES``; and bytes needed, NaN where unknown.
 
         Both of shape (n,).
@@ -73,7 +74,7 @@ class MemoryRule:
         Raises:
             InputError: A setting or value that the cost model does not know, or a size that is missing.
         """
-        s = self._columns(space, u)
+        s = self._columns(parameters, u)
         codes, needed = np.zeros(len(u), np.int8), np.full(len(u), np.nan)
         open_ = np.arange(len(u))
         while len(open_):
@@ -90,14 +91,14 @@ class MemoryRule:
         codes[(codes == 0) & (needed > self.most_bytes)] = 3
         return codes, needed
 
-    def _columns(self, space: SearchSpace, u: Coordinates) -> Columns:
+    def _columns(self, parameters: Sequence[Parameter], u: Coordinates) -> Columns:
         defaults = PHASES[self.model.phase]
         told = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
         found = {
             name: np.full(len(u), number_of(name, told.get(name, default)))
             for name, default in defaults.items()
         }
-        for j, parameter in enumerate(space.parameters):
+        for j, parameter in enumerate(parameters):
             try:
                 name = name_of(parameter.name, defaults)
             except InputError:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from recommender.search.engine.candidates import SCREENED, Candidates
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 
 def grid(side: int) -> SearchSpace:

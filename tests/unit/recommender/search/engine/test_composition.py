@@ -14,9 +14,10 @@ from kg.nouns.entities import Better, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.parts import SearchPart, subspace
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

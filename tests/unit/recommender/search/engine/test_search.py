@@ -12,8 +12,9 @@ from kg.nouns.entities import Better, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 TIME = Objective(metric="time", better=Better.LOWER, unit="s")
 RATE = Objective(metric="throughput", better=Better.HIGHER)
