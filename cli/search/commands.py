@@ -152,11 +152,9 @@ def resume(
     found = open_log(log, name)
     if file is not None:
         compare(found, file)
-    more: dict[str, object] = dict(found.about["task"])
+    more = given(stop=found.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    changed: dict[str, object] = {"stop": more["stop"]} if "stop" in more else {}
-    changed |= given(jobs=jobs)
-    go_on(context, found, changed, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, found, more, ingest=ingest, plot=plot, as_json=as_json)
 
 
 @app.command()

@@ -41,7 +41,7 @@ def show(result: Result) -> None:
     title = "nothing is better in every objective than" if front else "best first"
     output.table(columns, rows, title=f"{result.log.name}: {title}")
     print()
-    _close(result, modelled="cost_model" in task.raw)
+    _close(result, modelled=task.is_modelled)
 
 
 def _close(result: Result, *, modelled: bool) -> None:
@@ -62,7 +62,7 @@ def _close(result: Result, *, modelled: bool) -> None:
     if best is not None:
         for note in best.notes:
             print(f"Mind: {note}.")
-    if reason := result.log.about.get("stop_reason"):
+    if reason := result.log.metadata.stop_reason:
         print(f"Ended: {reason}.")
 
 
@@ -166,10 +166,11 @@ def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], RunOutc
 
     from recommender.search.run.assembly import SearchPlace, evaluator_of
     from recommender.search.run.manual import write_down
+    from recommender.search.run.task import TaskCommand
 
-    if "command" in result.task.raw and not measure:
+    if isinstance(result.task.number_source, TaskCommand) and not measure:
         return None
-    place = SearchPlace(folder=Path(str(result.log.about.get("folder") or ".")), base=dict(os.environ))
+    place = SearchPlace(folder=Path(result.log.metadata.folder), base=dict(os.environ))
     evaluator, _ = evaluator_of(result.task, place)
     if evaluator is None:
         return None

@@ -311,13 +311,13 @@ def _problem(workspace: Workspace, raw: dict[str, object]) -> Problem | None:
     """What a search file is about; None where it does not say, or what it runs on is not known."""
     from kg.errors import UnknownEntityError
     from recommender.measuring.environment import capture
-    from recommender.search.run.preparation import THIS_MACHINE, here
+    from recommender.search.run.preparation import THIS_MACHINE, this_machine
 
     told = raw.get("problem")
     if not isinstance(told, dict):
         return None
     asked = str(told.get("hardware") or THIS_MACHINE)
-    if (named := here(asked, capture({}))) is None:
+    if (named := this_machine(asked, capture({}))) is None:
         return workspace.problem(told)[0]
     try:
         return workspace.problem({**told, "hardware": named[0]})[0]

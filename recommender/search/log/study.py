@@ -1,7 +1,7 @@
-"""The log of a search: a study in Optuna's storage, and nothing beside it.
+"""The log of a search: one study in Optuna's storage.
 
 A journal file is the default; a URL (``sqlite:///search.db``, ``postgresql://...``) is a database that many
-machines share. The study says what is searched; each trial carries its evaluation whole. A trial is written
+machines share. The study holds the metadata of the search, each trial its evaluation. A trial is written
 as running before it is evaluated, so whoever comes after a crash finds it and queues it again. The study
 reads back through ``ingest.formats.trackers.optuna_study`` as the cases that were measured.
 """
@@ -9,6 +9,7 @@ reads back through ``ingest.formats.trackers.optuna_study`` as the cases that we
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -17,6 +18,7 @@ from ingest.formats.trackers.optuna_study import WHOLE
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from recommender.search.log.addresses import is_server, is_url, shown
+from recommender.search.log.metadata import SearchMetadata, sources_from_json, sources_to_json
 from recommender.search.log.storage import (
     alone,
     distributions,
@@ -29,11 +31,11 @@ from recommender.search.log.storage_journal import PATIENCE_S
 from recommender.search.log.trial_record import BEAT, OWN, logged, noted_of, outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Objective
     from recommender.measuring.outcome import RunOutcome
-    from recommender.search.evaluations import Evaluation, Suggestion
+    from recommender.search.evaluations import Evaluation, SourceTable, Suggestion
     from recommender.search.log.trial_record import LoggedTrial
     from recommender.space.space import SearchSpace
 
@@ -47,10 +49,10 @@ class SearchLog:
     """One search in its storage.
 
     Attributes:
-        storage: File or URL, as the user named it but for its password.
+        storage: File or URL, without its password.
         name: Of the study.
-        about: What the search is: ``task`` (its file, resolved), ``digest``, ``seed`` and the like.
-        sources: What it was started from, as JSON.
+        metadata: What the search needs to go on.
+        sources: Tables of similar problems that it starts from.
         patience_s: How long to wait for a storage that is away.
     """
 
@@ -62,14 +64,14 @@ class SearchLog:
         self._is_alone = False
         self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
-        about = attributes.get(OWN)
-        if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        content = attributes.get(OWN)
+        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise InputError(
                 f"{self.storage}: study {name!r} was not made by a search of this version",
                 hint="its trials can be ingested: tunegraph ingest",
             )
-        self.about: dict[str, Any] = about
-        self.sources: list[dict[str, Any]] = list(attributes.get(SOURCES) or [])
+        self.metadata = SearchMetadata.from_json(content)
+        self.sources = sources_from_json(attributes.get(SOURCES) or [])
 
     @classmethod
     def create(
@@ -78,9 +80,9 @@ class SearchLog:
         *,
         name: str,
         objectives: Sequence[Objective],
-        about: Mapping[str, object],
-        whole: Mapping[str, object],
-        sources: Sequence[Mapping[str, object]] = (),
+        metadata: SearchMetadata,
+        record: Mapping[str, object],
+        sources: Iterable[SourceTable] = (),
         patience_s: float = PATIENCE_S,
     ) -> Self:
         """Begin a search.
@@ -89,9 +91,9 @@ class SearchLog:
             storage: File or URL.
             name: Of the study.
             objectives: What decides.
-            about: What the search needs to go on.
-            whole: What of a case is not its configuration and outcome (``ingest.formats.trackers.optuna_study.WHOLE``).
-            sources: What it starts from.
+            metadata: What the search needs to go on.
+            record: The part that the records of all its cases share: problem, hardware, source.
+            sources: Tables of similar problems that it starts from.
             patience_s: How long to wait for a storage that is away.
 
         Raises:
@@ -120,9 +122,9 @@ class SearchLog:
         except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
             raise already from None
         for key, content in (
-            (WHOLE, dict(whole)),
-            (SOURCES, list(sources)),
-            (OWN, {**about, "schema": SCHEMA}),  # last: a study without it was never begun
+            (WHOLE, dict(record)),
+            (SOURCES, sources_to_json(sources)),
+            (OWN, {**metadata.to_json(), "schema": SCHEMA}),  # last: a study without it was never begun
         ):
             patient(partial(backend.set_study_user_attr, study_id, key, content), storage, patience_s)
         return cls(storage, backend, study_id, name, patience_s=patience_s)
@@ -322,12 +324,17 @@ class SearchLog:
             )
         )
 
-    def note(self, key: str, content: object) -> None:
-        """Keep something of the search as a whole, such as why it ended."""
+    def amend(self, **changes: Any) -> None:
+        """Change the metadata of the search, such as why it ended.
+
+        Args:
+            changes: Attributes of ``SearchMetadata``.
+        """
 
         def write() -> None:
-            self.about = {**self._backend.get_study_user_attrs(self._id)[OWN], key: content}
-            self._backend.set_study_user_attr(self._id, OWN, self.about)
+            content = self._backend.get_study_user_attrs(self._id)[OWN]
+            self.metadata = replace(SearchMetadata.from_json(content), **changes)
+            self._backend.set_study_user_attr(self._id, OWN, {**content, **self.metadata.to_json()})
 
         self.alone(write)
 

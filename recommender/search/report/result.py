@@ -206,13 +206,13 @@ class Result:
                 "waiting": states.count("WAITING"),
                 "failed": sum(not item.ok for item in self.evaluations),
             },
-            "stop_reason": self.log.about.get("stop_reason"),
+            "stop_reason": self.log.metadata.stop_reason or None,
             "sources": [
                 {
-                    "name": item["name"],
-                    "similarity": round(item["similarity"], 4),
-                    "rows": len(item["costs"]),
-                    "problem": item["problem_id"],
+                    "name": item.name,
+                    "similarity": round(item.similarity, 4),
+                    "rows": len(item.costs),
+                    "problem": item.problem_id,
                 }
                 for item in self.log.sources
             ],
@@ -223,8 +223,8 @@ class Result:
             "top": [self._row(item) for item in self.tried()[:most]],
             "failures": _reasons(self.evaluations),
             "figures": figures,
-            "notes": list(self.log.about.get("notes") or []),
-            "environment": self.log.about.get("environment"),
+            "notes": list(self.log.metadata.notes),
+            "environment": dict(self.log.metadata.environment) or None,
         }
 
     def _row(self, item: EvaluatedConfiguration) -> dict[str, object]:

@@ -13,7 +13,7 @@ from kg.terms.units import unit
 from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
 from recommender.search.log.workers import MANUAL
-from recommender.search.run.assembly import search_of, sources_of, task_of
+from recommender.search.run.assembly import search_of, task_of
 from recommender.search.run.objective import evaluation_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _QUANTITY = re.compile(r"\s*([-+.\deE]+)\s*(\S*)\s*")
 
 def caught_up(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
     """A search that was told all that its log holds, and its trials."""
-    search = search_of(task, seed=int(log.about["seed"]), sources=sources_of(log.sources))
+    search = search_of(task, seed=log.metadata.seed, sources=log.sources)
     trials = log.trials()
     for trial in trials:
         if trial.evaluation is not None:

@@ -84,15 +84,18 @@ def fit_notes(task: Task) -> list[str]:
     Raises:
         InfeasibleError: It leaves nothing.
     """
-    if task.unasked:
-        return [f"rule skipped: {task.unasked}"]
+    if task.memory_unchecked:
+        return [f"rule skipped: {task.memory_unchecked}"]
     tally = fit_tally(task.space, most=LOOKED_AT)
     if tally is None:
         return []
     if tally.whole and not tally.left:
         raise InfeasibleError(f"nothing is left: {tally}", hint=_remedy(tally))
-    measured = "modelled_memory" in task.raw
-    off = "; it is modelled, not measured: modelled_memory: {margin: off} tries them all" if measured else ""
+    off = (
+        ""
+        if task.is_modelled
+        else "; it is modelled, not measured: modelled_memory: {margin: off} tries them all"
+    )
     notes = [f"{tally}{off}"] if tally.left < tally.asked else []
     if task.default is not None and task.space.violated(task.default) is not None:
         notes.append("the default is among them: it is not tried, and no gain over it is told")

@@ -140,7 +140,7 @@ class Runner:
                 f"none of {len(self.search.evaluations)} evaluations ran: {self._last_reason()}",
                 hint="see them: tunegraph search status, or run the command by hand",
             )
-        self.log.note("stop_reason", reason)
+        self.log.amend(stop_reason=reason)
         return reason
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -94,7 +94,9 @@ def test_a_failure_is_not_laid_to_parts_that_ran() -> None:
     for k in range(4, 8):  # part a is new and fails, b and c have run before
         search.tell(told(Settings({**good, "a3": k, "b3": 1, "c3": 1}), fails=True))
     assert search._parts is not None
-    failed = [sum(not item.ok for item in side.search.evaluations) for side in search._parts._sides]
+    failed = [
+        sum(not item.ok for item in cast("Search", side.search).evaluations) for side in search._parts._sides
+    ]
     assert failed == [4, 0, 0]
 
 
