@@ -237,7 +237,7 @@ def _filled(text: str, values: Mapping[str, Value], *, absent: str | None = None
 
 
 def why(finished: Finished) -> str:
-    """Why a run counts as failed; empty if it does not.
+    """The reason why a run counts as failed; empty if it does not.
 
     Raises:
         InputError: There is nothing to run: a shell found no such program.

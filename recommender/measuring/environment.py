@@ -1,4 +1,4 @@
-"""What something ran on: processor, system and versions, kept with results. No names of hosts or users."""
+"""The environment of a measurement: processor, system and versions; no names of hosts or users."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def accelerators() -> list[str]:
 
 
 def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
-    """What can be told of the machine and of the versions a user asks for.
+    """Describe this machine, with the versions that a user asks for.
 
     Args:
         versions: Commands that print a version, by its name; the first line counts.

@@ -38,7 +38,7 @@ _LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a run may take.
+    """Bounds on the time and disk that a run may take.
 
     Attributes:
         timeout_s: Wall-clock time.
@@ -53,7 +53,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """What a run gave.
+    """The end of a run: exit code, output, duration.
 
     Attributes:
         code: Exit code; below zero the signal that ended it.
@@ -221,7 +221,7 @@ class _Kept:
         return not self._thread.is_alive()
 
     def text(self) -> str:
-        """What was kept; a gap is marked."""
+        """The kept output; a gap is marked."""
         gap = b"\n[...]\n" if self._dropped else b""
         return (bytes(self._head) + gap + bytes(self._tail)).decode(errors="replace")
 

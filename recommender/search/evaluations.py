@@ -1,4 +1,4 @@
-"""What a search proposes, what it is told, and what it starts from."""
+"""The nouns of a search: suggestions, their evaluations, and tables of similar problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What came out of one configuration.
+    """The result of evaluating one configuration.
 
     Attributes:
         configuration: What was set.
@@ -81,13 +81,13 @@ class Evaluation:
 
     @property
     def ok(self) -> bool:
-        """Whether it was measured."""
+        """True where it ran."""
         return self.status is Status.OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
-    """What was measured on a similar problem.
+    """Measurements of a similar problem, from which a search starts.
 
     Attributes:
         name: What to call it, such as the device.

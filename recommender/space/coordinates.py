@@ -1,4 +1,4 @@
-"""Configurations as numbers: one row a configuration, one column a parameter, in [0, 1]; nan where inactive."""
+"""Coordinates: configurations as rows, parameters as columns, in [0, 1]; nan where one is inactive."""
 
 from __future__ import annotations
 

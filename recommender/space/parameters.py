@@ -27,7 +27,7 @@ MOST_LEVELS = 4096
 
 
 class ParameterKind(StrEnum):
-    """What the values of a parameter are to each other."""
+    """The relation between the values of a parameter."""
 
     INTEGER = "integer"
     FLOAT = "float"
@@ -110,12 +110,12 @@ class Parameter:
 
     @property
     def finite(self) -> bool:
-        """Whether it has levels."""
+        """True where its values can be listed."""
         return bool(self.values)
 
     @property
     def ordered(self) -> bool:
-        """Whether nearer coordinates mean nearer values."""
+        """True where nearer coordinates mean nearer values."""
         return self.kind is not ParameterKind.CATEGORICAL
 
     def column(self, u: NDArray[np.float64]) -> NDArray[np.generic]:

@@ -1,4 +1,4 @@
-"""What a search file says of parts."""
+"""The reader of the parts that a search file declares."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class SpaceRules:
         return tuple(order)
 
     def active(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which parameters exist in each configuration, shape (n, d), from those that decide it."""
+        """Mask of the parameters that exist in each configuration, shape (n, d)."""
         exists = np.ones(u.shape, bool)
         for j, condition in self.conditions.items():
             depends = np.array([self.columns[name] for name in condition.names], int)
@@ -81,7 +81,7 @@ class SpaceRules:
         return exists
 
     def holds(self, rule: Expression, u: Coordinates, *, absent: bool = False) -> NDArray[np.bool_]:
-        """Which rows satisfy an expression, shape (n,); ``absent`` where one of its parameters is inactive."""
+        """Mask of the rows that satisfy an expression; ``absent`` where one of its parameters is inactive."""
         held = rule.evaluate(self._values(u, rule), len(u)).copy()
         inactive = np.isnan(u[:, [self.columns[name] for name in rule.names]]).any(axis=1)
         held[inactive] = absent

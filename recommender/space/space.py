@@ -149,7 +149,7 @@ class SearchSpace:
         return near
 
     def active(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which parameters exist in each configuration, shape (n, d), from those that decide it."""
+        """Mask of the parameters that exist in each configuration, shape (n, d)."""
         return self._rules.active(u)
 
     def features(self, u: Coordinates) -> NDArray[np.float32]:
@@ -182,7 +182,7 @@ class SearchSpace:
     # --- what is allowed
 
     def allowed(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which rows satisfy every constraint and, where configurations are listed, are among them, shape (n,)."""
+        """Mask of the rows that satisfy every constraint and are in the table, where there is one, shape (n,)."""
         held = self._within_constraints(u)
         if self.listed and held.any():
             rows = np.flatnonzero(held)
@@ -243,7 +243,7 @@ class SearchSpace:
             raise InfeasibleError("no configuration satisfies the constraints", hint=self._tightest())
 
     def size(self, at_most: int) -> int | None:
-        """How many configurations are allowed; None if more than ``at_most`` or without end."""
+        """Number of allowed configurations; None if more than ``at_most`` or without end."""
         if not self.finite:
             return None
         count = 0

@@ -1,4 +1,4 @@
-"""Several beliefs about one objective, each weighted by how well it foretold the target's own results.
+"""A mixture of Gaussian processes about one objective, weighted by how well each predicts the results.
 
 Every expert is a Gaussian process of ``recommender.search.belief.surrogate``. Those that trust the sources have
 the sources' predictions in their basis, with coefficients that are learned: one believes them as far as
@@ -44,7 +44,7 @@ _FAILED_ABOVE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expert:
-    """A belief before results; tried on the spaces of ``benchmarks/warm_start.py``.
+    """The prior of one Gaussian process of a mixture; tried on the spaces of ``benchmarks/warm_start.py``.
 
     Of six pairs of amplitude and length scale of the expert that trusts, the one in use was the best over all
     kernels (3.5 evaluations to within 5 %); kernels searched by the pair that was best on the others need 4.1
@@ -68,7 +68,7 @@ class Expert:
 
     @property
     def asks(self) -> bool:
-        """Whether sources matter to it."""
+        """True where it uses the predictions of sources."""
         return self.trust != 0 or self.open != 0
 
 
@@ -87,7 +87,7 @@ _OFFSET = 0.5
 
 
 State: TypeAlias = "list[tuple[object, ...]]"
-"""What a mixture was; meant for ``Mixture.restore`` alone."""
+"""Snapshot of a mixture, for ``Mixture.restore`` alone."""
 
 
 class Mixture:
@@ -100,7 +100,7 @@ class Mixture:
         shares: What each source's prediction counts at first, shape (s,), summing to at most 1.
         doubt: How unsure the sources are; the mixture tells it of a larger pool.
         soft: Whether costs are warped (``recommender.search.belief.warping``) before they are believed.
-        experts: What to believe; None for the usual ones.
+        experts: Priors of its processes; None for the usual ones.
     """
 
     def __init__(

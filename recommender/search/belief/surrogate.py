@@ -210,7 +210,7 @@ class PoolProcess:
         return mean, np.asarray(variance), whitened
 
     def state(self) -> tuple[object, ...]:
-        """What ``add`` changes; nothing is copied, since nothing that a state shows is changed in place."""
+        """The arrays that ``add`` replaces; nothing is copied, since none of them is changed in place."""
         return tuple(getattr(self, name) for name in _STATE)
 
     def go_back(self, state: tuple[object, ...]) -> None:

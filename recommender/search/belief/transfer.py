@@ -1,4 +1,4 @@
-"""What similar problems foretell of this one: a prior mean, first candidates, failures.
+"""Transfer from similar problems: a model of each source, for a prior mean, first candidates and failures.
 
 Each source is modelled on its own, from nothing but its rows: a Gaussian process over those of its
 parameters that this space has too, so it answers between the rows it has. What this space has and the

@@ -71,7 +71,7 @@ class SearchSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """What the search proposes; empty, so that Optuna samples at random, once it has nothing left."""
+        """The next proposal; empty, so that Optuna samples at random, once every configuration was proposed."""
         search = self._following(study, trial)
         asked = search.ask()
         if not asked:

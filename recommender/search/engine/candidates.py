@@ -43,7 +43,7 @@ _DIGITS = 9
 
 
 class Candidates:
-    """Configurations by row.
+    """The pool of candidates of one search, by row.
 
     Args:
         space: Where they are from.
@@ -97,7 +97,7 @@ class Candidates:
         return self._rows.get(_key(u))
 
     def fresh(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which of some configurations are open, or not in the pool, shape (n,)."""
+        """Mask of the configurations that are open or not in the pool, shape (n,)."""
         rows = [self.row(point) for point in u]
         return np.array([row is None or self.open[row] for row in rows], bool)
 
@@ -154,7 +154,7 @@ class Candidates:
 
     @property
     def left(self) -> int | None:
-        """How many may still be proposed; None where there is no end of them."""
+        """Number of configurations that may still be proposed; None where there is no end of them."""
         if not self.complete:
             return None
         return int(self.open.sum()) + sum(_key(u) not in self._rows for u in self.reserve)

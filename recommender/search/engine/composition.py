@@ -1,4 +1,4 @@
-"""The whole from its parts: which configuration to try by what each part is expected to cost.
+"""Composition: a configuration proposed from the expected cost of each part of the objective.
 
 The whole is the sum of its parts, and an evaluation tells of every part at once. So each part is searched in
 its own few dimensions, all in the same evaluations: each looks for its own largest expected improvement, and
@@ -46,7 +46,7 @@ _LOOKED_AT = 64
 
 
 class Composition:
-    """What is believed of a whole that is the sum of its parts.
+    """The searches of the parts of one objective, which is their sum.
 
     Args:
         space: Of the whole.
@@ -200,7 +200,7 @@ class _Side:
         return found
 
     def view(self) -> _View:
-        """What is believed of the part now."""
+        """The posterior of the part's candidates, by shared settings."""
         outlook = self.search.outlook()
         shared, keys = np.unique(
             np.nan_to_num(outlook.u[:, self.shared], nan=-1.0), axis=0, return_inverse=True
@@ -211,7 +211,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _View:
-    """What is believed of a part, by shared settings.
+    """The posterior of a part's candidates, by shared settings.
 
     Attributes:
         outlook: Of its candidates.
@@ -231,7 +231,7 @@ class _View:
         return dict(zip(self.names, low.tolist(), strict=True))
 
     def promising(self, key: bytes, best: float, tried: int, most: int) -> Coordinates:
-        """What promises most beside the shared settings and is not tried, shape (up to most, d_p).
+        """The most promising candidates with these shared settings, shape (up to most, d_p).
 
         Where all is tried, what is expected to be best: another part may have something left.
 

@@ -1,4 +1,4 @@
-"""How likely a configuration is to run, from those that ran and those that failed.
+"""The feasibility model: the chance that a configuration runs, from those that ran and those that failed.
 
 A Gaussian-kernel vote over the features: each result speaks for its neighbourhood, a source's result for
 less, since what one device cannot run another can. Where nothing was seen the prior share of successes
@@ -22,7 +22,7 @@ _PRIOR = 0.5
 
 
 class FeasibilityModel:
-    """Beliefs of one search.
+    """The chance of each candidate of one search to run.
 
     Args:
         features: Candidates, shape (N, k).

@@ -1,4 +1,4 @@
-"""From beliefs about every candidate to the one to evaluate next."""
+"""The choice of the candidate to evaluate next, from the posterior of all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beliefs:
-    """What is believed of each candidate.
+    """The posterior of each candidate: its objectives, its limits, and whether it runs.
 
     Attributes:
         objectives: Of each objective's log cost.
@@ -79,7 +79,7 @@ class Beliefs:
     def promise(
         self, features: NDArray[np.float32], predictions: NDArray[np.float64], best: list[float]
     ) -> NDArray[np.float64]:
-        """How good candidates outside the pool might be: the best chance over the objectives, shape (e,)."""
+        """Log expected improvement of candidates outside the pool, the best over the objectives, shape (e,)."""
         chances = [
             mixture.look(features, predictions if k == 0 else predictions[:, :0], best[k])
             for k, mixture in enumerate(self.objectives)

@@ -1,4 +1,4 @@
-"""Ask and tell: the search itself, without storage, clock or console.
+"""The search engine: ask for configurations, tell their evaluations; without storage, clock or console.
 
 What is proposed depends on the space, the sources, the seed, what was told (in order) and what is still
 being evaluated; so telling a new search all that an old one was told continues the old one.
@@ -183,7 +183,7 @@ class Search:
     # --- what is believed
 
     def outlook(self) -> CandidateOutlook:
-        """What is believed of the candidates' first log cost."""
+        """The posterior of the candidates' first log cost."""
         objective = self._beliefs.objectives[0]
         return CandidateOutlook(
             u=self._pool.u,
@@ -227,7 +227,7 @@ class Search:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why to stop now; None to go on."""
+        """The reason to stop now, for people; None to go on."""
         expected = None
         if self._rule.minimum_gain > 0 and len(self.objectives) == 1:
             expected = self._beliefs.expected_gain(self._pool.open, self._tally.best)
@@ -239,7 +239,7 @@ class Search:
         )
 
     def keeps_limits(self, evaluation: Evaluation) -> bool:
-        """Whether all limits are known to be kept."""
+        """True where all limits are known to be kept."""
         return self._tally.keeps_limits(evaluation)
 
     # --- below

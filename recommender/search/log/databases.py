@@ -104,7 +104,7 @@ def _options(address: str) -> dict[str, Any]:
 
 
 def troubles() -> tuple[type[Exception], ...]:
-    """What an operation on a database may raise where the database is at fault."""
+    """The exceptions that an operation raises where the database is at fault."""
     import optuna
     import sqlalchemy.exc as faults
 
@@ -112,7 +112,7 @@ def troubles() -> tuple[type[Exception], ...]:
 
 
 def reason(fault: Exception, storage: str) -> str | None:
-    """What a fault says of a database that is away; None where trying again is of no use."""
+    """The message of a fault that may pass; None where trying again is of no use."""
     import sqlalchemy.exc as faults
 
     root = _root(fault)

@@ -31,7 +31,7 @@ class ProgramStamp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchMetadata:
-    """What a search needs to go on from its log alone.
+    """Everything beside its trials that a search needs to go on from its log alone.
 
     Attributes:
         file: Content of the search file with the facts of the cost model looked up, for

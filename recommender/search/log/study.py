@@ -168,7 +168,7 @@ class SearchLog:
 
     @property
     def is_shared(self) -> bool:
-        """Whether workers on other machines may be at work, which show that they live by ``beat``."""
+        """True where workers on other machines may take part, which show that they live by ``beat``."""
         return is_server(self._url)
 
     def alone(self, action: Callable[[], T]) -> T:

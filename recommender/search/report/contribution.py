@@ -1,4 +1,4 @@
-"""What each parameter contributed to the gain: one definition, the ablation from default to best.
+"""Contributions of the parameters to the gain of a search, by ablation from the default to the best.
 
 Beginning at the default, the parameter whose change to its value in the best configuration gains most (or
 loses least) is changed, then the next, until the best is reached; what each change gained, as a log ratio, is
@@ -29,7 +29,7 @@ _TOGETHER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one change gained.
+    """The gain of one change on the way from the default to the best.
 
     Attributes:
         names: Parameters changed; several where they only go together.

@@ -1,4 +1,4 @@
-"""Reading a search: how fast it came near its best, how steady it became, what it wasted. Ours or imported.
+"""The course of a search, ours or imported: how fast it came near its best, how steady, what it wasted.
 
 ``cost``: the first objective on the log scale, lower is better; nan where an evaluation failed.
 """
@@ -32,7 +32,7 @@ _NOT_RUN = frozenset({Status.OK, Status.FORBIDDEN, Status.NOT_MEASURED, Status.U
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What a search tried, in order.
+    """The evaluations of a search, in order.
 
     Attributes:
         objective: What decided.

@@ -1,4 +1,4 @@
-"""What a search found, read from its log."""
+"""The result of a search, read from its log."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class EvaluatedConfiguration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Where a search stands, or what it found.
+    """The state of a search: its best configurations, front, gains and failures so far.
 
     Attributes:
         log: Its log.
@@ -126,7 +126,7 @@ class Result:
         return next((item for item in self.tried() if item.keeps), None)
 
     def front(self) -> list[EvaluatedConfiguration]:
-        """What keeps the limits and is bettered in every objective by nothing else."""
+        """The Pareto front of the configurations that keep the limits."""
         allowed = [item for item in self.tried() if item.keeps and None not in item.values]
         costs = np.array([_costs(item.values, self.task.objectives) for item in allowed])
         return [
@@ -136,7 +136,7 @@ class Result:
         ]
 
     def default(self) -> EvaluatedConfiguration | None:
-        """What the default gave; None if it was not evaluated or did not run."""
+        """The evaluated default; None if it was not evaluated or did not run."""
         return next((item for item in self.tried() if item.configuration == self.task.default), None)
 
     def gain(self) -> float | None:
@@ -148,7 +148,7 @@ class Result:
         return cost_of(default.values[0], objective) - cost_of(best.values[0], objective)
 
     def contributions(self, evaluate: Callable[[Settings], RunOutcome] | None = None) -> list[Contribution]:
-        """What each parameter contributed to the gain over the default.
+        """Contributions of the parameters to the gain over the default.
 
         Args:
             evaluate: Evaluates what the search did not; None predicts it from what it did.

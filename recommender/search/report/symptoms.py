@@ -1,4 +1,4 @@
-"""What ails a search, told from its history alone: four diagnoses, each with cause and remedy.
+"""Symptoms of an unhealthy search, from its history alone: four diagnoses, each with cause and remedy.
 
 Not converging, out of memory, regression, too long: the four of the founding documents. Each cause is a
 statistic with a bound; what a history cannot tell (nothing was measured twice, no times) is said, not judged.
@@ -78,7 +78,7 @@ class SearchSymptom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """What was found.
+    """The result of checking a search.
 
     Attributes:
         symptoms: The diagnoses.

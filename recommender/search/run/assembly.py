@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlace:
-    """Where a search runs.
+    """The folder and the environment in which a search runs.
 
     Attributes:
         folder: Commands run here, and paths in the file start here.
@@ -141,7 +141,7 @@ def runner_of(
     more: Mapping[str, object] | None = None,
     folder: Path | None = None,
 ) -> Runner:
-    """What goes on with a search from its log alone.
+    """The runner that goes on with a search from its log alone.
 
     Args:
         log: Of the search.

@@ -1,4 +1,4 @@
-"""How much of a space the modelled memory leaves out, and what a search says of it."""
+"""The count of the configurations that the modelled memory leaves out of a space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitTally:
-    """What the rule leaves out of a space.
+    """Counts of the configurations that the memory rule checked and left out.
 
     Attributes:
         asked: Configurations that were asked about.
@@ -48,7 +48,7 @@ class FitTally:
 
 
 def fit_tally(space: SearchSpace, *, most: int, sample: int = 2048, seed: int = 0) -> FitTally | None:
-    """What the rule leaves out of a space; None if the space has no such rule.
+    """Count what the memory rule leaves out of a space; None if the space has no such rule.
 
     Args:
         space: With its rule.
@@ -79,7 +79,7 @@ def fit_tally(space: SearchSpace, *, most: int, sample: int = 2048, seed: int = 
 
 
 def fit_notes(task: Task) -> list[str]:
-    """What the modelled memory leaves out of a search, in words.
+    """Notes on what the modelled memory leaves out of a search.
 
     Raises:
         InfeasibleError: It leaves nothing.

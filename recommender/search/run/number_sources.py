@@ -77,7 +77,7 @@ def source_of_numbers(raw: Mapping[str, object]) -> str:
 
 
 def read_number_source(content: FileContent) -> NumberSource | None:
-    """What evaluates a configuration; None where people do."""
+    """The source of the numbers that a file names; None where people evaluate."""
     match source_of_numbers(content.raw):
         case "command":
             return _command(content)

@@ -53,7 +53,7 @@ BEST_ROWS = 128
 
 
 class SearchOptions(TypedDict, total=False):
-    """How a search begins: the options of ``Workspace.search`` and ``Workspace.prepare_search``.
+    """Options with which a search begins, of ``Workspace.search`` and ``Workspace.prepare_search``.
 
     Attributes:
         name: What to call the search where its file does not say.

@@ -1,4 +1,4 @@
-"""Ask, evaluate, tell, until there is a reason to stop; all of it in the log, so that anybody can go on."""
+"""The loop of a search: ask, evaluate, tell, until it ends; all in the log, so that any process can go on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a search stands.
+    """The progress of a search, reported after each evaluation.
 
     Attributes:
         trial: What just ended; None at the beginning.
@@ -145,7 +145,7 @@ class Runner:
 
     @property
     def elapsed_s(self) -> float:
-        """How long the search took, all sessions together."""
+        """Time that the search took, all sessions together."""
         return self._before_s + (time.monotonic() - self._started if self._started else 0.0)
 
     def _evaluate(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """When a search ends.
+    """Bounds that end a search.
 
     Attributes:
         evaluations: Evaluations at most; None without bound.
@@ -132,7 +132,7 @@ class Task:
 
     @property
     def kind(self) -> Kind:
-        """How the numbers are known."""
+        """Measured or modelled."""
         return Kind.MODELLED if self.is_modelled else Kind.MEASURED
 
     @property

@@ -119,7 +119,7 @@ class _Reader(FileContent):
     """Reads the metrics, the objectives and the end of a search."""
 
     def readings(self) -> tuple[OutputReading, ...]:
-        """Where a command prints its metrics."""
+        """The metrics that a command prints, each with its place in the output."""
         readings = []
         for name, item in self.table("metrics").items():
             content = {"path": item} if isinstance(item, str) else item
@@ -140,7 +140,7 @@ class _Reader(FileContent):
         return tuple(readings)
 
     def objectives(self, readings: tuple[OutputReading, ...]) -> tuple[Objective, ...]:
-        """What decides: as listed, else the first metric."""
+        """The objectives as listed, else the first metric."""
         listed = self.raw.get("objectives")
         if listed is None:
             listed = [readings[0].metric] if readings else []
@@ -174,7 +174,7 @@ class _Reader(FileContent):
     def parts(
         self, space: SearchSpace, objectives: tuple[Objective, ...], readings: tuple[OutputReading, ...]
     ) -> tuple[SearchPart, ...]:
-        """What the objective is the sum of."""
+        """The parts of which the objective is the sum."""
         if self.raw.get("parts") is None:
             return ()
         if len(objectives) > 1:
@@ -198,7 +198,7 @@ class _Reader(FileContent):
         return limits
 
     def accuracy(self) -> Accuracy:
-        """What settings cost in accuracy, each with its source, or unknown."""
+        """The loss of accuracy by setting, each with its source, or unknown."""
         losses: dict[str, dict[object, tuple[float, str] | None]] = {}
         for name, item in self.table("accuracy").items():
             if not isinstance(item, dict):
@@ -220,7 +220,7 @@ class _Reader(FileContent):
         return loss, source
 
     def stop(self) -> Stop:
-        """When the search ends."""
+        """The bounds that end the search."""
         content = self.table("stop")
         check_keys(STOP_KEYS, content, "stop.")
         bounds = {key: number(f"stop.{key}", item) for key, item in content.items() if item is not None}

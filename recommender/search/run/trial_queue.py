@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class TrialQueue:
-    """What one worker sees of the trials.
+    """The trials of a search as one of its workers sees them.
 
     Attributes:
         log: Of the search.
@@ -64,12 +64,12 @@ class TrialQueue:
 
     @property
     def elsewhere(self) -> int:
-        """How many trials are being evaluated by others, people included."""
+        """Number of trials that others evaluate, people included."""
         return sum(item.state == "RUNNING" and item.number not in self.mine for item in self.trials)
 
     @property
     def others(self) -> int:
-        """How many trials are being evaluated by other workers."""
+        """Number of trials that other workers evaluate."""
         return sum(
             item.state == "RUNNING" and item.number not in self.mine and item.owner != MANUAL
             for item in self.trials

@@ -1,4 +1,4 @@
-"""A space that was made, with what was left out of it and why."""
+"""Generated spaces: parameters and constraints, and what was left out with the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What was left out, and why.
+    """A value or rule that was left out of a space, with the reason.
 
     Attributes:
         what: Parameter and value.
@@ -29,7 +29,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
-    """A space that was made.
+    """A generated space.
 
     Attributes:
         parameters: Values by parameter, or values and condition as a search file has them.
@@ -86,7 +86,7 @@ def counted(
     *,
     most: int,
 ) -> int | None:
-    """How many configurations there are; None if more than ``most``.
+    """Number of configurations of a space; None if more than ``most``.
 
     Raises:
         InfeasibleError: None; the message names the rules that emptied the space.

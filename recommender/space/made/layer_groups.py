@@ -18,7 +18,7 @@ HIGH_BYTES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerGroups:
-    """What a ranking of layer groups says, as ``recommender.answers.sensitivity.space`` writes it.
+    """Layer groups that may take a low precision, as ``recommender.answers.sensitivity.space`` ranks them.
 
     Attributes:
         written: Its parameters, constraints and losses.
@@ -70,7 +70,7 @@ class LayerGroups:
 
     @property
     def sections(self) -> dict[str, object]:
-        """What a search file says of the losses."""
+        """The sections of a search file that state the losses."""
         accuracy = {name: self.written["accuracy"][name] for name in self.priced}
         limits = {} if self.budget is None else {"limits": list(self.written["limits"])}
         return {"accuracy": accuracy, **limits}

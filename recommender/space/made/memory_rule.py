@@ -1,4 +1,4 @@
-"""What the cost model knows of a configuration before it reckons any time: whether it can be, and fits.
+"""The memory rule: leaves out layouts that cannot be, precisions a device lacks, and what does not fit.
 
 A layout that the cost model cannot take, a precision that the device does not compute and a need of memory
 above what there is would all fail when they are evaluated. Asked of whole columns, so that an enumerated
@@ -47,7 +47,7 @@ RULES = ("layout", "precision", "memory")
 
 @dataclass(frozen=True, slots=True)
 class MemoryRule:
-    """Whether configurations can be, by the cost model.
+    """A rule that the cost model checks: a possible layout, a supported precision, enough memory.
 
     Attributes:
         model: The cost model that would be asked.
@@ -67,7 +67,7 @@ class MemoryRule:
     def codes(
         self, parameters: Sequence[Parameter], u: Coordinates
     ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Why each row cannot be: 0, or 1 plus a place in ``RULES``; and bytes needed, NaN where unknown.
+        """The rule that forbids each row: 0, or 1 plus a place in ``RULES``; and bytes needed, NaN where unknown.
 
         Both of shape (n,).
 

@@ -33,7 +33,7 @@ _FACTS = frozenset({SERVERS, DEVICES, CORES, NODE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePlace:
-    """Where something runs.
+    """The machine for which run-time variables are chosen.
 
     Attributes:
         hardware: Id of the device.
@@ -51,7 +51,7 @@ class RuntimePlace:
 
     @property
     def facts(self) -> dict[str, int]:
-        """What conditions may speak of, where it is known."""
+        """Facts that conditions may name, where they are known."""
         told: dict[str, int | None] = {
             DEVICES: self.devices,
             NODE: self.devices_of_a_node,

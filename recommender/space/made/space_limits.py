@@ -1,4 +1,4 @@
-"""What the graph says against values of a space: what excludes each other, is for other hardware, or failed.
+"""Limits of a space from the graph: values that exclude each other, are for other hardware, or failed.
 
 Conditions of values that stay are told: the graph has them in words.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceLimits:
-    """What the graph says of a space.
+    """Values and pairs that the graph rules out of a space.
 
     Attributes:
         constraints: Settings that exclude each other, as a search file has them.
@@ -44,7 +44,7 @@ def space_limits(
     problem: Problem | None = None,
     family: Callable[[str | None], str] = lambda _: "",
 ) -> SpaceLimits:
-    """What the graph says of a space.
+    """Find the values and pairs that the graph rules out of a space.
 
     Args:
         parameters: Values by parameter.
