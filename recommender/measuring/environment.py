@@ -43,10 +43,10 @@ def processor(told: str | None = None) -> dict[str, str]:
 def accelerators() -> list[str]:
     """Accelerators that a vendor's tool lists: NVIDIA GPUs; Ascend NPUs where ``npu-smi`` is there."""
     if shutil.which("nvidia-smi"):
-        listed = _said(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+        listed = _first_output(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
         return [line.strip() for line in listed.splitlines() if line.strip()]
     if shutil.which("npu-smi"):
-        rows = [line.split("|") for line in _said(["npu-smi", "info"]).splitlines()]
+        rows = [line.split("|") for line in _first_output(["npu-smi", "info"]).splitlines()]
         names = [row[1].split() for row in rows if len(row) > 2]
         return [f"Ascend {words[1]}" for words in names if len(words) > 1 and words[0].isdigit()]
     return []
@@ -65,13 +65,13 @@ def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
     }
     if devices := accelerators():
         found["accelerators"] = devices
-    software = {name: said for name, command in versions.items() if (said := _said(command))}
+    software = {name: said for name, command in versions.items() if (said := _first_output(command))}
     if software:
         found["software"] = {name: said.splitlines()[0].strip()[:100] for name, said in software.items()}
     return found
 
 
-def _said(command: list[str]) -> str:
+def _first_output(command: list[str]) -> str:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL

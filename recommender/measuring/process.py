@@ -52,7 +52,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class ProcessResult:
     """The end of a run: exit code, output, duration.
 
     Attributes:
@@ -78,7 +78,7 @@ def run(
     bounds: Bounds,
     cancel: threading.Event,
     mark: str,
-) -> Finished:
+) -> ProcessResult:
     """Run a command to its end, or end it.
 
     Args:
@@ -128,7 +128,7 @@ def run(
     if stopped == _CANCELLED:
         raise CancelledError("the evaluation was interrupted")
     left_only = stopped.startswith("it ended but")
-    return Finished(
+    return ProcessResult(
         code=code, out=out.text(), err=err.text(), wall_s=wall, stopped="" if left_only else stopped
     )
 

@@ -33,6 +33,12 @@ class Suggestion:
             the parts, a finalist measured again, or a step between default and best.
         expected: Predicted value of each objective in its own metric; None where no model spoke.
         stdev: Standard deviation of the predicted logarithm, by objective; 0.05 is about 5 %.
+
+    Example:
+        >>> from kg.nouns.values import Settings
+        >>> suggestion = Suggestion(number=0, configuration=Settings({"tile": 32}), origin="default")
+        >>> print(suggestion.configuration)
+        tile=32
     """
 
     number: int
@@ -56,6 +62,14 @@ class Evaluation:
         repeats: How often it was measured.
         cost_s: Time it took; None if unknown.
         parts: Cost of each part of the search, in their order; empty where nobody told.
+
+    Example:
+        >>> from kg.nouns.values import Settings
+        >>> Evaluation(configuration=Settings({"tile": 32}), values=(1.2e-3,), repeats=3).ok
+        True
+        >>> failed = Status.OUT_OF_MEMORY
+        >>> Evaluation(configuration=Settings({"tile": 64}), values=(None,), status=failed).ok
+        False
     """
 
     configuration: Settings

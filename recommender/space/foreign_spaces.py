@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def space_of_t1(declared: SearchSpaceFile) -> SearchSpace:
-    """The space of a T1 file as ``ingest.formats.kernels.kernel_tuner_t1`` reads it; all its conditions must hold.
+    """The space of a T1 file, as ``ingest.formats.kernels.kernel_tuner_t1`` reads it.
 
     Raises:
         InputError: A condition is no expression, or speaks of something that is no parameter.

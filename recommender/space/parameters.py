@@ -53,6 +53,11 @@ class Parameter:
 
     Raises:
         InputError: No value, a value twice, or a range that is none.
+
+    Example:
+        >>> tile = Parameter(name="tile", kind=ParameterKind.ORDINAL, values=(16, 32, 64))
+        >>> tile.coordinate(32), tile.value(1.0)
+        (0.5, 64)
     """
 
     name: str

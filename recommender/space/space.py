@@ -17,7 +17,6 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.values import Settings, digest
 from recommender.space.constraint import Constraint
-from recommender.space.coordinates import Coordinates
 from recommender.space.parameters import ParameterKind
 from recommender.space.rules import SpaceRules
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
 
 _BLOCK = 1 << 16
@@ -46,6 +46,17 @@ class SearchSpace:
 
     Raises:
         InputError: A name twice, a constraint that is none, conditions in a circle.
+
+    Example:
+        >>> from recommender.space.parameters import Parameter
+        >>> tile = Parameter(name="tile", kind=ParameterKind.ORDINAL, values=(16, 32, 64))
+        >>> unroll = Parameter(name="unroll", kind=ParameterKind.INTEGER, low=1, high=4)
+        >>> fits = Constraint(expression="tile * unroll <= 64", reason="registers")
+        >>> space = SearchSpace(parameters=(tile, unroll), constraints=(fits,))
+        >>> space.size(at_most=100)
+        7
+        >>> space.violated(Settings({"tile": 64, "unroll": 2})).reason
+        'registers'
     """
 
     parameters: tuple[Parameter, ...]
@@ -182,7 +193,7 @@ class SearchSpace:
     # --- what is allowed
 
     def allowed(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Mask of the rows that satisfy every constraint and are in the table, where there is one, shape (n,)."""
+        """Mask of the rows that satisfy every constraint and are in the table if there is one."""
         held = self._within_constraints(u)
         if self.listed and held.any():
             rows = np.flatnonzero(held)

@@ -5,9 +5,9 @@
 and what sources predict. ``rows``: pool rows observed, shape (n,), repeats allowed; ``y``: their log costs.
 
 The prior is ``y(x) = B(x) c + d(x) + r(x) + noise`` with ``c ~ N(w, W)``, ``d`` what the basis leaves unsure
-(``recommender.search.belief.source_covariance``) and ``r`` a Matern-5/2 process with one length scale a parameter. Coefficients
-are integrated out, so nothing but the kernel is fitted. For the pool, ``V = L^-1 k(rows, pool)`` is kept: one
-more result costs O(n N), not a new factorisation.
+(``recommender.search.belief.source_covariance``) and ``r`` a Matern-5/2 process with one length scale a
+parameter. Coefficients are integrated out, so nothing but the kernel is fitted. For the pool,
+``V = L^-1 k(rows, pool)`` is kept: one more result costs O(n N), not a new factorisation.
 
 Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, ch. 2 and 5.
 """

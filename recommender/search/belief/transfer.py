@@ -3,7 +3,8 @@
 Each source is modelled on its own, from nothing but its rows: a Gaussian process over those of its
 parameters that this space has too, so it answers between the rows it has. What this space has and the
 source had not is marginalised: the prediction does not depend on it. What the source had and this space
-has not becomes noise. The target learns how much each prediction counts (``recommender.search.belief.mixture``).
+has not becomes noise. The target learns how much each prediction counts
+(``recommender.search.belief.mixture``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kg.errors import InputError
 from recommender.search.belief.kernel import KernelPrior
 from recommender.search.belief.source_model import SourceModel
 from recommender.search.belief.surrogate import PoolProcess
-from recommender.search.belief.warping import warped
+from recommender.search.belief.warping import warp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,8 +72,8 @@ def learn(space: SearchSpace, table: SourceTable, *, soft: bool = True) -> Sourc
     middle = float(np.median(log[ran]))
     if soft:
         y, middle = (
-            warped(y, float(log[ran].min())),
-            float(np.median(warped(log[ran], float(log[ran].min())))),
+            warp(y, float(log[ran].min())),
+            float(np.median(warp(log[ran], float(log[ran].min())))),
         )
     spread = max(float(y.std()), 0.05)
     features = space.features(points)[chosen][:, shared]

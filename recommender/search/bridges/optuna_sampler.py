@@ -71,7 +71,7 @@ class SearchSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next proposal; empty, so that Optuna samples at random, once every configuration was proposed."""
+        """The next proposal; empty once nothing is left, so that Optuna samples at random."""
         search = self._following(study, trial)
         asked = search.ask()
         if not asked:

@@ -153,7 +153,7 @@ class Candidates:
         return chosen
 
     @property
-    def left(self) -> int | None:
+    def remaining(self) -> int | None:
         """Number of configurations that may still be proposed; None where there is no end of them."""
         if not self.complete:
             return None

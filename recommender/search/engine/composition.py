@@ -23,7 +23,7 @@ import numpy as np
 
 from kg.nouns.entities import Status
 from recommender.search.belief.acquisition import log_expected_improvement
-from recommender.search.engine.proposal import worthwhile
+from recommender.search.engine.proposal import target_gain
 from recommender.search.evaluations import Evaluation
 from recommender.space.parts import cut
 
@@ -247,7 +247,7 @@ class _View:
         if not len(new):
             return held.u[rows[np.argsort(held.mean[rows], kind="stable")[:most]]]
         least = math.log(best) if math.isfinite(best) else float(held.mean[rows].min())
-        worth = log_expected_improvement(held.mean[new], held.stdev[new], least - worthwhile(tried))
+        worth = log_expected_improvement(held.mean[new], held.stdev[new], least - target_gain(tried))
         return held.u[new[np.argsort(-(worth + held.allowed[new]), kind="stable")[:most]]]
 
 

@@ -53,7 +53,7 @@ class ExcludedPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PrunedSpace:
     """A smaller space.
 
     Attributes:
@@ -76,7 +76,7 @@ class Pruned:
         return 1 - self.after / self.before
 
 
-def prune(space: SearchSpace, sources: Sequence[SourceTable], *, share: float = SHARE) -> Pruned:
+def prune(space: SearchSpace, sources: Sequence[SourceTable], *, share: float = SHARE) -> PrunedSpace:
     """Leave out the dearest pairs of values.
 
     Args:
@@ -122,7 +122,7 @@ def prune(space: SearchSpace, sources: Sequence[SourceTable], *, share: float = 
         constraints=(*space.constraints, *_constraints(pairs, len(known))),
         listed=space.listed,
     )
-    return Pruned(
+    return PrunedSpace(
         space=smaller,
         pairs=pairs,
         before=len(points),

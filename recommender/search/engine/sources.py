@@ -45,7 +45,7 @@ class Sources:
         """Whether there is any."""
         return bool(self.models)
 
-    def foretold(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    def predictions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Relative log costs, shape (n, s)."""
         found = np.zeros((len(features), len(self.models)))
         for column, model in enumerate(self.models):

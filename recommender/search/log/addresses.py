@@ -27,7 +27,7 @@ def is_server(storage: str) -> bool:
     return is_url(storage) and scheme(storage) in SERVERS
 
 
-def shown(storage: str) -> str:
+def hide_password(storage: str) -> str:
     """A storage as it may be printed and kept: a password is three stars."""
     if not is_url(storage):
         return storage

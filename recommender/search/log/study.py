@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ingest.formats.trackers.optuna_study import WHOLE
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
-from recommender.search.log.addresses import is_server, is_url, shown
+from recommender.search.log.addresses import hide_password, is_server, is_url
 from recommender.search.log.metadata import SearchMetadata, sources_from_json, sources_to_json
 from recommender.search.log.storage import (
-    alone,
     distributions,
+    exclusive,
     load_optuna,
     open_backend,
     patient,
     study_names,
 )
 from recommender.search.log.storage_journal import PATIENCE_S
-from recommender.search.log.trial_record import BEAT, OWN, logged, noted_of, outcomes
+from recommender.search.log.trial_record import BEAT, OWN, attributes_of, outcomes, trial_from_optuna
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,9 +59,9 @@ class SearchLog:
     def __init__(
         self, storage: str, backend: Any, study_id: int, name: str, *, patience_s: float = PATIENCE_S
     ) -> None:
-        self.storage, self.name, self.patience_s = shown(storage), name, patience_s
+        self.storage, self.name, self.patience_s = hide_password(storage), name, patience_s
         self._url, self._backend, self._id = storage, backend, study_id
-        self._is_alone = False
+        self._is_exclusive = False
         self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
         content = attributes.get(OWN)
@@ -105,9 +105,10 @@ class SearchLog:
         if not is_url(storage) and not Path(storage).parent.is_dir():
             raise InputError(f"{storage}: there is no folder {Path(storage).parent}")
         backend = open_backend(storage, create=True, patience_s=patience_s)
+        place = hide_password(storage)
         already = InputError(
-            f"{shown(storage)} holds a search named {name!r} already",
-            hint=f"go on with it: tunegraph search resume {shown(storage)}; or --log another, or --name",
+            f"{place} holds a search named {name!r} already",
+            hint=f"go on with it: tunegraph search resume {place}; or --log another, or --name",
         )
         if name in study_names(backend, storage, patience_s):
             raise already
@@ -152,9 +153,9 @@ class SearchLog:
         if name not in names:
             hint = f"--name one of: {', '.join(sorted(names)[:20])}" if names else "it is empty"
             raise InputError(
-                f"{shown(storage)} holds no search named {name!r}"
+                f"{hide_password(storage)} holds no search named {name!r}"
                 if name
-                else f"{shown(storage)}: which search?",
+                else f"{hide_password(storage)}: which search?",
                 hint=hint,
             )
         return cls(storage, backend, names[name], name, patience_s=patience_s)
@@ -162,7 +163,7 @@ class SearchLog:
     def trials(self) -> list[LoggedTrial]:
         """All trials, by number."""
         found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
-        trials = [self._ended.get(item.number) or logged(item) for item in found]
+        trials = [self._ended.get(item.number) or trial_from_optuna(item) for item in found]
         self._ended.update((item.number, item) for item in trials if item.evaluation is not None)
         return trials
 
@@ -171,21 +172,21 @@ class SearchLog:
         """True where workers on other machines may take part, which show that they live by ``beat``."""
         return is_server(self._url)
 
-    def alone(self, action: Callable[[], T]) -> T:
+    def exclusively(self, action: Callable[[], T]) -> T:
         """Do something while no other worker does the like: read what there is, choose, write it down.
 
         Where the storage goes away in the middle, ``action`` is done again from its beginning.
         """
-        if self._is_alone:
+        if self._is_exclusive:
             return action()
 
         def once() -> T:
-            with alone(self._backend, self._url, self.name):
-                self._is_alone = True
+            with exclusive(self._backend, self._url, self.name):
+                self._is_exclusive = True
                 try:
                     return action()
                 finally:
-                    self._is_alone = False
+                    self._is_exclusive = False
 
         return patient(once, self._url, self.patience_s)
 
@@ -222,7 +223,7 @@ class SearchLog:
         def make() -> Any:
             return self._backend.get_trial(self._backend.create_new_trial(self._id, template))
 
-        return logged(self._do(make))
+        return trial_from_optuna(self._do(make))
 
     def claim(self, trial: LoggedTrial, *, owner: str, until: float | None) -> LoggedTrial | None:
         """Take a waiting trial; None if somebody else was faster."""
@@ -236,7 +237,7 @@ class SearchLog:
             self._set(trial, {OWN: noted, **self._beat()})
             return self._now(trial)
 
-        return self.alone(take)
+        return self.exclusively(take)
 
     def requeue(self, trial: LoggedTrial, *, own: bool = False) -> bool:
         """Put a trial that nobody evaluates any more back in the queue; False if somebody does, or did.
@@ -253,7 +254,7 @@ class SearchLog:
             self._set_state(trial, "WAITING")
             return True
 
-        return self.alone(put_back)
+        return self.exclusively(put_back)
 
     def beat(self, trial: LoggedTrial) -> None:
         """Show that the worker of a trial lives; from a thread of its own, and without patience.
@@ -278,7 +279,7 @@ class SearchLog:
             False where the trial was given to another worker meanwhile, who tells it, or something else ended
             it: nothing was written.
         """
-        noted = noted_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
+        noted = attributes_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
         values = None
         if evaluation.ok:
             state, values = "COMPLETE", evaluation.values[: len(objectives)]
@@ -297,11 +298,11 @@ class SearchLog:
             self._set_state(trial, state, values)
             return True
 
-        return self.alone(write)
+        return self.exclusively(write)
 
     def _now(self, trial: LoggedTrial) -> LoggedTrial:
         """A trial as it stands."""
-        return logged(self._backend.get_trial(trial.trial_id))
+        return trial_from_optuna(self._backend.get_trial(trial.trial_id))
 
     def _set(self, trial: LoggedTrial, attributes: Mapping[str, object]) -> None:
         for key, content in attributes.items():
@@ -336,9 +337,9 @@ class SearchLog:
             self.metadata = replace(SearchMetadata.from_json(content), **changes)
             self._backend.set_study_user_attr(self._id, OWN, {**content, **self.metadata.to_json()})
 
-        self.alone(write)
+        self.exclusively(write)
 
     def _do(self, action: Callable[[], T]) -> T:
-        if self._is_alone:  # the whole turn is done again where the storage goes away in it
+        if self._is_exclusive:  # the whole turn is done again where the storage goes away in it
             return action()
         return patient(action, self._url, self.patience_s)

@@ -58,7 +58,7 @@ class LoggedTrial:
     ended: datetime | None
 
 
-def noted_of(
+def attributes_of(
     trial: LoggedTrial,
     evaluation: Evaluation,
     outcome: RunOutcome,
@@ -103,7 +103,7 @@ def outcomes(evaluation: Evaluation) -> list[dict[str, object] | None]:
     ]
 
 
-def logged(trial: Any) -> LoggedTrial:
+def trial_from_optuna(trial: Any) -> LoggedTrial:
     """A trial of Optuna's."""
     noted = trial.user_attrs.get(OWN)
     noted = noted if isinstance(noted, dict) else {}

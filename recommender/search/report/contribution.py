@@ -36,14 +36,14 @@ class Contribution:
         before: Their values before; None for a parameter that did not exist.
         after: Their values in the best configuration.
         log_gain: Natural log of the improvement; below zero it was a loss by itself.
-        known: Whether both ends were evaluated, not predicted.
+        evaluated: True where both ends were evaluated, not predicted.
     """
 
     names: tuple[str, ...]
     before: tuple[object, ...]
     after: tuple[object, ...]
     log_gain: float
-    known: bool
+    evaluated: bool
 
     @property
     def title(self) -> str:
@@ -92,7 +92,7 @@ def ablation(
                 before=tuple(here.get(name) for name in names),
                 after=tuple(settings.get(name) for name in names),
                 log_gain=before - value,
-                known=known and is_known,
+                evaluated=known and is_known,
             )
         )
         here, before, is_known = settings, value, known

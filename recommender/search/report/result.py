@@ -89,20 +89,20 @@ class Result:
             objectives=len(self.task.objectives),
         )
 
-    def tried(self) -> list[EvaluatedConfiguration]:
+    def configurations(self) -> list[EvaluatedConfiguration]:
         """Configurations that ran, those that keep the limits first, best first."""
         groups: dict[Settings, list[LoggedTrial]] = {}
         for trial in self.trials:
             if trial.evaluation is not None and trial.evaluation.ok:
                 groups.setdefault(trial.configuration, []).append(trial)
         sign = 1 if self.task.objectives[0].better is Better.LOWER else -1
-        found = [self._tried(settings, members) for settings, members in groups.items()]
+        found = [self._summary(settings, members) for settings, members in groups.items()]
         return sorted(
             found,
             key=lambda item: (not item.keeps, sign * (item.values[0] or 0.0), item.configuration.digest),
         )
 
-    def _tried(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
+    def _summary(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
         evaluations = [item.evaluation for item in members if item.evaluation is not None]
         columns = zip(*(item.values for item in evaluations), strict=True)
         known = [[value for value in column if value is not None] for column in columns]
@@ -123,11 +123,11 @@ class Result:
 
     def best(self) -> EvaluatedConfiguration | None:
         """The best that keeps the limits; None if nothing does."""
-        return next((item for item in self.tried() if item.keeps), None)
+        return next((item for item in self.configurations() if item.keeps), None)
 
     def front(self) -> list[EvaluatedConfiguration]:
         """The Pareto front of the configurations that keep the limits."""
-        allowed = [item for item in self.tried() if item.keeps and None not in item.values]
+        allowed = [item for item in self.configurations() if item.keeps and None not in item.values]
         costs = np.array([_costs(item.values, self.task.objectives) for item in allowed])
         return [
             item
@@ -137,7 +137,7 @@ class Result:
 
     def default(self) -> EvaluatedConfiguration | None:
         """The evaluated default; None if it was not evaluated or did not run."""
-        return next((item for item in self.tried() if item.configuration == self.task.default), None)
+        return next((item for item in self.configurations() if item.configuration == self.task.default), None)
 
     def gain(self) -> float | None:
         """Log gain of the best over the default; None if either is missing."""
@@ -159,7 +159,7 @@ class Result:
         best, objective = self.best(), self.task.objectives[0]
         if self.task.default is None or best is None:
             raise InputError("contributions need a default and something that keeps the limits")
-        tried = [item for item in self.tried() if item.values[0]]
+        tried = [item for item in self.configurations() if item.values[0]]
         estimates = Estimates(
             space=self.task.space,
             configurations=[item.configuration for item in tried],
@@ -220,7 +220,7 @@ class Result:
             "default": None if default is None else self._row(default),
             "gain_factor": None if gain is None else math.exp(gain),
             "front": [self._row(item) for item in self.front()] if len(self.task.objectives) > 1 else [],
-            "top": [self._row(item) for item in self.tried()[:most]],
+            "top": [self._row(item) for item in self.configurations()[:most]],
             "failures": _reasons(self.evaluations),
             "figures": figures,
             "notes": list(self.log.metadata.notes),

@@ -50,7 +50,7 @@ class Progress:
         most: Evaluations at most; None without bound.
         best: The best so far that keeps the limits; None before there is one.
         running: Evaluations under way.
-        left_s: About how long it can still take; None if nothing bounds it.
+        remaining_s: About how long it can still take; None if nothing bounds it.
         elapsed_s: How long it took so far, all sessions together.
     """
 
@@ -59,7 +59,7 @@ class Progress:
     most: int | None
     best: Evaluation | None
     running: int
-    left_s: float | None
+    remaining_s: float | None
     elapsed_s: float
 
 
@@ -202,7 +202,7 @@ class Runner:
 
     def _finish(self, future: Future[RunOutcome]) -> None:
         trial = self._running[future]
-        outcome = self._judged(trial.configuration, future.result())
+        outcome = self._with_accuracy(trial.configuration, future.result())
         evaluation = evaluation_of(
             outcome, trial.configuration, self.task.objectives, self.task.limits, self.task.parts
         )
@@ -221,7 +221,7 @@ class Runner:
         self.search.tell(evaluation, number)
         self.on_progress(self._progress(trial, evaluation))
 
-    def _judged(self, configuration: Settings, outcome: RunOutcome) -> RunOutcome:
+    def _with_accuracy(self, configuration: Settings, outcome: RunOutcome) -> RunOutcome:
         """The outcome with a published loss of accuracy, where none was measured."""
         if outcome.status is not Status.OK or "accuracy_loss" in outcome.values:
             return outcome
@@ -296,6 +296,6 @@ class Runner:
             most=stop.evaluations,
             best=self.search.incumbent,
             running=at_work,
-            left_s=left,
+            remaining_s=left,
             elapsed_s=self.elapsed_s,
         )

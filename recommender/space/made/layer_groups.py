@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.settings.plans import GROUPS
-from recommender.space.made.generated import Left, rule
+from recommender.space.made.generated import ExcludedValue, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,10 @@ class LayerGroups:
         return tuple(name for name in self.written["parameters"] if name not in GROUPS)
 
     def add(
-        self, parameters: dict[str, list[object]], constraints: list[dict[str, str]], left: list[Left]
+        self,
+        parameters: dict[str, list[object]],
+        constraints: list[dict[str, str]],
+        left: list[ExcludedValue],
     ) -> None:
         """Lay the groups into a space; the rest of the model stays in a high precision."""
         for name in self.priced:
@@ -56,7 +59,7 @@ class LayerGroups:
         for value in list(parameters.get("precision", ())):
             if ELEMENT_BYTES[str(value)] < HIGH_BYTES:
                 parameters["precision"].remove(value)
-                left.append(Left(what=f"precision={value}", why=why, source=self.source))
+                left.append(ExcludedValue(what=f"precision={value}", why=why, source=self.source))
         losses = {
             (name, value): told["loss"]
             for name, values in self.written["accuracy"].items()

@@ -67,7 +67,7 @@ class MemoryRule:
     def codes(
         self, parameters: Sequence[Parameter], u: Coordinates
     ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """The rule that forbids each row: 0, or 1 plus a place in ``RULES``; and bytes needed, NaN where unknown.
+        """The rule that forbids each row (0, or 1 plus its place in ``RULES``), and the bytes that it needs.
 
         Both of shape (n,).
 

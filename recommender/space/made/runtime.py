@@ -16,12 +16,12 @@ import data
 from ingest.files.safe_yaml import load_yaml
 from kg.errors import InfeasibleError, InputError
 from recommender.space.expressions import Expression
-from recommender.space.made.generated import Left, SpaceDraft, rule
+from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.space.made.generated import Generated
+    from recommender.space.made.generated import GeneratedSpace
 
 FILE = "runtime/variables.yaml"
 KINDS = ("communication", "memory", "dispatch", "loading")
@@ -109,7 +109,7 @@ class RuntimeSpace:
         arguments: Parameters that must stand in the command.
     """
 
-    space: Generated
+    space: GeneratedSpace
     environment: Mapping[str, str] = field(default_factory=dict)
     default: Mapping[str, object] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ def runtime_space(place: RuntimePlace, kinds: Sequence[str] = KINDS) -> RuntimeS
             continue
         if (why := _off(item, place, draft)) is not None:
             if why:
-                draft.left.append(Left(what=item.name, why=why, source=item.source))
+                draft.left.append(ExcludedValue(what=item.name, why=why, source=item.source))
             continue
         _declare(item, draft, default)
         if item.argument:
@@ -166,7 +166,7 @@ def runtime_space(place: RuntimePlace, kinds: Sequence[str] = KINDS) -> RuntimeS
             f"no variable of {', '.join(kinds)} means anything on {place.hardware}", hint=told
         )
     return RuntimeSpace(
-        space=draft.finished(most=MOST),
+        space=draft.finish(most=MOST),
         environment=environment,
         default=default,
         arguments=tuple(arguments),

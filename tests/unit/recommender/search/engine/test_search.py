@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -266,3 +268,14 @@ def test_what_is_wrong_is_refused() -> None:
             space=SearchSpace(parameters=SPACE.parameters, constraints=(Constraint(expression="x > 99"),)),
             objectives=(TIME,),
         )
+
+
+def test_the_search_needs_neither_optuna_nor_learning_libraries() -> None:
+    script = (
+        "import sys\n"
+        "import recommender.search.engine.search\n"
+        "heavy = {'optuna', 'scipy', 'sklearn', 'torch', 'rdflib'}\n"
+        "print(sorted(heavy & {m.split('.')[0] for m in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -264,7 +264,7 @@ def test_unknown_loss_of_accuracy_is_proposed_on_request_and_marked(tmp_path: Pa
     one = runner(tmp_path, function(precise), allow=True, **ACCURACY)
     one.run()
     result = Result.of(one.log, one.task)
-    unknown = [item for item in result.tried() if item.configuration["precision"] == "int8"]
+    unknown = [item for item in result.configurations() if item.configuration["precision"] == "int8"]
     assert len(unknown) == 2
     assert unknown[0].values[1] is None
     assert not unknown[0].keeps, "a limit that is not known to be kept is not kept"

@@ -68,7 +68,7 @@ def test_it_leaves_out_what_fails_and_nothing_else(shipped: Workspace) -> None:
         assert (space.violated(item) is None) == ran
     tally = fit_tally(space, most=10_000)
     assert tally is not None
-    assert tally.left == len(inside)
+    assert tally.remaining == len(inside)
     assert all(tally.removed.values())
     assert all(name in str(tally) for name in ("modelled memory", "layout", "precision", "memory"))
 

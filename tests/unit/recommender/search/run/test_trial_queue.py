@@ -258,7 +258,7 @@ def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: Pos
         started(log, 1, len(seen))
         return "done"
 
-    assert log.alone(action) == "done"
+    assert log.exclusively(action) == "done"
     assert len(seen) == 2
     assert len(log.trials()) == 1, "nothing is written without the turn"
 
@@ -279,7 +279,7 @@ def test_a_turn_whose_transaction_went_with_its_connection_is_done_again(
                 other.execute(sql.text("SELECT 1"))  # which no server is asked any more
             return "done"
 
-        assert log.alone(action) == "done"
+        assert log.exclusively(action) == "done"
     assert next(calls) == 2
 
 
@@ -303,7 +303,7 @@ def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_
         started(log, 1, 2)
         return turn
 
-    assert log.alone(action) == 1, "the whole turn is done again"
+    assert log.exclusively(action) == 1, "the whole turn is done again"
     assert len(log.trials()) == 1
 
 
@@ -317,7 +317,7 @@ def test_what_another_chose_and_ended_while_a_turn_was_lost_is_not_chosen_again(
     def lost(*given: Any, **more: Any) -> Any:
         if next(calls) == 5:
             other = SearchLog.open(url)
-            other._is_alone = True  # as if the server had given the turn to it
+            other._is_exclusive = True  # as if the server had given the turn to it
             told(other, other.start(*given, **{**more, "owner": "another"}))
             raise OperationalError("insert", {}, Exception("server closed the connection unexpectedly"))
         return start(*given, **more)
