@@ -15,28 +15,28 @@ _SECONDS = 10.0
 """After which a command that tells a version is given up."""
 
 
-def processor(told: str | None = None) -> dict[str, str]:
+def processor(cpuinfo: str | None = None) -> dict[str, str]:
     """Name of the processor as it reports itself, with family and model (Linux), and how many cores.
 
     Args:
-        told: Content of ``/proc/cpuinfo``; read if None.
+        cpuinfo: Content of ``/proc/cpuinfo``; read if None.
     """
-    found: dict[str, str] = {}
-    if told is None:
+    facts: dict[str, str] = {}
+    if cpuinfo is None:
         try:
-            told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+            cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
-            told = ""
+            cpuinfo = ""
     cores = 0
-    for line in told.splitlines():
+    for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
         key = name.strip().lower()
         cores += key == "processor"
         if key in {"model name", "cpu family", "model"} and value.strip():
-            found.setdefault(key.replace(" ", "_"), value.strip())
-    name = found.get("model_name") or platform.processor() or platform.machine()
-    known = {"cpu_family", "model"} <= set(found)
-    family = f" family {found['cpu_family']} model {found['model']}" if known else ""
+            facts.setdefault(key.replace(" ", "_"), value.strip())
+    name = facts.get("model_name") or platform.processor() or platform.machine()
+    is_complete = {"cpu_family", "model"} <= set(facts)
+    family = f" family {facts['cpu_family']} model {facts['model']}" if is_complete else ""
     return {"processor": name + family, **({"cores": str(cores)} if cores else {})}
 
 
@@ -58,17 +58,19 @@ def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
     Args:
         versions: Commands that print a version, by its name; the first line counts.
     """
-    found: dict[str, object] = {
+    environment: dict[str, object] = {
         **processor(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
     }
     if devices := accelerators():
-        found["accelerators"] = devices
-    software = {name: said for name, command in versions.items() if (said := _first_output(command))}
+        environment["accelerators"] = devices
+    software = {name: text for name, command in versions.items() if (text := _first_output(command))}
     if software:
-        found["software"] = {name: said.splitlines()[0].strip()[:100] for name, said in software.items()}
-    return found
+        environment["software"] = {
+            name: text.splitlines()[0].strip()[:100] for name, text in software.items()
+        }
+    return environment
 
 
 def _first_output(command: list[str]) -> str:

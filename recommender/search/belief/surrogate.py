@@ -227,13 +227,6 @@ class PoolProcess:
         self._prior, self._weights, self._covariance = prior, weights, covariance
         self._shared = self._basis_variance()
 
-    def joint(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Posterior covariance between pool rows, shape (len(rows), len(rows))."""
-        scaled = self._scaled()[rows]
-        prior = self._covariances(scaled, scaled, rows, rows).astype(float)
-        part = self._whitened[:, rows].astype(float)
-        return np.asarray(prior - part.T @ part)
-
     def dual(self) -> NDArray[np.float64]:
         """Weights of the kernel at the results in the posterior mean, shape (n,)."""
         return np.asarray(np.linalg.solve(self._factor.T, self._residual))

@@ -54,7 +54,7 @@ def is_gone(owner: str, until: float | None, now: float) -> bool:
     """True where a worker that shows no beats is known to be gone, or must be.
 
     Args:
-        owner: What ``worker`` told of it.
+        owner: As ``worker`` identifies it.
         until: Unix time by which its evaluation must have ended; None for never.
         now: Unix time.
     """
@@ -105,9 +105,9 @@ def _machine() -> str:
 def _birth(pid: int) -> str:
     """Start of a process in ticks (Linux), so that a reused number is another; empty if there is none."""
     try:
-        state, *told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (
-            "" if state in {"Z", "X"} else told[18]
+            "" if state in {"Z", "X"} else fields[18]
         )  # one that has ended and was not yet waited for is gone
     except (OSError, IndexError):
         pass

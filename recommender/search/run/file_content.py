@@ -39,7 +39,7 @@ def number(key: str, value: object, *, least: float = 0.0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """Names and values of one search file.
+    """Names and values of one search file; each access raises InputError where the value is of another kind.
 
     Attributes:
         raw: As YAML or the log has them.
@@ -48,11 +48,7 @@ class FileContent:
     raw: Mapping[str, object]
 
     def table(self, key: str) -> dict[str, object]:
-        """The mapping of a key, empty if it is not there.
-
-        Raises:
-            InputError: It is no mapping.
-        """
+        """The mapping of a key, empty if it is not there."""
         content = self.raw.get(key)
         if content is None:
             return {}
@@ -61,30 +57,18 @@ class FileContent:
         return {str(name): item for name, item in content.items()}
 
     def number(self, key: str, default: float, *, least: float = 0.0) -> float:
-        """The number of a key that is not below ``least``; ``default`` if it is not there.
-
-        Raises:
-            InputError: It is no such number.
-        """
+        """The number of a key that is not below ``least``; ``default`` if it is not there."""
         return number(key, self.raw.get(key, default), least=least)
 
     def count(self, key: str, default: int, *, least: int) -> int:
-        """The whole number of a key.
-
-        Raises:
-            InputError: It is none, or below ``least``.
-        """
+        """The whole number of a key."""
         value = self.number(key, default, least=least)
         if value % 1:
             raise InputError(f"{key}: {value:g} is not whole")
         return int(value)
 
     def settings(self, key: str) -> Settings | None:
-        """The configuration of a key; None if it is not there.
-
-        Raises:
-            InputError: It is none.
-        """
+        """The configuration of a key; None if it is not there."""
         if self.raw.get(key) is None:
             return None
         try:
@@ -93,11 +77,7 @@ class FileContent:
             raise InputError(f"{key}: {fault}") from None
 
     def problem(self) -> dict[str, object] | None:
-        """The question that the search answers, as a problem file states it; None if it is not there.
-
-        Raises:
-            InputError: It is no mapping.
-        """
+        """The question that the search answers, as a problem file states it; None if it is not there."""
         if self.raw.get("problem") is None:
             return None
         if not isinstance(self.raw["problem"], dict):

@@ -29,7 +29,7 @@ _QUANTITY = re.compile(r"\s*([-+.\deE]+)\s*(\S*)\s*")
 
 
 def replay_log(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
-    """A search that was told all that its log holds, and its trials."""
+    """A search with all evaluations of its log, and its trials."""
     search = search_of(task, seed=log.metadata.seed, sources=log.sources)
     trials = log.trials()
     for trial in trials:
@@ -146,12 +146,12 @@ def _finish(log: SearchLog, task: Task, trial: LoggedTrial, outcome: RunOutcome)
         raise InputError(f"trial {trial.number} was told already")
 
 
-def _numbers(task: Task, told: Mapping[str, str]) -> dict[str, float]:
+def _numbers(task: Task, texts: Mapping[str, str]) -> dict[str, float]:
     """Values in SI."""
     units = {item.metric: item.unit for item in task.objectives} | {x.metric: x.unit for x in task.limits}
     units |= {metric: task.objectives[0].unit for part in task.parts for metric in part.metrics}
     found = {}
-    for name, text in told.items():
+    for name, text in texts.items():
         metric = canonical_metric(
             name, WorkloadKind.KERNEL if name in {"time", "runtime"} else WorkloadKind.OPERATOR
         )

@@ -100,19 +100,14 @@ def read_task(raw: Mapping[str, object], *, name: str, allow_unmeasured_accuracy
 
 def _without_unknown_losses(space: SearchSpace, accuracy: Accuracy) -> SearchSpace:
     """The space without settings whose loss of accuracy is unknown."""
-    more = []
-    parameters = {parameter.name: parameter for parameter in space.parameters}
-    for name, value in accuracy.unknown():
-        if name in parameters and value in parameters[name].values:
-            more.append(
-                Constraint(
-                    expression=f"{name} != {value!r}",
-                    reason="its loss of accuracy is unknown; --allow-unmeasured-accuracy proposes it",
-                )
-            )
-    if not more:
-        return space
-    return replace(space, constraints=(*space.constraints, *more))
+    values = {parameter.name: parameter.values for parameter in space.parameters}
+    reason = "its loss of accuracy is unknown; --allow-unmeasured-accuracy proposes it"
+    more = [
+        Constraint(expression=f"{name} != {value!r}", reason=reason)
+        for name, value in accuracy.unknown()
+        if value in values.get(name, ())
+    ]
+    return replace(space, constraints=(*space.constraints, *more)) if more else space
 
 
 class _Reader(FileContent):

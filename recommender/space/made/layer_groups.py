@@ -61,10 +61,10 @@ class LayerGroups:
                 parameters["precision"].remove(value)
                 left.append(ExcludedValue(what=f"precision={value}", why=why, source=self.source))
         losses = {
-            (name, value): told["loss"]
+            (name, value): loss["loss"]
             for name, values in self.written["accuracy"].items()
-            for value, told in values.items()
-            if name in known and isinstance(told, dict)
+            for value, loss in values.items()
+            if name in known and isinstance(loss, dict)
         }
         if self.budget is not None and losses:
             spent = " + ".join(f"{loss!r} * ({name} == {value!r})" for (name, value), loss in losses.items())

@@ -93,9 +93,9 @@ class MemoryRule:
 
     def _columns(self, parameters: Sequence[Parameter], u: Coordinates) -> Columns:
         defaults = PHASES[self.model.phase]
-        told = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
+        fixed = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
         found = {
-            name: np.full(len(u), number_of(name, told.get(name, default)))
+            name: np.full(len(u), number_of(name, fixed.get(name, default)))
             for name, default in defaults.items()
         }
         for j, parameter in enumerate(parameters):

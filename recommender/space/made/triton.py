@@ -131,9 +131,9 @@ def _waves(wanted: KernelRequest, draft: SpaceDraft) -> Iterator[str]:
     cores = wanted.device.known("compute_units")
     if cores is None or wanted.grouped:
         return
-    told = []
+    waves = []
     for at in (-1, 0):
         m, n = (int(str(draft.parameters[f"BLOCK_SIZE_{side}"][at])) for side in "MN")
         blocks = -(-wanted.sizes["M"] // m) * -(-wanted.sizes["N"] // n)
-        told.append(f"{blocks} of {m} x {n} ({blocks / cores:.3g} waves)")
-    yield f"no rule: blocks for {cores:.0f} processors: {' to '.join(told)}; below one wave some idle"
+        waves.append(f"{blocks} of {m} x {n} ({blocks / cores:.3g} waves)")
+    yield f"no rule: blocks for {cores:.0f} processors: {' to '.join(waves)}; below one wave some idle"
