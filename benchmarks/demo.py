@@ -183,8 +183,8 @@ def shipped(workspace: Path) -> None:
 
 def from_cases(workspace: Path, folder: Path) -> None:
     """Questions about devices whose own rows are withheld."""
-    from tunegraph.places import Places
     from recommender.workspace import Workspace
+    from tunegraph.places import Places
 
     cache = Places.resolve(workspace, os.environ).cache
     with tempfile.TemporaryDirectory(prefix="tunegraph-demo-") as place:

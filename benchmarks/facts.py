@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from recommender.cost_model.question import Machine, machine
 from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.question import Machine, machine
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
