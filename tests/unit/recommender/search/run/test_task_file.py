@@ -1,4 +1,4 @@
-"""Search files: read from a path or by name, and spans of time in them."""
+"""Search files: read from a path or by name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.errors import CaseFormatError, InputError
-from recommender.search.run.task_file import read_task_file, seconds
+from recommender.search.run.task_file import read_task_file
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_spans_of_time() -> None:
-    assert [seconds(text) for text in ("90", "30min", "1.5h", "250ms")] == [90, 1800, 5400, 0.25]
-    for text in ("", "soon", "-3s", "0"):
-        with pytest.raises(InputError):
-            seconds(text)
 
 
 def test_a_file_is_yaml_of_names_and_values(tmp_path: Path) -> None:
