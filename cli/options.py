@@ -92,18 +92,18 @@ def facts_at_hand(
     if smi is not None:
         from ingest.questions.launches.smi import read_smi
 
-        facts.append(read_smi(texts.text_of(smi), smi.name))
+        facts.append(read_smi(texts.read_text(smi), smi.name))
     if config_json is not None:
         from ingest.questions.launches.model_config import read_config
 
-        facts.append(read_config(texts.text_of(config_json), config_json.name))
+        facts.append(read_config(texts.read_text(config_json), config_json.name))
     if from_command == "-":
         from ingest.questions.launches.launch import read_launch
 
         raw = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1)
-        facts.append(read_launch(texts.checked_text(raw, "standard input"), "standard input"))
+        facts.append(read_launch(texts.decode_text(raw, "standard input"), "standard input"))
     elif from_command is not None:
         from ingest.questions.launches.launch import read_launch
 
-        facts.append(read_launch(texts.text_of(Path(from_command)), Path(from_command).name))
+        facts.append(read_launch(texts.read_text(Path(from_command)), Path(from_command).name))
     return facts

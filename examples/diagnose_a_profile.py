@@ -27,8 +27,8 @@ def main() -> None:
         write_profile(Path(place) / "host_ascend_pt" / "ASCEND_PROFILER_OUTPUT")
         answer = workspace.diagnose(Path(place), hardware="ascend-910b3")
         for finding in answer.diagnosis.findings:
-            cause = finding.accused
-            print(f"{cause.cause}, probability {cause.chance:.0%}: {finding.gain}")
+            cause = finding.cause
+            print(f"{cause.node}, probability {cause.chance:.0%}: {finding.gain}")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def ask(
         if not others:
             continue
         popular = Counter(one for key in others for one in theirs[key]).most_common(1)[0][0]
-        with known.workspace.subset(others) as ranker:
+        with known.workspace.snapshot.subset(others) as ranker:
             for key in sorted(keys, key=lambda key: asked.problems[key].id)[:most]:
                 problem = asked.problems[key]
                 near = ranker.neighbours(problem)

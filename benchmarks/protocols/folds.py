@@ -47,7 +47,7 @@ class Fold:
             frozenset(asked.problems[key].task_id for key in self.asked) if self.hides_tasks else frozenset()
         )
         problems = {key: known.problems[key] for key in self.known}
-        return known.workspace.subset(problems, hides_tasks=self.hides_tasks, tasks=tasks)
+        return known.workspace.snapshot.subset(problems, hides_tasks=self.hides_tasks, tasks=tasks)
 
 
 def folds(known: World, asked: World, *, quick: bool) -> list[Fold]:

@@ -84,7 +84,7 @@ class World:
         self.task = tuner_of(shipped).prepare(raw, name=file, folder=folder, base={}, cold=True).task
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
-        model = model_of_task(self.task.raw)
+        model = model_of_task(self.task)
         everything = list(self.task.space.declared.enumerate())
         steps = estimate_question(model.question, everything)
         known: dict[str, Any] = {

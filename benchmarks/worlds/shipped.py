@@ -55,7 +55,7 @@ class ShippedKnowledge:
         for path in sorted([*root.glob("hardware/*.yaml"), *root.glob("models/*.yaml")]):
             for noun in read_knowledge(path.read_text(encoding="utf-8"), path.name):
                 graph.extend(to_triples(noun))
-        hardware = HardwareTree.load(graph)
+        hardware = HardwareTree(graph)
         return cls(graph, hardware, Names(graph, hardware))
 
     def machine(self, device: str, count: int, server: str) -> Machine:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.context import open_workspace, settings
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from recommender.experiment.impact import Prices
     from recommender.experiment.journal import Logged
     from recommender.experiment.metadata import ExperimentSubject
-    from recommender.experiment.testing import Experiments, PreparedTest
+    from recommender.experiment.testing import PreparedTest
+    from recommender.store.experiments import StoredExperiments
 
 UNDECIDED = 5
 """Exit code of a test without a verdict: a result, not an error."""
 
 
-def experiments(context: typer.Context) -> Experiments:
+def experiments(context: typer.Context) -> StoredExperiments:
     """The experiments of the workspace, which is not opened for them."""
     from recommender.workspace import Workspace
 
@@ -35,16 +37,24 @@ def experiments(context: typer.Context) -> Experiments:
 def subject_of(
     context: typer.Context, recommendation: str, problem: Path | None, strategy: str
 ) -> ExperimentSubject | None:
-    """The subject that the options name; None, and no workspace opened, where they name none."""
-    if not (recommendation or problem or strategy):
+    """The subject that the options name; None where they name none.
+
+    Raises:
+        InputError: Both a recommendation and a problem are given, or a strategy without either.
+    """
+    if recommendation:
+        if problem is not None or strategy:
+            raise InputError("a recommendation has its problem and strategy", hint="leave those options out")
+        return experiments(context).of_recommendation(recommendation)
+    if problem is None:
+        if strategy:
+            raise InputError("--strategy needs to know on what it was tried", hint="--problem FILE")
         return None
     from ingest.questions.problems import read_problem_file
 
-    question = None if problem is None else read_problem_file(problem)
+    question = read_problem_file(problem)
     with open_workspace(context) as workspace:
-        return workspace.experiments.subject(
-            recommendation=recommendation, question=question, strategy=strategy
-        )
+        return workspace.experiments.of_problem(question, strategy)
 
 
 def begin_and_run(

@@ -19,7 +19,7 @@ from cli.options import (
     facts_at_hand,
 )
 from cli.values import axes, pairs
-from ingest.questions.launches.launch_facts import together
+from ingest.questions.launches.launch_facts import merge_facts
 
 SetOption = Annotated[
     list[str] | None,
@@ -60,7 +60,7 @@ def estimate(
     """Estimate time, throughput, memory and energy of a training or serving step, with its split."""
     from cli import output
 
-    raw = together(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
+    raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}
     raw.update({name: value for name, value in given.items() if value is not None})
     with open_workspace(context) as workspace:

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
-from kg.nouns.entities import Better, Kind, WorkloadKind
+from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90, Gain
+from kg.terms.metrics import is_step_rate
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import (
     GAIN_SPREAD,
@@ -23,7 +24,7 @@ from recommender.cost_model.change import (
     with_layout,
 )
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
-from recommender.ranking.combination import CombinationPart, combined
+from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -168,7 +169,11 @@ def _benefit(
     problem: Problem,
     intensity_g_per_kwh: float | None,
 ) -> Benefit:
-    modelled = change.log_gain if change is not None and _is_rate(problem) else None
+    modelled = (
+        change.log_gain
+        if change is not None and is_step_rate(problem.objective, problem.workload.kind)
+        else None
+    )
     gain = weighed(item.gain, modelled)
     if gain is not None and item.ceiling is not None:
         gain = gain.capped(item.ceiling)
@@ -193,16 +198,6 @@ def _benefit(
         energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
         rests_on=tuple(rests),
-    )
-
-
-def _is_rate(problem: Problem) -> bool:
-    """Whether the objective is about the time of a step or what comes out per second."""
-    metric = problem.objective.metric
-    return problem.workload.kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} and (
-        "throughput" in metric
-        or metric in {"step_time", "latency", "run_time"}
-        or (problem.objective.better is Better.HIGHER and metric == "compute_rate")
     )
 
 
@@ -274,7 +269,7 @@ def _together(
                     share=float(share) if isinstance(share, int | float) else None,
                 )
             )
-    gain = combined(parts)
+    gain = combine_gains(parts)
     modelled = None
     if question is not None:
         settings = {name: value for item in chosen for name, value in item.configuration.items()}

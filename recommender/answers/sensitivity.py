@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ingest.layers.layer_statistics import Layer
+    from ingest.layers.layer import Layer
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {

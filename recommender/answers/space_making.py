@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kg.triples.names import Names
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.evaluations import SourceTable
-    from recommender.space.made.generated import Generated
+    from recommender.space.made.generated import GeneratedSpace
     from recommender.space.made.layer_groups import LayerGroups
 
 WORKSPACE = "workspace"
@@ -45,7 +45,7 @@ class SearchFile:
     left: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, found: Generated) -> None:
+    def take(self, found: GeneratedSpace) -> None:
         """Take in a generated space."""
         self.file["parameters"] = dict(found.parameters)
         self.file["constraints"] = [dict(rule) for rule in found.constraints]
@@ -226,7 +226,7 @@ class SpaceMaker:
             share: Share of the space to leave out.
         """
         from recommender.search.engine.pruning import prune
-        from recommender.search.run.known_tables import sources_of
+        from recommender.search.run.source_tables import sources_of
         from recommender.search.run.task_file import read_task_file
         from recommender.space.space_file import read_space
 
@@ -308,13 +308,13 @@ class SpaceMaker:
         """The problem of a search file; None where it does not say, or what it runs on is not known."""
         from kg.errors import UnknownEntityError
         from recommender.measuring.environment import capture
-        from recommender.search.run.preparation import THIS_MACHINE, here
+        from recommender.search.run.preparation import THIS_MACHINE, this_machine
 
         stated = raw.get("problem")
         if not isinstance(stated, dict):
             return None
         hardware = str(stated.get("hardware") or THIS_MACHINE)
-        if (named := here(hardware, capture({}))) is None:
+        if (named := this_machine(hardware, capture({}))) is None:
             return self.problem(stated)[0]
         try:
             return self.problem({**stated, "hardware": named[0]})[0]
@@ -327,7 +327,7 @@ class SpaceMaker:
         Raises:
             InputError: The file does not say what it is about, or nothing of it is known.
         """
-        from recommender.search.run.known_tables import stored_sources
+        from recommender.search.run.source_tables import stored_sources
 
         hint = "give files with --known: measurements of the same kernel on other devices"
         if (problem := self._problem(raw)) is None:

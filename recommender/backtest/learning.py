@@ -1,4 +1,4 @@
-"""What a workspace learns from its own cases: how the cost of each operator responds to a configuration.
+"""Learning from a workspace's own cases: the response of each operator's cost to a configuration.
 
 Training needs scikit-learn and is done after an ingest; answering needs numpy alone.
 """

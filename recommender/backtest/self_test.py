@@ -45,7 +45,7 @@ TASK_FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is known and what is asked.
+    """The known problems and the asked problems of one fold.
 
     Attributes:
         known: Keys of the known problems.
@@ -89,10 +89,10 @@ class Backtest:
         """
         for operator, metric, keys in self.trials.families(at_least=2):
             problems = self._problems(keys)
-            made = list(folds(problems, self.tree))
-            if made:
-                progress(f"{operator} by {metric}: {sum(len(f.asked) for f in made)} questions")
-            for fold in made:
+            all_folds = list(folds(problems, self.tree))
+            if all_folds:
+                progress(f"{operator} by {metric}: {sum(len(f.asked) for f in all_folds)} questions")
+            for fold in all_folds:
                 yield from self._asked(fold, problems)
 
     def _problems(self, keys: Sequence[int]) -> dict[int, Problem]:
@@ -103,10 +103,10 @@ class Backtest:
 
     def _asked(self, fold: Fold, problems: dict[int, Problem]) -> Iterator[Checked]:
         hidden = {problems[key].task_id for key in fold.asked} if fold.hides_tasks else set()
-        known = {key: problems[key] for key in fold.known if problems[key].task_id not in hidden}
+        visible = {key: problems[key] for key in fold.known if problems[key].task_id not in hidden}
         read = ConfigurationReader(self.trials)
         with SubsetRanker(
-            known, self.trials, self.tree, self.encoder, self.reliability, self.similarity
+            visible, self.trials, self.tree, self.encoder, self.reliability, self.similarity
         ) as ranker:
             for key in fold.asked:
                 truth = self._truth(key, read)
@@ -129,7 +129,7 @@ class Backtest:
 
 
 def folds(problems: dict[int, Problem], tree: HardwareTree) -> Iterator[Fold]:
-    """What to hide and what to ask of one family.
+    """Return the folds of one family: what to hide and what to ask.
 
     Args:
         problems: By key, all of one operator and metric.
@@ -139,14 +139,14 @@ def folds(problems: dict[int, Problem], tree: HardwareTree) -> Iterator[Fold]:
     for key, problem in problems.items():
         on[problem.hardware.name].append(key)
     for device, keys in sorted(on.items()):
-        asked = _some(keys, problems)
+        questions = _some(keys, problems)
         others = [name for name in on if tree.distance(device, name) is not Distance.SAME_DEVICE]
         related = [name for name in others if tree.distance(device, name) is not Distance.OTHER_VENDOR]
         if related:
-            yield Fold(tuple(sorted(key for name in others for key in on[name])), asked)
+            yield Fold(tuple(sorted(key for name in others for key in on[name])), questions)
         for name in others:
             if name not in related and tree.above(name, Level.VENDOR):
-                yield Fold(tuple(sorted(on[name])), asked)
+                yield Fold(tuple(sorted(on[name])), questions)
     tasks = sorted({problem.task_id for problem in problems.values()}, key=_chance)
     if len(tasks) > 1:
         for part in range(min(TASK_FOLDS, len(tasks))):
@@ -160,5 +160,5 @@ def _some(keys: Sequence[int], problems: dict[int, Problem]) -> tuple[int, ...]:
 
 
 def _chance(name: str) -> str:
-    """An order that is as good as random and the same each time."""
+    """Return a sort key that is as good as random and the same each time."""
     return hashlib.sha256(name.encode()).hexdigest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError
 from recommender.answers.verification import problem_subject
 from recommender.experiment.testing import Experiments, Lesson, conclusions_of, is_conclusive, state_of
 from recommender.store.answered_questions import subject_of
@@ -23,50 +22,47 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceExperiments(Experiments):
-    """The A/B tests of an open workspace.
+class StoredExperiments(Experiments):
+    """The A/B tests of a workspace that need not be open.
 
     Attributes:
         memory: The file of remembered recommendations.
+    """
+
+    memory: Path
+
+    def of_recommendation(self, recommendation: str) -> ExperimentSubject:
+        """The subject of a test that tries a remembered recommendation on its problem.
+
+        Raises:
+            UnknownEntityError: None begins with this id, or several do.
+        """
+        return subject_of(self.memory, recommendation)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceExperiments(StoredExperiments):
+    """The A/B tests of an open workspace.
+
+    Attributes:
         graph: Knows strategies.
         problem: Reads a question as people put it.
         edit: The writing side of the workspace.
         clock: Tells the time.
     """
 
-    memory: Path
     graph: GraphStore
     problem: Callable[[Mapping[str, object]], tuple[Problem, tuple[str, ...]]]
     edit: Callable[[], Editor]
     clock: Callable[[], datetime]
 
-    def subject(
-        self, *, recommendation: str = "", question: Mapping[str, object] | None = None, strategy: str = ""
-    ) -> ExperimentSubject | None:
-        """The subject of a test: a recommendation, or a strategy or settings on a problem.
-
-        Args:
-            recommendation: Id of a remembered recommendation; it has its own problem and strategy.
-            question: The problem as people put it.
-            strategy: Id of the strategy that is tried on it.
-
-        Returns:
-            None where nothing is given.
+    def of_problem(self, question: Mapping[str, object], strategy: str = "") -> ExperimentSubject:
+        """The subject of a test on a problem as people put it, of a strategy or of settings alone.
 
         Raises:
-            UnknownEntityError: No such recommendation is remembered, or no such strategy known.
-            InputError: Both a recommendation and a problem are given, or a strategy without either.
+            UnknownEntityError: No such strategy is known.
+            InputError: The question is wrong.
         """
-        if recommendation:
-            if question is not None or strategy:
-                raise InputError(
-                    "a recommendation has its problem and strategy", hint="leave those options out"
-                )
-            return subject_of(self.memory, recommendation)
-        if question is None:
-            if strategy:
-                raise InputError("--strategy needs to know on what it was tried", hint="--problem FILE")
-            return None
         return problem_subject(self.graph, question, self.problem(question)[0], strategy)
 
     def tell(self, logged: Logged) -> Lesson | None:

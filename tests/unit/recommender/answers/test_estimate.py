@@ -22,10 +22,10 @@ def estimated(shipped: Workspace, raw: dict[str, object] = RAW, **more: Any) -> 
 
 def test_every_combination_is_a_record(shipped: Workspace) -> None:
     found = estimated(
-        shipped, settings={"input_len": 512}, axes={"batch": [1, 8], "tensor_parallel": [8, 16]}
+        shipped, settings={"input_len": 512}, axes={"batch": [1, 8], "precision": ["bf16", "int8"]}
     )
-    told = [(item["settings"]["batch"], item["settings"]["tensor_parallel"]) for item in found.records]
-    assert told == [(1, 8), (1, 16), (8, 8), (8, 16)]
+    told = [(item["settings"]["batch"], item["settings"]["precision"]) for item in found.records]
+    assert told == [(1, "bf16"), (1, "int8"), (8, "bf16"), (8, "int8")]
     assert {item["settings"]["input_len"] for item in found.records} == {512}
 
 

@@ -57,10 +57,10 @@ def test_only_the_known_problems_answer(shipped_path: Path, tmp_path: Path) -> N
         asked = next(item for item in every.values() if item.hardware.name == nvidia)
         amd = {key: item for key, item in every.items() if item.hardware.name == other}
         assert len(amd) == 2
-        with opened.subset(amd) as ranker:
+        with opened.snapshot.subset(amd) as ranker:
             assert {item.problem.key for item in ranker.neighbours(asked)} == set(amd)
             assert ranker.rank(asked, 1).configurations[0]["tile"] == 16
-        with opened.subset(every) as ranker:
+        with opened.snapshot.subset(every) as ranker:
             assert ranker.rank(asked, 1).configurations[0]["tile"] == 64
 
 
@@ -69,7 +69,7 @@ def test_a_hidden_task_answers_on_no_device(shipped_path: Path, tmp_path: Path) 
         every = problems(opened)
         asked = next(iter(every.values()))
         tasks = frozenset({asked.task_id})
-        with opened.subset(every, hides_tasks=True, tasks=tasks) as ranker:
+        with opened.snapshot.subset(every, hides_tasks=True, tasks=tasks) as ranker:
             near = {item.problem.key for item in ranker.neighbours(asked)}
             assert near == {key for key, item in every.items() if item.task_id != asked.task_id}
             assert set(ranker.taught) == near

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kg.errors import InputError, UnknownEntityError
+from kg.errors import UnknownEntityError
 from kg.nouns.entities import Better
 from kg.nouns.outcomes import Outcome
 from kg.triples.serialisation import all_of
@@ -26,7 +26,7 @@ QUESTION: dict[str, object] = {"model": "llama-2-7b", "phase": "training", "hard
 def measured(workspace: Workspace, strategy: str) -> Logged:
     reading = OutputReading(metric="latency", better=Better.LOWER, unit="s", path="t")
     runs = Runs(command=("printf", r'{{"t": %s}}', "{batch}"), readings=(reading,), folder=Path.cwd())
-    subject = workspace.experiments.subject(question=QUESTION, strategy=strategy)
+    subject = workspace.experiments.of_problem(QUESTION, strategy)
     begun = workspace.experiments.begin(
         PreparedTest(design=design(pairs=12), runs=runs, subject=subject), "ab"
     )
@@ -52,15 +52,10 @@ def test_an_outcome_is_learned_once(tmp_path: Path, shipped_path: Path) -> None:
 
 def test_a_subject_is_a_recommendation_or_a_problem(shipped: Workspace) -> None:
     experiments = shipped.experiments
-    assert experiments.subject() is None
-    with pytest.raises(InputError, match="--strategy needs"):
-        experiments.subject(strategy="overlap")
-    with pytest.raises(InputError, match="has its problem"):
-        experiments.subject(recommendation="4d", question=QUESTION)
     with pytest.raises(UnknownEntityError, match="no strategy named 'nothing'"):
-        experiments.subject(question=QUESTION, strategy="nothing")
+        experiments.of_problem(QUESTION, "nothing")
     with pytest.raises(UnknownEntityError, match="is remembered"):
-        experiments.subject(recommendation="4d")
-    subject = experiments.subject(question=QUESTION)
-    assert subject is not None
+        experiments.of_recommendation("4d")
+    subject = experiments.of_problem(QUESTION)
+    assert subject.question == QUESTION
     assert subject.single.strategy == ""

@@ -8,7 +8,7 @@ from kg.errors import InfeasibleError, InputError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.question import Machine, Question, machine
-from recommender.space.made.generated import Generated
+from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.layouts import layout_space
 from recommender.space.space_file import read_space
 from recommender.workspace import Workspace
@@ -34,7 +34,7 @@ def asked(
     return Question(model=model, machine=machine, phase=phase, settings=fixed or {})
 
 
-def configurations(made: Generated) -> list[dict[str, object]]:
+def configurations(made: GeneratedSpace) -> list[dict[str, object]]:
     found = read_space(
         {"parameters": dict(made.parameters), "constraints": [dict(x) for x in made.constraints]}
     )
