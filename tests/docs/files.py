@@ -109,6 +109,9 @@ def write_files(folder: Path) -> None:
         "benchmark_hub/cachefiles/convolution_milo/RTX_3090.json": _kernel_tuner(
             "convolution_milo", "NVIDIA GeForce RTX 3090", ("block_size_x", "tile_size_x", "use_shmem")
         ),
+        "benchmark_hub/cachefiles/gemm/A100.json": _kernel_tuner(
+            "gemm", "NVIDIA A100-PCIE-40GB", ("MWG", "NWG", "KWG")
+        ),
         "vllm/vllm/model_executor/layers/fused_moe/configs/"
         "E=128,N=768,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
         "vllm/vllm/model_executor/layers/fused_moe/configs/"
