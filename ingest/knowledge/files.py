@@ -26,6 +26,7 @@ from kg.nouns.knowledge import (
     Symptom,
     VersionBound,
 )
+from kg.terms.phases import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,6 @@ ARCHITECTURES = (
     "multimodal",
     "other",
 )
-PHASES = ("training", "prefill", "decode", "inference", "kernel")
 STRATEGY_KINDS = ("published", "documented", "claimed")
 ACCURACIES = ("unchanged", "may-change", "unknown")
 
@@ -204,8 +204,8 @@ class _Reader:
     def _strategy(self, item: Entry, identifier: str) -> Strategy:
         phases = item.texts("phases")
         for phase in phases:
-            if phase and phase not in PHASES:
-                item.fault(f"phase {phase!r} is none of {', '.join(PHASES)}", "phases")
+            if phase and phase not in SCOPES:
+                item.fault(f"phase {phase!r} is none of {', '.join(SCOPES)}", "phases")
         accuracy = _one_of(item, "accuracy", ACCURACIES) if "accuracy" in item else "unknown"
         sources = item.texts("sources")
         if not sources:

@@ -15,6 +15,7 @@ from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import Dimension, unit
 from kg.triples.model_sizes import DECISIVE
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.values import Value
-    from kg.triples.names import Resolved
+    from kg.triples.names import ResolvedName
 
 MAXIMUM_FILE_BYTES = 1_000_000
 """A question is small; a larger file is something else."""
@@ -47,22 +48,6 @@ KEYS = (
     "software",
 )
 """Keys of a question. ``notes`` beside them holds the assumptions of a reader of another form."""
-_PHASES = {
-    "training": (WorkloadKind.TRAINING, "train"),
-    "train": (WorkloadKind.TRAINING, "train"),
-    "serving": (WorkloadKind.SERVING, "serve"),
-    "inference": (WorkloadKind.SERVING, "serve"),
-    "prefill": (WorkloadKind.SERVING, "prefill"),
-    "decode": (WorkloadKind.SERVING, "decode"),
-    "operator": (WorkloadKind.OPERATOR, ""),
-    "kernel": (WorkloadKind.KERNEL, ""),
-    "hpc": (WorkloadKind.HPC, ""),
-    "训练": (WorkloadKind.TRAINING, "train"),
-    "推理": (WorkloadKind.SERVING, "serve"),
-    "预填充": (WorkloadKind.SERVING, "prefill"),
-    "解码": (WorkloadKind.SERVING, "decode"),
-    "算子": (WorkloadKind.OPERATOR, ""),
-}
 _LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
 _QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 
@@ -70,16 +55,16 @@ _QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 class Resolver(Protocol):
     """A resolver of names against the graph."""
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """A node of the hardware tree."""
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """A model."""
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         """Ids of the models that have these sizes."""
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
 
 
@@ -250,21 +235,22 @@ class _Reader:
 
         def read() -> Workload:
             phase, operator, model = self._text("phase"), self._text("op"), self._text("model")
-            if phase is not None and phase.lower() not in _PHASES:
-                raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(_PHASES)}")
+            stage = None if phase is None else PHASE_OF_WORD.get(phase.lower())
+            if phase is not None and stage is None:
+                raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(PHASE_OF_WORD)}")
             sizes = self._settings("sizes")
             if model is None and operator is None and not sizes:
                 raise InputError("what runs? give --model, --op or a problem file")
             if operator is not None:
                 known = found[0] = self.operators(operator)
                 kind, name = known.kind, known.name
-                if phase is not None and not _PHASES[phase.lower()][1]:
-                    kind = _PHASES[phase.lower()][0]
-            elif phase is None:
-                kind, name = _PHASES["training"]
-                self.notes.append("no phase given: taken as training")
+                if stage is not None and not stage.activity:
+                    kind = stage.kind
             else:
-                kind, name = _PHASES[phase.lower()]
+                if stage is None:
+                    stage = PHASE_OF_WORD["training"]
+                    self.notes.append("no phase given: taken as training")
+                kind, name = stage.kind, stage.activity
                 if not name:
                     raise InputError(f"phase {phase} needs --op")
             model, own = self._model(model, sizes)
@@ -387,7 +373,7 @@ class _Reader:
             )
         return Settings(shares)
 
-    def _note(self, resolved: Resolved) -> None:
+    def _note(self, resolved: ResolvedName) -> None:
         if resolved.note:
             self.notes.append(resolved.note)
 

@@ -19,7 +19,7 @@ from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
-from kg.triples.names import Names, Resolved
+from kg.triples.names import Names, ResolvedName
 from kg.triples.serialisation import from_graph
 from recommender.measuring.environment import capture
 from recommender.search.evaluations import SourceTable
@@ -323,12 +323,12 @@ class _KnownOrNot:
 
     names: Names
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """The node, or a slug with a note."""
         found, is_known = self.names.hardware_or_slug(text)
-        return Resolved(id=found, note="" if is_known else f"hardware {text!r} is not in the knowledge")
+        return ResolvedName(id=found, note="" if is_known else f"hardware {text!r} is not in the knowledge")
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """A model."""
         return self.names.model(text)
 
@@ -336,7 +336,7 @@ class _KnownOrNot:
         """Models that have these sizes."""
         return self.names.models_of_size(sizes)
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
         return self.names.bottleneck(text)
 
