@@ -113,7 +113,7 @@ def compared(workspace: Path, seeds: int) -> dict[str, Any]:
     from recommender.search.run.assembly import model_of_task, search_of
 
     warm, cold = prepared(workspace, ASKED, cold=False), prepared(workspace, ASKED, cold=True)
-    model = model_of_task(warm.task.raw)
+    model = model_of_task(warm.task)
     top, size = optimum(warm.task, model)
     default = float(model.records([warm.task.default])[0]["throughput"])  # type: ignore[arg-type,list-item]
     runs: dict[str, list[list[float]]] = {"warm": [], "cold": [], "random": []}
@@ -161,7 +161,7 @@ def ceilings(workspace: Path) -> None:
     from recommender.search.run.assembly import model_of_task
 
     item = prepared(workspace, ASKED, cold=True)
-    record = model_of_task(item.task.raw).records([item.task.default])[0]  # type: ignore[list-item]
+    record = model_of_task(item.task).records([item.task.default])[0]  # type: ignore[list-item]
     split, total = record["split_s"], record["time_s"]
     if not isinstance(split, dict) or not isinstance(total, float):
         return

@@ -123,7 +123,7 @@ def main() -> None:
             continue
         task = tuner.prepare(raw, name=name, folder=Path.cwd(), base={}, cold=True).task
         tally = fit_tally(task.space, most=1_000_000)
-        of_space = 1 - tally.left / tally.asked
+        of_space = 1 - tally.remaining / tally.checked
         before = [searched(task, task.space.declared, seed) for seed in range(arguments.seeds)]
         after = [searched(task, task.space, seed) for seed in range(arguments.seeds)]
         shares = [sum(x[1] for x in runs) / sum(x[0] for x in runs) for runs in (before, after)]

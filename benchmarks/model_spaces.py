@@ -46,7 +46,7 @@ class ModelSpace(Space):
         self.task_space = world.task.space
         costs = {settings: world.costs(settings, 1) for settings in world.values}
         self.costs = {s: math.inf if found is None else math.exp(found[0]) for s, found in costs.items()}
-        model = model_of_task(world.task.raw)
+        model = model_of_task(world.task)
         steps = estimate(
             model=model.model,
             machine=model.machine,

@@ -76,7 +76,7 @@ class World:
         self.task = tuner_of(tree).prepare(raw, name=file, folder=folder, base={}, cold=True).task
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
-        model = model_of_task(self.task.raw)
+        model = model_of_task(self.task)
         everything = list(self.task.space.declared.enumerate())
         settings = [{**model.fixed, **item} for item in everything]
         steps = estimate(model=model.model, machine=model.machine, phase=model.phase, settings=settings)

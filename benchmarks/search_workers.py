@@ -218,11 +218,11 @@ def tpe_worker(url: str, name: str, seed: int, folder: Path) -> None:
     """One process of Optuna's TPE; the surface is what the folder holds."""
     import optuna
 
-    from recommender.search.run.task import Task
+    from recommender.search.run.task_reader import read_task
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     raw = yaml.safe_load((folder / "search.yaml").read_text())
-    space = Task.of(raw, name="tpe").space
+    space = read_task(raw, name="tpe").space
     bound = float(raw["limits"][0].partition("<=")[2].removesuffix("B"))
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=10, constant_liar=True)
     study = optuna.load_study(storage=url, study_name=name, sampler=sampler)

@@ -48,8 +48,8 @@ class ProgressDisplay:
             parts.append(f"best {self._value(progress.best)}")
         if progress.running > 1:
             parts.append(f"{progress.running} running")
-        if progress.left_s is not None and not again:
-            parts.append(f"at most {clock(progress.left_s)} left")
+        if progress.remaining_s is not None and not again:
+            parts.append(f"at most {clock(progress.remaining_s)} left")
         text = "; ".join(part for part in parts if part)
         if self._live:
             sys.stderr.write("\r\x1b[2K" + text[:200])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ingest.questions.problems import problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
-    from recommender.search.run.preparation import Prepared
+    from recommender.search.run.preparation import Prepared, SearchOptions
     from recommender.store.editor import Editor
     from recommender.store.ingestion import IngestSummary, Options
     from recommender.store.merging import MergeResult
@@ -289,29 +289,13 @@ class Workspace(WorkspaceContents):
             self.layout.asked, answer, question=question, k=k, version=self.knowledge_version
         )
 
-    def search(
-        self,
-        raw: Mapping[str, object],
-        *,
-        log: str,
-        name: str = "search",
-        folder: Path,
-        base: Mapping[str, str],
-        seed: int = 0,
-        cold: bool = False,
-        allow_unmeasured_accuracy: bool = False,
-    ) -> SearchLog:
+    def search(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> SearchLog:
         """Begin a search that starts from the tables of similar problems; needs Optuna.
 
         Args:
-            raw: What a search file says (docs/search.md).
+            raw: Content of a search file (docs/search.md).
             log: File or URL of its log.
-            name: What to call it where ``raw`` does not say.
-            folder: Where its commands run.
-            base: Environment of its commands.
-            seed: Of its randomness.
-            cold: Start from nothing.
-            allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
+            options: See ``recommender.search.run.preparation.SearchOptions``.
 
         Returns:
             The log; ``recommender.search.run.assembly.runner_of`` runs it.
@@ -319,29 +303,10 @@ class Workspace(WorkspaceContents):
         Raises:
             InputError: ``raw`` is wrong, or the log holds such a search already.
         """
-        prepared = self.prepare_search(
-            raw,
-            name=name,
-            folder=folder,
-            base=base,
-            seed=seed,
-            cold=cold,
-            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
-        )
-        return prepared.begin(log)
+        return self.prepare_search(raw, **options).begin(log)
 
-    def prepare_search(
-        self,
-        raw: Mapping[str, object],
-        *,
-        name: str,
-        folder: Path,
-        base: Mapping[str, str],
-        seed: int = 0,
-        cold: bool = False,
-        allow_unmeasured_accuracy: bool = False,
-    ) -> Prepared:
-        """Prepare a search without beginning it; see :meth:`search`."""
+    def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+        """A search with everything looked up, not begun; as for :meth:`search`."""
         from recommender.search.run.preparation import Tuner
 
         tuner = Tuner(
@@ -352,15 +317,7 @@ class Workspace(WorkspaceContents):
             retriever=lambda: self.snapshot.retriever,
             operator=self.operator,
         )
-        return tuner.prepare(
-            raw,
-            name=name,
-            folder=folder,
-            base=base,
-            seed=seed,
-            cold=cold,
-            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
-        )
+        return tuner.prepare(raw, **options)
 
     def recalibrate(self, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
         """Learn similarity and the width of intervals from the workspace's own problems.

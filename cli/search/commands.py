@@ -152,11 +152,9 @@ def resume(
     found = open_log(log, name)
     if file is not None:
         compare(found, file)
-    more: dict[str, object] = dict(found.about["task"])
+    more = given(stop=found.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    changed: dict[str, object] = {"stop": more["stop"]} if "stop" in more else {}
-    changed |= given(jobs=jobs)
-    go_on(context, found, changed, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, found, more, ingest=ingest, plot=plot, as_json=as_json)
 
 
 @app.command()
@@ -173,7 +171,7 @@ def ask(
 ) -> None:
     """Propose configurations for you to evaluate; tell what came out with search tell."""
     from cli import output
-    from recommender.search.run.manual import ask_for
+    from recommender.search.run.manual import ask_trials
 
     if is_log(file):
         found = open_log(file, name)
@@ -187,7 +185,7 @@ def ask(
             found = begin(
                 context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy
             )
-    asked = ask_for(found, n)
+    asked = ask_trials(found, n)
     if as_json:
         rows = [
             {
@@ -223,13 +221,13 @@ def tell(
     """Tell what came out of a configuration."""
     from cli import output
     from cli.options import pairs
-    from recommender.search.run.manual import tell_of
+    from recommender.search.run.manual import tell_trial
 
     if (value is None) == (failed is None):
         raise InputError("tell --value METRIC=NUMBER, or --failed REASON")
     found = open_log(log, name)
     numbers = {key: str(item) for key, item in pairs("--value", value, as_text=True).items()}
-    number = tell_of(found, trial, pairs("--set", setting) or None, numbers, failed)
+    number = tell_trial(found, trial, pairs("--set", setting) or None, numbers, failed)
     if as_json:
         output.as_json({"search": found.name, "log": found.storage, "trial": number})
     else:

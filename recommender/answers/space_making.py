@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from recommender.search.evaluations import SourceTable
-    from recommender.space.made.generated import Generated
+    from recommender.space.made.generated import GeneratedSpace
     from recommender.space.made.layer_groups import LayerGroups
     from recommender.workspace import Workspace
 
@@ -40,7 +40,7 @@ class Made:
     left: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, found: Generated) -> None:
+    def take(self, found: GeneratedSpace) -> None:
         """Take in a generated space."""
         self.file["parameters"] = dict(found.parameters)
         self.file["constraints"] = [dict(rule) for rule in found.constraints]
@@ -269,7 +269,7 @@ def limit_by_graph(workspace: Workspace, made: Made, hardware: str, problem: Pro
 def pruned(workspace: Workspace, file: str, known: Sequence[str], share: float) -> Made:
     """A search file without the pairs of values that were dear on every other device."""
     from recommender.search.engine.pruning import prune
-    from recommender.search.run.known_tables import sources_of
+    from recommender.search.run.source_tables import sources_of
     from recommender.search.run.task_file import read_task_file
     from recommender.space.space_file import read_space
 
@@ -311,13 +311,13 @@ def _problem(workspace: Workspace, raw: dict[str, object]) -> Problem | None:
     """What a search file is about; None where it does not say, or what it runs on is not known."""
     from kg.errors import UnknownEntityError
     from recommender.measuring.environment import capture
-    from recommender.search.run.preparation import THIS_MACHINE, here
+    from recommender.search.run.preparation import THIS_MACHINE, this_machine
 
     told = raw.get("problem")
     if not isinstance(told, dict):
         return None
     asked = str(told.get("hardware") or THIS_MACHINE)
-    if (named := here(asked, capture({}))) is None:
+    if (named := this_machine(asked, capture({}))) is None:
         return workspace.problem(told)[0]
     try:
         return workspace.problem({**told, "hardware": named[0]})[0]
@@ -331,7 +331,7 @@ def _stored(workspace: Workspace, raw: dict[str, object], *, asked: bool) -> lis
     Raises:
         InputError: The file does not say what it is about, or nothing of it is known.
     """
-    from recommender.search.run.known_tables import stored_sources
+    from recommender.search.run.source_tables import stored_sources
 
     hint = "give files with --known: measurements of the same kernel on other devices"
     if (problem := _problem(workspace, raw)) is None:

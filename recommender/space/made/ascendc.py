@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.space.made.generated import Left, SpaceDraft, rule
+from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 from recommender.space.made.needs import Need
 from recommender.space.made.shapes import power_above, powers
 
@@ -43,7 +43,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
         most = LARGEST_BASE if size is None else min(power_above(size, FRACTAL), LARGEST_BASE)
         draft.parameters[f"base{side}"] = powers(FRACTAL, most)
         draft.left += [
-            Left(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
+            ExcludedValue(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
             for value in powers(most + 1, LARGEST_BASE)
         ]
     draft.parameters |= {"dbL0A": [1, 2], "dbL0B": [1, 2], "dbL0C": [1, 2]}

@@ -13,7 +13,7 @@ import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError
 from recommender.search.objectives.modelled import CostModel
-from recommender.space.made.generated import Generated, Left, counted, rule
+from recommender.space.made.generated import ExcludedValue, GeneratedSpace, count_configurations, rule
 from recommender.space.made.memory_rule import RULES, SOURCE, MemoryRule, fit_constraint
 from recommender.space.space_file import read_space
 
@@ -46,7 +46,7 @@ def layout_space(
     fixed: Mapping[str, object],
     margin: float = 0.0,
     groups: LayerGroups | None = None,
-) -> Generated:
+) -> GeneratedSpace:
     """The layouts that a model may have on a machine.
 
     Args:
@@ -74,7 +74,7 @@ def layout_space(
     rest = {name: value for name, value in fixed.items() if name not in parameters}
     objective = CostModel(model=model, machine=machine, phase=phase, fixed=rest)
     count = _fitting(objective, margin, parameters, constraints, left, skipped)
-    return Generated(
+    return GeneratedSpace(
         parameters=parameters,
         constraints=tuple(constraints),
         left=tuple(left),
@@ -84,16 +84,18 @@ def layout_space(
 
 
 _rule = partial(rule, source=MEGATRON)
-_Made = tuple[dict[str, list[object]], list[dict[str, str]], list[Left]]
+_Made = tuple[dict[str, list[object]], list[dict[str, str]], list[ExcludedValue]]
 
 
-def _divisors(number: float, left: list[Left], name: str, *wholes: tuple[float, str]) -> list[object]:
+def _divisors(
+    number: float, left: list[ExcludedValue], name: str, *wholes: tuple[float, str]
+) -> list[object]:
     """Divisors of a number that divide the wholes too; the others are left out with the reason."""
     found: list[object] = []
     for value in (value for value in range(1, int(number) + 1) if number % value == 0):
         broken = next((why for whole, why in wholes if whole % value), "")
         if broken:
-            left.append(Left(what=f"{name}={value}", why=broken, source=MEGATRON))
+            left.append(ExcludedValue(what=f"{name}={value}", why=broken, source=MEGATRON))
         else:
             found.append(value)
     return found
@@ -104,7 +106,7 @@ def _powers(most: float) -> list[object]:
 
 
 def _training(model: ModelSizes, count: int, fixed: Mapping[str, object]) -> _Made:
-    left: list[Left] = []
+    left: list[ExcludedValue] = []
     length, batch = _whole(fixed, "seq_len"), _whole(fixed, "global_batch")
     if not length and not model.tokens_per_image:
         raise InputError("a training step needs a sequence length", hint="--set seq_len=4096")
@@ -161,7 +163,7 @@ def _training(model: ModelSizes, count: int, fixed: Mapping[str, object]) -> _Ma
 
 
 def _serving(model: ModelSizes, machine: Machine) -> _Made:
-    left: list[Left] = []
+    left: list[ExcludedValue] = []
     count = machine.count
     heads = (model.heads, f"does not divide the {model.heads:g} attention heads")
     layers = (model.layers, f"does not divide the {model.layers:g} layers")
@@ -178,10 +180,12 @@ def _serving(model: ModelSizes, machine: Machine) -> _Made:
             machine.device.peak(name)
             parameters["precision"].append(name)
         except InputError as fault:
-            left.append(Left(what=f"precision={name}", why=str(fault), source="facts of the device"))
+            left.append(ExcludedValue(what=f"precision={name}", why=str(fault), source="facts of the device"))
         except MissingFactError as fault:
             left.append(
-                Left(what=f"precision={name}", why=f"not known: {fault}", source="facts of the device")
+                ExcludedValue(
+                    what=f"precision={name}", why=f"not known: {fault}", source="facts of the device"
+                )
             )
     constraints = [
         _rule(
@@ -228,7 +232,7 @@ def _fitting(
     margin: float,
     parameters: dict[str, list[object]],
     constraints: list[dict[str, str]],
-    left: list[Left],
+    left: list[ExcludedValue],
     skipped: list[str],
 ) -> int | None:
     """Leave out the values with which nothing fits the memory; how many configurations are left.
@@ -236,7 +240,7 @@ def _fitting(
     Raises:
         InfeasibleError: Nothing is left.
     """
-    count = counted(parameters, constraints, left, most=MOST)
+    count = count_configurations(parameters, constraints, left, most=MOST)
     fits, unasked = fit_constraint(objective, margin=margin)
     if unasked:
         skipped.append(unasked)
@@ -247,7 +251,7 @@ def _fitting(
         return None
     space = read_space({"parameters": parameters, "constraints": constraints})
     u = np.concatenate(list(space.blocks()))
-    codes, needed = fits.holds.codes(space, u)
+    codes, needed = fits.holds.codes(space.parameters, u)
     allowed, most = codes == 0, fits.holds.most_bytes
     if not allowed.any() and not np.any(codes == RULES.index("memory") + 1):
         raise InfeasibleError(
@@ -269,16 +273,16 @@ def _fitting(
                 broken = [item for item in constraints if parameter.name in item["expression"]]
                 told = "; ".join(item["reason"] for item in broken)
                 sources = "; ".join(dict.fromkeys(item["source"] for item in broken))
-                left.append(Left(what=what, why=f"never with: {told}", source=sources))
+                left.append(ExcludedValue(what=what, why=f"never with: {told}", source=sources))
             elif not allowed[here].any():
                 why = f"needs at least {np.nanmin(needed[here]) / 1e9:.1f} of {most / 1e9:.1f} GB"
-                left.append(Left(what=what, why=why, source=SOURCE))
+                left.append(ExcludedValue(what=what, why=why, source=SOURCE))
             else:
                 continue
             values.remove(value)
     if gone := int((~allowed).sum()):
         left.append(
-            Left(
+            ExcludedValue(
                 what=f"{gone:,} of {count:,} configurations", why=f"not one that {fits.reason}", source=SOURCE
             )
         )

@@ -1,4 +1,4 @@
-"""What the cost model knows of a configuration before it reckons any time: whether it can be, and fits.
+"""The memory rule: leaves out layouts that cannot be, precisions a device lacks, and what does not fit.
 
 A layout that the cost model cannot take, a precision that the device does not compute and a need of memory
 above what there is would all fail when they are evaluated. Asked of whole columns, so that an enumerated
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.settings.plans import Columns
     from recommender.search.objectives.modelled import CostModel
-    from recommender.space.constraint import Coordinates
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
-    from recommender.space.space import SearchSpace
 
 SOURCE = "modelled memory"
 MARGIN = TOLERANCE - 1
@@ -53,7 +52,7 @@ RULES = ("layout", "precision", "memory")
 
 @dataclass(frozen=True, slots=True)
 class MemoryRule:
-    """Whether configurations can be, by the cost model.
+    """A rule that the cost model checks: a possible layout, a supported precision, enough memory.
 
     Attributes:
         model: The cost model that would be asked.
@@ -65,20 +64,22 @@ class MemoryRule:
     most_bytes: float
     measured: bool = False
 
-    def __call__(self, space: SearchSpace, u: Coordinates) -> NDArray[np.bool_]:
+    def __call__(self, parameters: Sequence[Parameter], u: Coordinates) -> NDArray[np.bool_]:
         """Whether each row can be, shape (n,)."""
-        codes, _ = self.codes(space, u)
+        codes, _ = self.codes(parameters, u)
         return np.asarray(codes == 0)
 
-    def codes(self, space: SearchSpace, u: Coordinates) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Why each row cannot be: 0, or 1 plus a place in ``RULES``; and bytes needed, NaN where unknown.
+    def codes(
+        self, parameters: Sequence[Parameter], u: Coordinates
+    ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """The rule that forbids each row (0, or 1 plus its place in ``RULES``), and the bytes that it needs.
 
         Both of shape (n,).
 
         Raises:
             InputError: A setting or value that the cost model does not know, or a size that is missing.
         """
-        s = self._columns(space, u)
+        s = self._columns(parameters, u)
         codes, needed = np.zeros(len(u), np.int8), np.full(len(u), np.nan)
         open_ = np.arange(len(u))
         while len(open_):
@@ -95,14 +96,14 @@ class MemoryRule:
         codes[(codes == 0) & (needed > self.most_bytes)] = 3
         return codes, needed
 
-    def _columns(self, space: SearchSpace, u: Coordinates) -> Columns:
+    def _columns(self, parameters: Sequence[Parameter], u: Coordinates) -> Columns:
         defaults = PHASES[self.model.phase]
-        told = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
+        fixed = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
         found = {
-            name: np.full(len(u), number_of(name, told.get(name, default)))
+            name: np.full(len(u), number_of(name, fixed.get(name, default)))
             for name, default in defaults.items()
         }
-        for j, parameter in enumerate(space.parameters):
+        for j, parameter in enumerate(parameters):
             try:
                 name = name_of(parameter.name, defaults)
             except InputError:

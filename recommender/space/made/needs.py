@@ -1,4 +1,4 @@
-"""Rules of a kernel that rest on a fact of the device: asked where it is known, else skipped and said."""
+"""Rules of a kernel that rest on a fact of the device; skipped with a note where the fact is unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUDA_GUIDE = "CUDA C++ Programming Guide, technical specifications"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a configuration takes of something that the device has so much of.
+    """A need of a configuration that a fact of the device bounds.
 
     Attributes:
         fact: What the device has, as a fact of the knowledge.
@@ -67,10 +67,10 @@ class KernelRequest:
 
 
 def is_nvidia(device: Device) -> bool:
-    """Whether its compute capability is CUDA's."""
+    """True for a device whose compute capability is CUDA's."""
     return str(device.facts.get("compute_capability", ""))[:1].isdigit()
 
 
 def is_amd(device: Device) -> bool:
-    """Whether its compute capability is a target of AMD's."""
+    """True for a device whose compute capability is a target of AMD's."""
     return str(device.facts.get("compute_capability", "")).startswith("gfx")

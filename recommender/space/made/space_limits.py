@@ -1,4 +1,4 @@
-"""What the graph says against values of a space: what excludes each other, is for other hardware, or failed.
+"""Limits of a space from the graph: values that exclude each other, are for other hardware, or failed.
 
 Conditions of values that stay are told: the graph has them in words.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
-from recommender.space.made.generated import Left, rule
+from recommender.space.made.generated import ExcludedValue, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceLimits:
-    """What the graph says of a space.
+    """Values and pairs that the graph rules out of a space.
 
     Attributes:
         constraints: Settings that exclude each other, as a search file has them.
@@ -31,7 +31,7 @@ class SpaceLimits:
     """
 
     constraints: tuple[Mapping[str, str], ...]
-    left: tuple[Left, ...]
+    left: tuple[ExcludedValue, ...]
     notes: tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ def space_limits(
     problem: Problem | None = None,
     family: Callable[[str | None], str] = lambda _: "",
 ) -> SpaceLimits:
-    """What the graph says of a space.
+    """Find the values and pairs that the graph rules out of a space.
 
     Args:
         parameters: Values by parameter.
@@ -61,7 +61,7 @@ def space_limits(
         if not {*one} & {*two} and _has(parameters, one) and _has(parameters, two)
     ]
     failures = TreatmentFailures(graph)
-    left: list[Left] = []
+    left: list[ExcludedValue] = []
     notes: list[str] = []
     for name, values in parameters.items():
         setting = exclusions.setting(name)
@@ -71,7 +71,7 @@ def space_limits(
                 continue
             told = next(_against(alone, path, failures, problem, family), None)
             if told is not None and len(values) > 1:
-                left.append(Left(what=f"{name}={value}", why=told[0], source=told[1]))
+                left.append(ExcludedValue(what=f"{name}={value}", why=told[0], source=told[1]))
                 continue
             for item in alone:
                 against = item.contraindicated_by

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -218,3 +220,13 @@ def test_cases_stay_in_the_order_of_their_ranking(layouts: Workspace) -> None:
     told = [item.id for item in layouts.recommend(problem, 4)]
     assert told == [item.id for item in ranked.recommendations]
     assert told[0] == ranked.telling[0]
+
+
+def test_the_query_path_imports_no_search() -> None:
+    script = (
+        "import sys\n"
+        "import recommender.answers.recommend, recommender.workspace, recommender.answers.explanation\n"
+        "print([m for m in sys.modules if m.startswith('recommender.search') or m.split('.')[0] == 'optuna'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

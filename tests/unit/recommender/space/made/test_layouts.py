@@ -7,7 +7,7 @@ import pytest
 from kg.errors import InfeasibleError, InputError
 from recommender.cost_model.estimate import Machine, estimate, machine
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.space.made.generated import Generated
+from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.layouts import layout_space
 from recommender.space.space_file import read_space
 from recommender.workspace import Workspace
@@ -27,7 +27,7 @@ def where(
     return machine(device, facts, count=count, server=server, server_facts=held)
 
 
-def configurations(made: Generated) -> list[dict[str, object]]:
+def configurations(made: GeneratedSpace) -> list[dict[str, object]]:
     found = read_space(
         {"parameters": dict(made.parameters), "constraints": [dict(x) for x in made.constraints]}
     )

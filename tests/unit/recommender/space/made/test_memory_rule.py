@@ -15,7 +15,7 @@ from recommender.cost_model.facts.model import model_of
 from recommender.search.engine.search import Search
 from recommender.search.objectives.modelled import CostModel
 from recommender.search.run.memory_tally import fit_notes, fit_tally
-from recommender.search.run.task import Task
+from recommender.search.run.task_reader import read_task
 from recommender.space.made.memory_rule import MARGIN, MemoryRule, fit_constraint
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
@@ -68,14 +68,14 @@ def test_it_leaves_out_what_fails_and_nothing_else(shipped: Workspace) -> None:
         assert (space.violated(item) is None) == ran
     tally = fit_tally(space, most=10_000)
     assert tally is not None
-    assert tally.left == len(inside)
+    assert tally.remaining == len(inside)
     assert all(tally.removed.values())
     assert all(name in str(tally) for name in ("modelled memory", "layout", "precision", "memory"))
 
 
 def test_no_search_proposes_what_cannot_run(shipped: Workspace) -> None:
     objective = cost_model(shipped)
-    throughput = Task.of({"parameters": PARAMETERS, "objectives": ["throughput"]}, name="t").objectives
+    throughput = read_task({"parameters": PARAMETERS, "objectives": ["throughput"]}, name="t").objectives
     search = Search(space=space_of(objective), objectives=throughput)
     asked = search.ask(30)
     assert all(
@@ -148,7 +148,7 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
         told = raw(**{name: item for name, item in more.items() if name != "parameters"})
         told |= {"parameters": more["parameters"]} if "parameters" in more else {}
         found = shipped.prepare_search(told, name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
-        return "\n".join(found.notes)
+        return "\n".join(found.metadata.notes)
 
     assert "by memory" in notes(**MODELLED)
     assert "modelled memory" not in notes(**MEASURED)  # what is measured is not forbidden unasked

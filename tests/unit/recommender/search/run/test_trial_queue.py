@@ -15,13 +15,14 @@ from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
+from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import worker as worker_here
-from recommender.search.run.assembly import search_of
+from recommender.search.run.assembly import search_of, task_of
 from recommender.search.run.finalists import REPEATS
 from recommender.search.run.objective import evaluation_of
 from recommender.search.run.runner import Runner
-from recommender.search.run.task import Task
+from recommender.search.run.task_reader import read_task
 from tests.postgres_server import PASSWORD, PostgresServer
 
 if TYPE_CHECKING:
@@ -62,15 +63,16 @@ class Bowl:
 
 def begun(storage: str, **more: Any) -> SearchLog:
     """A new search."""
-    task = Task.of({**RAW, **more}, name="toy")
-    about = {"seed": 1, "task": task.raw, "digest": task.digest}
-    return SearchLog.create(storage, name="toy", objectives=task.objectives, about=about, whole={})
+    raw = {**RAW, **more}
+    task = read_task(raw, name="toy")
+    metadata = SearchMetadata(seed=1, file=raw, digest=task.digest)
+    return SearchLog.create(storage, name="toy", objectives=task.objectives, metadata=metadata, record={})
 
 
 def joined(storage: str, evaluator: Any, **more: Any) -> Runner:
     """A worker of a search."""
     log = SearchLog.open(storage, patience_s=20.0)
-    task = Task.of(log.about["task"], name="toy")
+    task = task_of(log)
     return Runner(log=log, task=task, search=search_of(task, seed=1), evaluator=evaluator, **more)
 
 
@@ -87,12 +89,12 @@ def together(runners: list[Runner]) -> None:
 def started(log: SearchLog, x: int, y: int, *, owner: str = ELSEWHERE) -> Any:
     """A trial that a worker is at."""
     suggestion = Suggestion(number=0, configuration=Settings({"x": x, "y": y}), origin="random")
-    return log.start(suggestion, Task.of(RAW, name="toy").space, owner=owner, until=None)
+    return log.start(suggestion, read_task(RAW, name="toy").space, owner=owner, until=None)
 
 
 def told(log: SearchLog, trial: Any) -> bool:
     """The end of a trial, as its worker writes it."""
-    task = Task.of(RAW, name="toy")
+    task = read_task(RAW, name="toy")
     outcome = RunOutcome(values={"kernel_time": 5.0})
     evaluation = evaluation_of(outcome, trial.configuration, task.objectives, task.limits)
     return log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=1.0)
@@ -167,8 +169,10 @@ def test_a_search_is_begun_once_by_all_who_begin_it_at_the_same_moment(url: str)
     def begin() -> None:
         came.wait()
         try:
-            task = Task.of(RAW, name="same")
-            SearchLog.create(url, name="same", objectives=task.objectives, about={"seed": 1}, whole={})
+            task = read_task(RAW, name="same")
+            SearchLog.create(
+                url, name="same", objectives=task.objectives, metadata=SearchMetadata(), record={}
+            )
             said.append("begun")
         except InputError as fault:
             said.append(str(fault))
@@ -254,7 +258,7 @@ def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: Pos
         started(log, 1, len(seen))
         return "done"
 
-    assert log.alone(action) == "done"
+    assert log.exclusively(action) == "done"
     assert len(seen) == 2
     assert len(log.trials()) == 1, "nothing is written without the turn"
 
@@ -275,7 +279,7 @@ def test_a_turn_whose_transaction_went_with_its_connection_is_done_again(
                 other.execute(sql.text("SELECT 1"))  # which no server is asked any more
             return "done"
 
-        assert log.alone(action) == "done"
+        assert log.exclusively(action) == "done"
     assert next(calls) == 2
 
 
@@ -299,7 +303,7 @@ def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_
         started(log, 1, 2)
         return turn
 
-    assert log.alone(action) == 1, "the whole turn is done again"
+    assert log.exclusively(action) == 1, "the whole turn is done again"
     assert len(log.trials()) == 1
 
 
@@ -313,7 +317,7 @@ def test_what_another_chose_and_ended_while_a_turn_was_lost_is_not_chosen_again(
     def lost(*given: Any, **more: Any) -> Any:
         if next(calls) == 5:
             other = SearchLog.open(url)
-            other._is_alone = True  # as if the server had given the turn to it
+            other._is_exclusive = True  # as if the server had given the turn to it
             told(other, other.start(*given, **{**more, "owner": "another"}))
             raise OperationalError("insert", {}, Exception("server closed the connection unexpectedly"))
         return start(*given, **more)

@@ -1,4 +1,4 @@
-"""What files of measurements on other devices tell a search: a source a problem."""
+"""Source tables for a search: from files of other devices, or from the tables of a workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> list[SourceTable]:
-    """What files of other devices tell, a source a problem: caches, T4, or anything else that is read.
+    """Source tables from files of other devices, one a problem: caches, T4, or any other format that is read.
 
     Args:
         paths: The files; times of the same kernel.
@@ -51,7 +51,7 @@ def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> lis
 
 
 def stored_sources(neighbours: Iterable[Neighbour], trials: TrialStore) -> list[SourceTable]:
-    """What a workspace tells of the same task on any device, a source a problem, nearest first.
+    """Source tables of the same task on any device from a workspace, one a problem, nearest first.
 
     Args:
         neighbours: Known problems near what is asked.

@@ -1,0 +1,28 @@
+"""Search files: read from a path or by name, and spans of time in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import CaseFormatError, InputError
+from recommender.search.run.task_file import read_task_file, seconds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_spans_of_time() -> None:
+    assert [seconds(text) for text in ("90", "30min", "1.5h", "250ms")] == [90, 1800, 5400, 0.25]
+    for text in ("", "soon", "-3s", "0"):
+        with pytest.raises(InputError):
+            seconds(text)
+
+
+def test_a_file_is_yaml_of_names_and_values(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("- 1\n")
+    with pytest.raises(CaseFormatError, match="names and values"):
+        read_task_file(str(tmp_path / "a.yaml"))
+    with pytest.raises(InputError, match="no search file"):
+        read_task_file(str(tmp_path / "b.yaml"))
