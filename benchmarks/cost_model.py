@@ -29,10 +29,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from recommender.cost_model.fit import profiles
-from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, left_out
+from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, predict_left_out
 from recommender.cost_model.fit.learning import fit_constants
 from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table
-from recommender.cost_model.operators.kinds import KINDS, Calibrated, OperatorKind, reference_device
+from recommender.cost_model.operators.kinds import KINDS, CalibratedOperator, OperatorKind, reference_device
 from recommender.cost_model.operators.residual import Residual
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def evaluate(
     if not same:
         model = fit(kind, known, DEVICE, iterations=iterations)
         return model.times_us(DEVICE, asked.x), floor_predictions(kind.stem, known, asked.x)
-    ours = left_out(kind, known, DEVICE, count=count, iterations=iterations)
+    ours = predict_left_out(kind, known, DEVICE, count=count, iterations=iterations)
     floors: dict[str, Floats] = {}
     for mask in folds(known.groups, count):
         for name, values in floor_predictions(kind.stem, known.select(~mask), known.x[mask]).items():
@@ -141,7 +141,7 @@ def coverage(
     """Share of the asked shapes within their 90 % interval, the spread taken from shapes left out."""
     miss = np.log(asked.measured_us / ours)
     if not same:
-        guess = left_out(kind, known, DEVICE, count=3, iterations=5)
+        guess = predict_left_out(kind, known, DEVICE, count=3, iterations=5)
         spread = np.sqrt(np.mean(np.log(known.measured_us / guess) ** 2))
         return float(np.mean(np.abs(miss) <= 1.645 * spread))
     inside = np.zeros(len(miss), dtype=bool)
@@ -230,7 +230,7 @@ def speed() -> dict[str, float]:
     kind.times_us(DEVICE, x[:64])
     begin = time.process_time()
     kind.times_us(DEVICE, x)
-    bare = Calibrated(kind.kind, kind.constants, Residual(None, None, 0.0), 0.0, {})
+    bare = CalibratedOperator(kind.kind, kind.constants, Residual(None, None, 0.0), 0.0, {})
     middle = time.process_time()
     bare.times_us(DEVICE, x)
     end = time.process_time()

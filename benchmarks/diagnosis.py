@@ -39,7 +39,7 @@ from recommender.diagnosis.analysis import analyse, grown
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.rank.view import View
-from recommender.diagnosis.repair.fix_tests import repaired
+from recommender.diagnosis.repair.fix_tests import repair
 from recommender.diagnosis.thresholds import Thresholds
 from recommender.store.shipped_knowledge import knowledge
 
@@ -91,7 +91,7 @@ def struck(ranks, faults, random):
 # ------------------------------------------------------------------ three ways to name a fault
 def ours(after, before) -> list[tuple[str, float, tuple[str, ...]]]:
     found = diagnose(after, NETWORK, THRESHOLDS, before=before)
-    return [(f.accused.cause, f.accused.chance, f.accused.chain) for f in found.findings]
+    return [(f.cause.node, f.cause.chance, f.cause.chain) for f in found.findings]
 
 
 RULES = (
@@ -244,10 +244,10 @@ def cured(profile):
         if not found:
             return profile
         for item in found:
-            cause = next((e for e in item.accused.evidence if e.node == item.accused.cause), None)
+            cause = next((e for e in item.cause.evidence if e.node == item.cause.node), None)
             if cause is None or cause.fixed is None:
                 return None
-        profile = repaired(profile, cause)
+        profile = repair(profile, cause)
     return None
 
 
@@ -258,7 +258,7 @@ def noisy(profile, random):
         kernels = rank.kernels
         if kernels is not None:
             factor = np.clip(random.normal(1, 0.02, len(kernels)), 0.94, 1.06)
-            kernels = kernels.replaced(duration_us=kernels.duration_us * factor)
+            kernels = kernels.with_values(duration_us=kernels.duration_us * factor)
         ranks.append(replace(rank, kernels=kernels))
     return replace(profile, ranks=tuple(ranks))
 
@@ -284,7 +284,7 @@ def readers(folder: Path) -> dict[str, object]:
                     continue
                 steps += 1
                 mine = float(np.nansum(rank.kernels.duration_us[rank.kernels.is_compute]))
-                if abs(mine - View(rank).step_sum("computing_us")) > 0.005 * step.step_us:
+                if abs(mine - View(rank=rank).step_sum("computing_us")) > 0.005 * step.step_us:
                     off += 1
                     cut += any("cut" in note for note in rank.notes)
     return {"folders": read, "failed": failed, "steps_compared": steps, "steps_off": off, "steps_off_explained": cut,
@@ -298,7 +298,7 @@ def same_top(folder: Path) -> dict[str, object]:
         twin = folder / text.name.replace("text", "db")
         if twin.is_dir():
             tops = [
-                next((f.accused.cause for f in diagnose(read_profile(p), NETWORK, THRESHOLDS).findings), "")
+                next((f.cause.node for f in diagnose(read_profile(p), NETWORK, THRESHOLDS).findings), "")
                 for p in (text, twin)
             ]
             found[text.name] = tops

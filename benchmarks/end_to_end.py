@@ -33,7 +33,7 @@ from facts import Knowledge, NotExpressibleError, plain
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.workloads.inference import feeds_forward
-from recommender.cost_model.workloads.steps import Steps, ceiling, without
+from recommender.cost_model.workloads.steps import Steps, ceiling, speedup_without
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
@@ -263,7 +263,7 @@ def effects(path: Path, known: Knowledge) -> dict[str, object]:
               f"predicted {one.predicted:+.1f} %{stand_ins}")  # fmt: skip
         for part, spent in one.steps.split_s.items():
             share = spent / one.steps.time_s
-            capped = capped and bool(np.all(without(one.steps, part) <= ceiling(share) * (1 + 1e-9)))
+            capped = capped and bool(np.all(speedup_without(one.steps, part) <= ceiling(share) * (1 + 1e-9)))
     stated = [one for one in found if not any(s.startswith(("model", "hardware")) for s in one.stand_ins)]
     result: dict[str, object] = {"effects": len(rows), "sign_n": len(found), "gain_below_ceiling": capped}
     for name, held_rows in (("", found), ("stated_", stated)):

@@ -100,7 +100,7 @@ def main() -> None:
     store = OxigraphStore()
     store.extend(triple for noun in nouns if isinstance(noun, HardwareProfile) for triple in to_triples(noun))
     rng = np.random.default_rng(SEED)
-    texts = texts_of(HardwareTree.load(store), nouns, rng)
+    texts = texts_of(HardwareTree(store), nouns, rng)
     vectors = encoder.encode(texts)
     half = rng.permutation(len(texts)) < len(texts) // 2
     fitted, asked = vectors[half], vectors[~half]

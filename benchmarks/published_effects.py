@@ -25,10 +25,11 @@ import numpy as np
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.iris import name_of
 from kg.triples.serialisation import all_of, from_graph
 from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import Shared, name_of
-from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, Prior, posterior, standing
+from kg.triples.vocabulary import Shared
+from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, Prior, effect_state, posterior
 from recommender.ranking.changes.strategies import WHOLE
 from recommender.workspace import Workspace
 
@@ -83,7 +84,7 @@ def foretell(graph, tree, effects: list[Effect], wanted: set[Effect]) -> list[tu
         evidence = [
             ObservedEffect(context=o.context, mean=known.mean, n=known.n, trust=KIND_TRUST.get(o.kind, 0.0))
             for o in mine
-            if (known := standing(o)) is not None
+            if (known := effect_state(o)) is not None
         ]
         gain, _ = posterior(prior, evidence, effect.context, tree.distance)
         plain = float(np.mean([o.mean for o in mine]))
@@ -146,7 +147,7 @@ def main() -> None:
         with Workspace.open(path, cache=cache) as opened:
             effects = [e for e in all_of(opened.graph, Effect) if e.kind in {Kind.PUBLISHED, Kind.MEASURED}]
             wanted = set(effects) - (before if arguments.asked else set())
-            told = foretell(opened.graph, HardwareTree.load(opened.graph), effects, wanted)
+            told = foretell(opened.graph, HardwareTree(opened.graph), effects, wanted)
     result = figures(told)
     for name, row in result["rank_correlation"].items():  # type: ignore[attr-defined]
         print(f"{name:40} {row}", file=sys.stderr)

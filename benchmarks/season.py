@@ -36,9 +36,9 @@ from season_worlds import TABLES, foreign_world, knowledge, static_knowledge, ta
 
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
-from recommender.evolution.components import fitted
-from recommender.evolution.reliabilities import SourcedGain, distrusted
-from recommender.ranking.changes.posterior import Prior, standing
+from recommender.evolution.components import fit_components
+from recommender.evolution.reliabilities import SourcedGain, distrusted_sources
+from recommender.ranking.changes.posterior import Prior, effect_state
 
 if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
@@ -64,7 +64,7 @@ def seasons(found: dict[str, list], tree: HardwareTree, seeds: int) -> dict[str,
             for seed in range(seeds):
                 rng = np.random.default_rng(seed)
                 base = static_knowledge([others[i] for i in rng.permutation(len(others))[:KNOWN]], tree)
-                base.components = fitted(list(base.effects.values())[::4], tree)
+                base.components = fit_components(list(base.effects.values())[::4], tree)
                 weights = 1 / np.arange(1, POOL + 1)
                 pool = rng.permutation(len(asked))[:POOL]
                 season = [asked[i] for i in rng.choice(pool, PROBLEMS, p=weights / weights.sum())]
@@ -174,7 +174,7 @@ def poison(tree: HardwareTree, repeats: int) -> dict[str, float | None]:
             )
             for key in rng.sample(sorted(truth), 16)
         ]  # fmt: skip
-        found = {item.source for item in distrusted([*told, *lies], tree, {})}
+        found = {item.source for item in distrusted_sources([*told, *lies], tree, {})}
         caught += "liar" in found
         honest += len(found - {"liar"})
         clean = _answers(told, [], Trust.MEDIUM, truth, tree)
@@ -235,7 +235,7 @@ def drift(repeats: int) -> dict[str, float | None]:
             ]
             last_wrong = 0
             for number, effect in enumerate(told(gains)[100:], 1):
-                known = standing(effect)
+                known = effect_state(effect)
                 if known is None or known.mean > 0.1 - size / 2:
                     last_wrong = number
             here.append(last_wrong + 1)
@@ -249,7 +249,7 @@ def drift(repeats: int) -> dict[str, float | None]:
     for seed in range(repeats):
         rng = random.Random(10_000 + seed)
         steady = told([rng.gauss(0.1, 0.05) for _ in range(200)])
-        alarms += any(known.drift for effect in steady if (known := standing(effect)) is not None)
+        alarms += any(known.drift for effect in steady if (known := effect_state(effect)) is not None)
     result |= {
         "drift_within_15": sum(number <= 15 for number in needed) / len(needed),
         "drift_false_alarms": alarms / repeats,

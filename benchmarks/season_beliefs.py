@@ -13,7 +13,7 @@ import numpy as np
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
 from kg.nouns.gain import Gain
-from recommender.evolution.exploring import explored_values
+from recommender.evolution.exploring import exploration_values
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -21,8 +21,8 @@ from recommender.ranking.changes.posterior import (
     Components,
     ObservedEffect,
     Prior,
+    effect_state,
     posterior,
-    standing,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Beliefs:
             keys = sorted(keys, key=lambda key: -self._nearness(context, key[1]))[:NEAREST]
         evidence = []
         for key in keys:
-            known = standing(self.effects[key])
+            known = effect_state(self.effects[key])
             if known is not None:
                 trust = min(key[3].weight, 1.0) * KIND_TRUST[key[2]]
                 evidence.append(ObservedEffect(context=key[1], mean=known.mean, n=known.n, trust=trust))
@@ -128,7 +128,7 @@ def play(
     for arrival in arrivals:
         expected = {name: beliefs.expected(name, arrival.context) for name in arrival.gains}
         if policy == "ours":
-            value = explored_values(expected, beliefs.prior.noise, seen[arrival.context], rng)
+            value = exploration_values(expected, beliefs.prior.noise, seen[arrival.context], rng)
         else:
             value = {name: gain.expected for name, gain in expected.items()}
         chosen = max(sorted(value), key=lambda name: value[name])

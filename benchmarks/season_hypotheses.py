@@ -17,7 +17,7 @@ from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance, HardwareTree
-from recommender.evolution.proposing import Setting, between, recombined
+from recommender.evolution.proposing import Setting, interpolate, recombine
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
 from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
@@ -86,7 +86,7 @@ def judge(
     )
     setting = Setting(context=Context(hardware="here"), ranked=ranked, phase="kernel")
     proposals = sorted(
-        (*recombined(setting), *between(setting)), key=lambda item: (-item.value, item.strategy.id)
+        (*recombine(setting), *interpolate(setting)), key=lambda item: (-item.value, item.strategy.id)
     )
     known = {item.strategy.configuration.digest for item in ranked}
     ours = [

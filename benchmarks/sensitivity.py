@@ -23,7 +23,7 @@ from transformers import AutoModel, AutoTokenizer  # noqa: TID253
 
 import data
 from ingest.knowledge.files import read_knowledge
-from ingest.layers.layer_statistics import Layer
+from ingest.layers.layer import Layer
 from recommender.answers.sensitivity import KEPT, kind_of, rank
 
 

@@ -87,7 +87,7 @@ def main() -> None:
     for name in [*data.files("hardware", ".yaml"), *data.files("models", ".yaml")]:
         for noun in read_knowledge(data.text(name), name):
             store.extend(to_triples(noun))
-    tree = HardwareTree.load(store)
+    tree = HardwareTree(store)
     found: dict[str, Problem] = {}
     for item in read([arguments.cases], Names(store, tree)):
         if isinstance(item, Case):

@@ -55,7 +55,7 @@ def knowledge() -> HardwareTree:
     for path in sorted([*root.glob("hardware/*.yaml"), *root.glob("models/*.yaml")]):
         for noun in read_knowledge(path.read_text(encoding="utf-8"), path.name):
             graph.extend(to_triples(noun))
-    tree = HardwareTree.load(graph)
+    tree = HardwareTree(graph)
     tree.names = Names(graph, tree)  # type: ignore[attr-defined]
     return tree
 

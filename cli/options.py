@@ -142,18 +142,18 @@ def told(*, from_command: str | None, config_json: Path | None, smi: Path | None
     if smi is not None:
         from ingest.questions.launches.smi import read_smi
 
-        found.append(read_smi(texts.text_of(smi), smi.name))
+        found.append(read_smi(texts.read_text(smi), smi.name))
     if config_json is not None:
         from ingest.questions.launches.model_config import read_config
 
-        found.append(read_config(texts.text_of(config_json), config_json.name))
+        found.append(read_config(texts.read_text(config_json), config_json.name))
     if from_command == "-":
         from ingest.questions.launches.launch import read_launch
 
         raw = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1)
-        found.append(read_launch(texts.checked_text(raw, "standard input"), "standard input"))
+        found.append(read_launch(texts.decode_text(raw, "standard input"), "standard input"))
     elif from_command is not None:
         from ingest.questions.launches.launch import read_launch
 
-        found.append(read_launch(texts.text_of(Path(from_command)), Path(from_command).name))
+        found.append(read_launch(texts.read_text(Path(from_command)), Path(from_command).name))
     return found

@@ -62,11 +62,13 @@ class ProblemOptions:
         Raises:
             InputError: A file cannot be read, or an option has the wrong form.
         """
-        from ingest.questions.launches.launch_facts import LaunchFacts, together
+        from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
         from ingest.questions.problems import read_problem_file
 
         parts = told(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
-        raw = together([*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts)
+        raw = merge_facts(
+            [*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts
+        )
         plain = {
             "model": self.model,
             "op": self.operator,

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ingest.questions.problems import problem_from
-from kg.errors import InputError, NoEvidenceError, UnknownEntityError, WorkspaceError
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
-from recommender.calibration.reliability import Reliability
 from recommender.files import WorkspaceFiles
-from recommender.store import answered_questions as asked
-from recommender.store import creation
+from recommender.store import answered_questions, creation
 from recommender.store.contents import WorkspaceContents
+from recommender.store.snapshot import WorkspaceSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     from recommender.answers.benefit import Prediction
     from recommender.answers.explanation.explanation import Explanation
     from recommender.backtest.recalibration import Recalibration
-    from recommender.evolution.exploring import Explored
+    from recommender.evolution.exploring import Exploration
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
     from recommender.search.run.preparation import Prepared, SearchOptions
     from recommender.store.editor import Editor
     from recommender.store.ingestion import IngestSummary, Options
-    from recommender.store.merging import Merged
+    from recommender.store.merging import MergeResult
 
 
 def _now() -> datetime:
@@ -45,11 +44,47 @@ def _now() -> datetime:
 
 
 class Workspace(WorkspaceContents):
-    """A workspace, open for reading; see :class:`recommender.store.reader.Opened` for what it takes."""
+    """A workspace, open for reading; a context manager.
+
+    Args:
+        path: Its directory.
+        cache: The user's cache directory, where text models are.
+        clock: Tells the time, with its time zone.
+
+    Raises:
+        WorkspaceError: There is none, it is damaged, or it is of another version.
+    """
+
+    def __init__(self, path: Path, *, cache: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.layout = WorkspaceFiles(path)
+        self._cache = cache
+        self._clock = clock
+        super().__init__(WorkspaceSnapshot.open(self.layout, cache))
+
+    @classmethod
+    def open(cls, path: Path, *, cache: Path) -> Self:
+        """Open a workspace for reading."""
+        return cls(path, cache=cache)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        self.snapshot.close()
+
+    def refresh(self) -> None:
+        """Read on from the newest acknowledged state."""
+        snapshot = WorkspaceSnapshot.open(self.layout, self._cache)
+        self.snapshot.close()
+        self.snapshot = snapshot
 
     @staticmethod
     def exists(path: Path) -> bool:
-        """Whether there is a workspace at ``path``."""
+        """Return whether ``path`` holds a workspace."""
         return WorkspaceFiles(path).exists()
 
     @classmethod
@@ -81,7 +116,7 @@ class Workspace(WorkspaceContents):
         )
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
-        """The writing side; enter it to take the lock."""
+        """Return the writing side; enter it to take the lock."""
         return self.editor(self.layout.root, cache=self._cache, command=command, durable=durable)
 
     @staticmethod
@@ -93,7 +128,7 @@ class Workspace(WorkspaceContents):
         durable: bool = False,
         clock: Callable[[], datetime] = _now,
     ) -> Editor:
-        """The writing side of a workspace, which need not be readable.
+        """Return the writing side of a workspace, which need not be readable.
 
         Entering it mends what a crash or another encoder left.
 
@@ -119,11 +154,11 @@ class Workspace(WorkspaceContents):
         options: Options | None = None,
     ) -> IngestSummary:
         """Read files as an ingest would, and write nothing."""
-        from recommender.store.ingestion import take_in
+        from recommender.store.ingestion import ingest_files
 
-        return take_in(paths, self.graph, None, on_progress=on_progress, options=options)
+        return ingest_files(paths, self.graph, None, on_progress=on_progress, options=options)
 
-    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> Merged:
+    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> MergeResult:
         """Join another workspace, and see what came; see ``recommender.store.merging.merge``."""
         if dry_run:
             from recommender.store.merging import merge
@@ -135,7 +170,7 @@ class Workspace(WorkspaceContents):
         return merged
 
     def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
-        """A question as people put it (``ingest.questions.problems.KEYS``), and notes on what was assumed.
+        """Read a question (keys of ``ingest.questions.problems.KEYS``); return it with notes on assumptions.
 
         Raises:
             InputError: Something of it is wrong, or a name is not known.
@@ -153,7 +188,7 @@ class Workspace(WorkspaceContents):
         )
 
     def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
-        """The k configurations to try, best first, with expected gain, interval and evidence.
+        """Recommend k configurations, best first, with expected gain, interval and evidence.
 
         Args:
             problem: The question; :meth:`problem` makes one from plain words.
@@ -164,12 +199,12 @@ class Workspace(WorkspaceContents):
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        return self._recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+        return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
-    ) -> Explored:
-        """The same by Thompson sampling, hypotheses among them, with the price of exploring.
+    ) -> Exploration:
+        """Recommend by Thompson sampling, hypotheses included, with the price of exploring.
 
         Args:
             problem: The question.
@@ -180,11 +215,13 @@ class Workspace(WorkspaceContents):
         Raises:
             NoEvidenceError, InfeasibleError: As for :meth:`recommend`.
         """
-        from recommender.evolution.exploring import POOL, explored
+        from recommender.evolution.exploring import POOL, explore
 
         model = self.model_facts(problem)
-        pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
-        return explored(pool, k, self._recommender.strategies.outcomes(problem), rng)
+        pool = self.snapshot.recommender.answer(
+            problem, POOL * k, model=model, notes=notes, with_hypotheses=True
+        )
+        return explore(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
 
     def predict(
         self,
@@ -195,7 +232,7 @@ class Workspace(WorkspaceContents):
         intensity_g_per_kwh: float | None = None,
         notes: Sequence[str] = (),
     ) -> Prediction:
-        """What the k recommendations would bring: throughput, memory, energy and carbon, with intervals.
+        """Predict throughput, memory, energy and carbon of k recommendations, with intervals.
 
         Args:
             problem: The question.
@@ -214,48 +251,43 @@ class Workspace(WorkspaceContents):
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.hardware(server).id if server else ""
-        job, said = job_of(problem, self.model_facts(problem), self.hardware, around)
-        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
+        job, assumptions = job_of(problem, self.model_facts(problem), self.hardware, around)
+        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumptions)
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
-        """The k known problems that are nearest; those of another operator or metric come last."""
-        found = self._retriever.find(problem, most=k)
-        there = {item.problem.key for item in found}
-        others = self._retriever.find(problem, most=k, any_operator=True)
-        return [*found, *(item for item in others if item.problem.key not in there)][:k]
+        """Return the k nearest known problems; those of another operator or metric come last."""
+        comparable = self.snapshot.retriever.find(problem, most=k)
+        there = {item.problem.key for item in comparable}
+        others = self.snapshot.retriever.find(problem, most=k, any_operator=True)
+        return [*comparable, *(item for item in others if item.problem.key not in there)][:k]
 
     def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
-        """The same for people: each with its shape, how many rows it has, and its best value."""
+        """Describe the k nearest known problems: shape, number of rows, and best value of each."""
         return [describe(item, self.graph, self.trials) for item in self.similar(problem, k)]
 
     def explain(self, recommendation_id: str) -> Explanation:
-        """Why a recommendation was made: its answer is made again from the remembered question.
+        """Explain a recommendation; its answer is computed again from the remembered question.
 
         Raises:
             UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
         """
-        found = asked.recall(self.layout.asked, recommendation_id) if recommendation_id else []
-        if len({item[0] for item in found}) > 1:
-            raise UnknownEntityError(f"{recommendation_id} begins several ids", hint="give more of it")
-        for identifier, question, k, known in found:
-            problem, notes = self.problem(json.loads(question))
-            answer = self.recommend(problem, k, notes=notes)
-            if any(item.id == identifier for item in answer):
-                return explain(answer, identifier)
-            raise UnknownEntityError(
-                f"{identifier} was answered by knowledge {known}; now it is {self.knowledge_version}",
-                hint="ask again: tunegraph recommend",
-            )
+        remembered = answered_questions.question_of(self.layout.asked, recommendation_id)
+        problem, notes = self.problem(json.loads(remembered.question))
+        answer = self.recommend(problem, remembered.k, notes=notes)
+        if any(item.id == remembered.id for item in answer):
+            return explain(answer, remembered.id)
         raise UnknownEntityError(
-            f"no recommendation {recommendation_id!r} is remembered", hint="ask again: tunegraph recommend"
+            f"{remembered.id} was answered by knowledge {remembered.version};"
+            f" now it is {self.knowledge_version}",
+            hint="ask again: tunegraph recommend",
         )
 
     def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
         """Keep which question some recommendations answered; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
-        chosen = [asked.content_of(item) for item in answer]
-        ids, version = [identifier for identifier, _ in chosen], self.knowledge_version
-        return asked.remember(self.layout.asked, ids, question=question, k=k, version=version, chosen=chosen)
+        return answered_questions.remember(
+            self.layout.asked, answer, question=question, k=k, version=self.knowledge_version
+        )
 
     def search(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> SearchLog:
         """Begin a search that starts from the tables of similar problems; needs Optuna.
@@ -274,7 +306,7 @@ class Workspace(WorkspaceContents):
         return self.prepare_search(raw, **options).begin(log)
 
     def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
-        """A search with everything looked up, not begun; as for :meth:`search`."""
+        """Prepare a search without beginning it; see :meth:`search`."""
         from recommender.search.run.preparation import Tuner
 
         tuner = Tuner(
@@ -282,36 +314,24 @@ class Workspace(WorkspaceContents):
             names=self.names,
             hardware=self.hardware,
             trials=self.trials,
-            retriever=lambda: self._retriever,
+            retriever=lambda: self.snapshot.retriever,
             operator=self.operator,
         )
         return tuner.prepare(raw, **options)
 
     def recalibrate(self, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
-        """Learn from the workspace's own problems what differences are worth and what to expect of answers.
+        """Learn similarity and the width of intervals from the workspace's own problems.
+
+        The lock is held from the first to the last step, which takes minutes where there are many problems.
 
         Args:
-            progress: Told what is being done, a line at a time.
+            progress: Called with each step, in words.
 
         Raises:
             MissingDependencyError: scikit-learn is needed and not installed.
-            WorkspaceError: What was learned cannot be written.
+            WorkspaceError: Another process is writing, or the result cannot be written.
         """
-        from recommender.backtest.recalibration import recalibrate
-
-        done = recalibrate(
-            self.graph,
-            self.trials,
-            self.hardware,
-            self.encoder,
-            Reliability.load(self.layout.calibration),
-            origin=f"calibrate --retrieval on knowledge {self.knowledge_version}",
-            progress=progress,
-        )
-        try:
-            done.save(self.layout)
-        except OSError as error:
-            raise WorkspaceError(f"cannot write {self.layout.root}: {error.strerror}") from error
-        for name in ("knowledge_version", "_retriever", "_recommender"):
-            self.__dict__.pop(name, None)
-        return done
+        with self.edit(command="calibrate --retrieval") as editor:
+            recalibration = editor.recalibrate(self.knowledge_version, progress)
+        self.refresh()
+        return recalibration

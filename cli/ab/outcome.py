@@ -31,9 +31,9 @@ def tried(
         if problem is not None or strategy:
             raise InputError("a recommendation has its problem and strategy", hint="leave those options out")
         from recommender.files import WorkspaceFiles
-        from recommender.store import answered_questions as asked
+        from recommender.store.answered_questions import stored_choice
 
-        found = asked.chosen(WorkspaceFiles(settings(context).workspace).asked, recommendation)
+        found = stored_choice(WorkspaceFiles(settings(context).workspace).asked, recommendation)
         return {
             "recommendation": found.id,
             "question": json.loads(found.question),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import textwrap
@@ -151,11 +152,11 @@ def _show(answer: DiagnosisAnswer, profile: Profile, before: Profile | None) -> 
 
 
 def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
-    from recommender.diagnosis.diagnosis import name_of
+    from recommender.diagnosis.diagnosis import rank_name
 
     return [
         (
-            name_of(rank, path),
+            rank_name(rank, path),
             step.step,
             f"{step.step_us / 1e3:.2f}",
             *(
@@ -194,15 +195,16 @@ MOST_STEPS = 4
 def _cause(
     place: int, item: Finding, remedies: tuple[Remedy, ...], cases: tuple[PastCase, ...], labels: object
 ) -> None:
-    accused, gain = item.accused, item.gain
+    likely, gain = item.cause, item.gain
     names = labels if isinstance(labels, dict) else {}
-    print(f"{place}. {names.get(accused.cause, accused.cause)}   [{accused.cause}]")
+    print(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
     _line(
         "cost",
-        f"{accused.share:.0%} of the step ({accused.lost_us / 1e3:.2f} ms), "
-        f"confidence {accused.chance:.0%}, at most {accused.ceiling:.2f}x",
+        f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), "
+        f"confidence {likely.chance:.0%}, at most {likely.ceiling:.2f}x",
     )
-    _line("gain", f"{gain.expected:.2f}x, 90 % interval {gain.low:.2f}x to {gain.high:.2f}x, modelled")
+    low, high = math.exp(gain.low), math.exp(gain.high)
+    _line("gain", f"{gain.factor:.2f}x, 90 % interval {low:.2f}x to {high:.2f}x, modelled")
     if item.fix is not None:
         eased = "eases" if item.fix.holds else "does not ease"
         _line(
@@ -217,13 +219,13 @@ def _cause(
             f"these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
             f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled",
         )
-    _line("chain", " <- ".join(accused.chain))
-    for evidence in reversed(accused.evidence):
+    _line("chain", " <- ".join(likely.chain))
+    for evidence in reversed(likely.evidence):
         where = "; ".join(map(str, evidence.places[:2]))
         rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
         _line("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
-    if accused.perhaps:
-        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in accused.perhaps))
+    if likely.perhaps:
+        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in likely.perhaps))
     for remedy in remedies:
         written = "; ".join(remedy.settings[:3])
         _line("try", remedy.strategy.label + (f": {written}" if written else ""))

@@ -19,7 +19,7 @@ from cli.options import (
     told,
     value_of,
 )
-from ingest.questions.launches.launch_facts import together
+from ingest.questions.launches.launch_facts import merge_facts
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def estimate(
     from recommender.cost_model import estimate as costs
     from recommender.cost_model.operators.kinds import load
 
-    raw = together(told(from_command=from_command, config_json=config_json, smi=smi))
+    raw = merge_facts(told(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}
     raw.update({name: value for name, value in given.items() if value is not None})
     phase = phase or str(raw.get("phase", "training"))

@@ -1,11 +1,9 @@
-"""Whether what knowledge refers to exists, and whether its trees and causes are free of circles."""
+"""Checks across knowledge: references that exist, and trees and causes without circles."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
-
-import networkx as nx
 
 from ingest.knowledge.files import ARCHITECTURES, Noun
 from kg.errors import Fault
@@ -18,6 +16,7 @@ from kg.nouns.knowledge import (
     ModelFamily,
     Strategy,
 )
+from kg.triples.networks import circle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,13 +34,13 @@ CLASSES: dict[type[Noun], str] = {
 """Sections of a knowledge file, which are also the classes that ids are unique in."""
 
 GENERAL_FAMILIES = frozenset({*ARCHITECTURES, "transformer"})
-"""What a strategy may name as its families besides a family: an architecture, or any transformer."""
+"""Names that a strategy may use as its families besides families: an architecture, or any transformer."""
 
 
 def check_knowledge(
     nouns: Sequence[Noun], known_ids: Mapping[str, AbstractSet[str]] | None = None
 ) -> list[Fault]:
-    """What is wrong between nouns that are right one by one.
+    """Faults between nouns that are valid one by one.
 
     Args:
         nouns: From one or several files.
@@ -92,18 +91,17 @@ def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _circles(nouns: Iterable[Noun]) -> Iterator[Fault]:
-    trees: dict[str, nx.DiGraph[str]] = {"hardware": nx.DiGraph(), "bottlenecks": nx.DiGraph()}
-    causes: nx.DiGraph[str] = nx.DiGraph()
+    broader: dict[str, list[tuple[str, str]]] = {"hardware": [], "bottlenecks": []}
+    causes: list[tuple[str, str]] = []
     for noun in nouns:
         if isinstance(noun, HardwareProfile | Bottleneck) and noun.broader:
-            trees[CLASSES[type(noun)]].add_edge(noun.id, noun.broader)
+            broader[CLASSES[type(noun)]].append((noun.id, noun.broader))
         if isinstance(noun, Bottleneck | Cause):
-            causes.add_edges_from((noun.id, edge.cause) for edge in noun.caused_by)
-    for graph, what in (
-        (trees["hardware"], "broader"),
-        (trees["bottlenecks"], "broader"),
+            causes += [(noun.id, edge.cause) for edge in noun.caused_by]
+    for edges, section in (
+        (broader["hardware"], "broader"),
+        (broader["bottlenecks"], "broader"),
         (causes, "caused_by"),
     ):
-        if not nx.is_directed_acyclic_graph(graph):
-            circle = " > ".join(start for start, _ in nx.find_cycle(graph))
-            yield Fault(place=what, reason=f"a circle: {circle}")
+        if members := circle(edges):
+            yield Fault(place=section, reason=f"a circle: {' > '.join(members)}")

@@ -26,6 +26,7 @@ from kg.nouns.knowledge import (
     Symptom,
     VersionBound,
 )
+from kg.terms.phases import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,6 @@ ARCHITECTURES = (
     "multimodal",
     "other",
 )
-PHASES = ("training", "prefill", "decode", "inference", "kernel")
 STRATEGY_KINDS = ("published", "documented", "claimed")
 ACCURACIES = ("unchanged", "may-change", "unknown")
 
@@ -81,10 +81,10 @@ def read_knowledge(text: str, path: str) -> list[Noun]:
                 if noun is not None:
                     nouns.append(noun)
         top.done()
-        if not nouns and not faults.found:
+        if not nouns and not faults.all:
             faults.add(1, f"none of {', '.join(reader.sections())} is here")
-    if faults.found:
-        raise CaseFormatError(path, faults.found, hint="docs/knowledge-format.md describes the form")
+    if faults.all:
+        raise CaseFormatError(path, faults.all, hint="docs/knowledge-format.md describes the form")
     return nouns
 
 
@@ -110,7 +110,7 @@ class _Reader:
                 item.done()
 
     def sections(self) -> dict[str, Callable[[Entry, str], Noun]]:
-        """How each section's items are read."""
+        """The reader of each section's items."""
         return {
             "hardware": self._hardware,
             "models": self._model,
@@ -122,11 +122,11 @@ class _Reader:
         }
 
     def noun(self, item: Entry, section: str, read: Callable[[Entry, str], N]) -> N | None:
-        """One item; None, with faults, if it is not as it should be."""
-        before = len(self._faults.found)
+        """One item; None, with faults, if it is invalid."""
+        before = len(self._faults.all)
         identifier = item.text("id", required=True)
         if identifier:
-            item.called(f"{section} {identifier}")
+            item.rename(f"{section} {identifier}")
             if not _SLUG.fullmatch(identifier):
                 item.fault("an id has lower-case letters, digits, hyphens and dots", "id")
         try:
@@ -135,7 +135,7 @@ class _Reader:
             item.fault(str(fault))
             return None
         item.done()
-        return noun if len(self._faults.found) == before else None
+        return noun if len(self._faults.all) == before else None
 
     def _hardware(self, item: Entry, identifier: str) -> HardwareProfile:
         level = item.choice("level", Level, Level.DEVICE)
@@ -204,8 +204,8 @@ class _Reader:
     def _strategy(self, item: Entry, identifier: str) -> Strategy:
         phases = item.texts("phases")
         for phase in phases:
-            if phase and phase not in PHASES:
-                item.fault(f"phase {phase!r} is none of {', '.join(PHASES)}", "phases")
+            if phase and phase not in SCOPES:
+                item.fault(f"phase {phase!r} is none of {', '.join(SCOPES)}", "phases")
         accuracy = _one_of(item, "accuracy", ACCURACIES) if "accuracy" in item else "unknown"
         sources = item.texts("sources")
         if not sources:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 
 class Dimension(StrEnum):
-    """What kind of quantity a unit measures."""
+    """The kind of quantity that a unit measures."""
 
     TIME = "time"
     ENERGY = "energy"
@@ -31,7 +31,7 @@ class Unit:
 
     Attributes:
         symbol: SI symbol, or ``"1"`` for a ratio.
-        dimension: What it measures.
+        dimension: Quantity it measures.
         numerator: Multiplier.
         denominator: Divisor.
     """
@@ -42,7 +42,7 @@ class Unit:
     denominator: float = 1
 
     def to_si(self, value: float) -> float:
-        """A number in the reported unit, in SI."""
+        """Convert a number in this unit to SI."""
         return value * self.numerator / self.denominator
 
 
@@ -117,15 +117,15 @@ _DEVICES = {"device", "gpu", "npu", "card", "chip", "p", "accelerator", "tpu"}
 
 @lru_cache(maxsize=4096)
 def unit(text: str) -> Unit:
-    """The unit that ``text`` names; case matters only where SI says so (``mW`` and ``MW``).
+    """Return the unit that ``text`` names; case matters only where SI says so (``mW`` and ``MW``).
 
     Raises:
         ValueError: No known unit.
     """
     text = text.strip()
-    known = _UNITS.get(text) or _UNITS.get(text.lower())
-    if known is not None:
-        return known
+    listed = _UNITS.get(text) or _UNITS.get(text.lower())
+    if listed is not None:
+        return listed
     counted, *per = text.lower().split("/")
     is_rate = counted in _COUNTED and bool(per) and per[0] in _PERIODS
     if is_rate and (len(per) == 1 or (len(per) == 2 and per[1] in _DEVICES)):

@@ -168,7 +168,7 @@ def _cases(
     if present is None:
         return tuple(() for _ in found.findings)
     return tuple(
-        tuple(past_cases(known, tuple(reversed(item.accused.chain)), present)) for item in found.findings
+        tuple(past_cases(known, tuple(reversed(item.cause.chain)), present)) for item in found.findings
     )
 
 
@@ -184,8 +184,8 @@ def _remedies(
     finding: Finding, strategies: Sequence[Strategy], effects: Sequence[Effect]
 ) -> tuple[Remedy, ...]:
     """Against the cause first, then what may be behind it, then its effects; the better known first."""
-    accused = finding.accused
-    wanted = [accused.cause, *(cause for cause, _ in accused.perhaps), *reversed(accused.chain[:-1])]
+    cause = finding.cause
+    wanted = [cause.node, *(name for name, _ in cause.perhaps), *reversed(cause.chain[:-1])]
     found: list[Remedy] = []
     for strategy in strategies:
         targets = {relation.target for relation in strategy.mitigates}

@@ -11,12 +11,14 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
-from kg.nouns.entities import Better, Kind, WorkloadKind
+from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90, Gain
+from kg.terms.metrics import is_step_rate
+from kg.terms.phases import STEP_PHASE
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import GAIN_SPREAD, MEMORY_SPREAD
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
-from recommender.ranking.combination import CombinationPart, combined
+from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from recommender.answers.answer import Answer
     from recommender.cost_model.change import ModelledConfiguration, ModelledJob, SettingsChange
     from recommender.ranking.recommendation import Recommendation
-
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
 
 _NO_TIMES = frozenset({"claimed", "winner", "target"})
 
@@ -89,7 +89,7 @@ def job_of(
     from recommender.cost_model.change import ModelledJob
     from recommender.cost_model.estimate import machine, model_of
 
-    phase = _PHASES.get(problem.workload.kind)
+    phase = problem.workload.kind.value if problem.workload.kind in STEP_PHASE else None
     name = problem.workload.model
     if phase is None or name is None:
         return None, ("not modelled: the cost model knows training and serving of a model",)
@@ -183,7 +183,11 @@ def _benefit(
     problem: Problem,
     intensity_g_per_kwh: float | None,
 ) -> Benefit:
-    modelled = change.log_gain if change is not None and _is_rate(problem) else None
+    modelled = (
+        change.log_gain
+        if change is not None and is_step_rate(problem.objective, problem.workload.kind)
+        else None
+    )
     gain = weighed(item.gain, modelled)
     if gain is not None and item.ceiling is not None:
         gain = gain.capped(item.ceiling)
@@ -208,16 +212,6 @@ def _benefit(
         energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
         rests_on=tuple(rests),
-    )
-
-
-def _is_rate(problem: Problem) -> bool:
-    """Whether the objective is about the time of a step or what comes out per second."""
-    metric = problem.objective.metric
-    return problem.workload.kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} and (
-        "throughput" in metric
-        or metric in {"step_time", "latency", "run_time"}
-        or (problem.objective.better is Better.HIGHER and metric == "compute_rate")
     )
 
 
@@ -289,7 +283,7 @@ def _together(
                     share=float(share) if isinstance(share, int | float) else None,
                 )
             )
-    gain = combined(parts)
+    gain = combine_gains(parts)
     change = None
     if job is not None:
         settings = {name: value for item in chosen for name, value in item.configuration.items()}

@@ -29,7 +29,7 @@ from kg.errors import InputError, NoEvidenceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ingest.layers.layer_statistics import Layer
+    from ingest.layers.layer import Layer
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {

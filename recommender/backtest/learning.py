@@ -1,4 +1,4 @@
-"""What a workspace learns from its own cases: how the cost of each operator responds to a configuration.
+"""Learning from a workspace's own cases: the response of each operator's cost to a configuration.
 
 Training needs scikit-learn and is done after an ingest; answering needs numpy alone.
 """
@@ -28,7 +28,7 @@ INSTALL_HINT = "pip install 'tunegraph[learn]'"
 
 
 def can_learn() -> bool:
-    """Whether scikit-learn is installed."""
+    """Return whether scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ingest.formats.trackers.optuna_study import WHOLE
+from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from recommender.search.log.addresses import hide_password, is_server, is_url
@@ -123,7 +123,7 @@ class SearchLog:
         except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
             raise already from None
         for key, content in (
-            (WHOLE, dict(record)),
+            (RECORD_ATTRIBUTE, dict(record)),
             (SOURCES, sources_to_json(sources)),
             (OWN, {**metadata.to_json(), "schema": SCHEMA}),  # last: a study without it was never begun
         ):
@@ -294,7 +294,7 @@ class SearchLog:
                 return now.evaluation is not None and now.owner == trial.owner
             if now.owner != trial.owner:
                 return False
-            self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
+            self._set(trial, {OWN: noted, RECORD_ATTRIBUTE: {"outcomes": outcomes(evaluation)}})
             self._set_state(trial, state, values)
             return True
 

@@ -16,7 +16,7 @@ from ingest.questions.problems import KnownOperator, Resolver, problem_from
 from kg.errors import NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.values import Settings
-from kg.triples.names import Names, Resolved
+from kg.triples.names import Names, ResolvedName
 from recommender.measuring.environment import capture
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.metadata import SearchMetadata
@@ -235,12 +235,12 @@ class _LenientNames:
 
     names: Names
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """The node, or a slug with a note."""
         node, is_known = self.names.hardware_or_slug(text)
-        return Resolved(id=node, note="" if is_known else f"hardware {text!r} is not in the knowledge")
+        return ResolvedName(id=node, note="" if is_known else f"hardware {text!r} is not in the knowledge")
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """A model."""
         return self.names.model(text)
 
@@ -248,7 +248,7 @@ class _LenientNames:
         """Models that have these sizes."""
         return self.names.models_of_size(sizes)
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
         return self.names.bottleneck(text)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.problems import parse_limit
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective, WorkloadKind
-from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.metrics import METRICS, MODELLED_UNITS, canonical_metric
 from kg.terms.units import unit
 from recommender.measuring.readings import OutputReading
 from recommender.search.run.file_content import FileContent, check_keys, number
@@ -38,17 +38,6 @@ KEYS = (
 )
 """What a file of a search may say."""
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")
-_MODELLED = {
-    "throughput": "tokens/s",
-    "step_time": "s",
-    "latency": "s",
-    "ttft": "s",
-    "tpot": "s",
-    "peak_memory": "B",
-    "energy": "J",
-    "power": "W",
-}
-"""Metrics of the cost model and their units."""
 
 
 def read_task(raw: Mapping[str, object], *, name: str, allow_unmeasured_accuracy: bool = False) -> Task:
@@ -155,10 +144,10 @@ class _Reader(FileContent):
             if readings:
                 known = ", ".join(by_metric)
                 raise InputError(f"objectives: {metric} is not among the metrics", hint=f"metrics: {known}")
-            if "cost_model" in self.raw and metric not in _MODELLED:
-                hint = f"known: {', '.join(_MODELLED)}"
+            if "cost_model" in self.raw and metric not in MODELLED_UNITS:
+                hint = f"known: {', '.join(MODELLED_UNITS)}"
                 raise InputError(f"objectives: the cost model has no {metric}", hint=hint)
-            symbol = content.get("unit", _MODELLED.get(metric) if "cost_model" in self.raw else None)
+            symbol = content.get("unit", MODELLED_UNITS.get(metric) if "cost_model" in self.raw else None)
             objectives.append(
                 Objective(metric=metric, better=_better(metric, content.get("better")), unit=_symbol(symbol))
             )

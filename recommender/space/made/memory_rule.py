@@ -23,7 +23,12 @@ from recommender.cost_model.settings.plans import (
     number_of,
     with_groups,
 )
-from recommender.cost_model.workloads.memory_fit import TOLERANCE, checked, not_modelled, parts_of
+from recommender.cost_model.workloads.memory_fit import (
+    TOLERANCE,
+    complete_columns,
+    not_modelled,
+    parts_of,
+)
 from recommender.space.constraint import Constraint
 
 if TYPE_CHECKING:
@@ -80,7 +85,7 @@ class MemoryRule:
         while len(open_):
             part = {name: column[open_] for name, column in s.items()}
             try:
-                whole = checked(self.model.model, self.model.phase, part, self.model.machine.count)
+                whole = complete_columns(self.model.model, self.model.phase, part, self.model.machine.count)
             except LayoutError as fault:  # without those that break this rule the next one is asked
                 codes[open_[~fault.holds]] = 1
                 open_ = open_[fault.holds]

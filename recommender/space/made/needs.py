@@ -58,7 +58,7 @@ class KernelRequest:
     def ask(self, draft: SpaceDraft, *needs: Need) -> None:
         """Put needs into a draft as constraints, and those that cannot be asked with the fact they lack."""
         for need in needs:
-            held = self.device.known(need.fact)
+            held = self.device.get(need.fact)
             if held is None:
                 draft.skipped.append(f"{need.reason}: {need.fact} of {self.device.id} is not known")
             else:

@@ -103,7 +103,7 @@ def _kept(wanted: KernelRequest) -> str:
 
 def _warps(wanted: KernelRequest, draft: SpaceDraft, sums: str) -> None:
     """Warps that a block may have, and what is kept in registers: so many numbers of 32 bits a block."""
-    warp = wanted.device.known("warp_size")
+    warp = wanted.device.get("warp_size")
     draft.parameters["num_warps"] = list(WARPS)
     if warp is None:
         draft.skipped.append(f"threads of a block: warp_size of {wanted.device.id} is not known")
@@ -128,7 +128,7 @@ def _warps(wanted: KernelRequest, draft: SpaceDraft, sums: str) -> None:
 
 def _waves(wanted: KernelRequest, draft: SpaceDraft) -> Iterator[str]:
     """How many blocks there are for the processors, from the largest blocks to the smallest."""
-    cores = wanted.device.known("compute_units")
+    cores = wanted.device.get("compute_units")
     if cores is None or wanted.grouped:
         return
     waves = []

@@ -30,6 +30,7 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
+from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import CATALOGUE, query_named
@@ -137,7 +138,7 @@ def plain(term: Term | None) -> object:
         case NamedNode():
             return term.value.replace("#", "/").rpartition("/")[2]
         case Literal():
-            return term.value if term.datatype == names.RDF_JSON else names.value_of(term)
+            return term.value if term.datatype == names.RDF_JSON else iris.value_of(term)
         case _:
             return term
 

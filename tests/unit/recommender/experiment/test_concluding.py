@@ -122,7 +122,7 @@ def effects(path: Path) -> tuple[list[Effect], set[str]]:
 
 def take_in(path: Path, conclusions: list[Conclusion]) -> list[int]:
     with Workspace.editor(path, cache=path.parent / "cache", clock=lambda: NOW) as editor:
-        return [editor.add_outcome(item).rows for item in conclusions]
+        return [editor.add_outcomes([item]).rows for item in conclusions]
 
 
 def test_an_outcome_moves_the_effect_by_its_estimate_and_only_once(

@@ -33,10 +33,11 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.iris import source_iri
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import Shared, source_iri
+from kg.triples.vocabulary import Shared
 from recommender.ranking.changes.recommendations import as_recommendation, choose, flag
 from recommender.ranking.changes.strategies import StrategyRanker
 

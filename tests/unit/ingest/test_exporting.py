@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
-from ingest.answers import ANSWERS, RecommendedConfiguration, write_answer
-from ingest.door.flat_cases import cell, value_of
 from ingest.door.records import Records
 from ingest.exporting import write_file, write_folder, write_study
 from ingest.reading import read
@@ -20,7 +16,7 @@ from kg.nouns.entities import Case
 from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from ingest.door.records import NameResolver
@@ -90,70 +86,6 @@ def test_a_table_holds_everything(tmp_path: Path, names: NameResolver, read_file
     assert report.faults == ()
     assert (done.rows, again) == (len(cases), cases)
     assert [case.problem.id for case in again] == [case.problem.id for case in cases]
-
-
-def test_a_parquet_table_has_numbers_as_numbers(tmp_path: Path, names: NameResolver) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "cases.parquet"
-    cases = [
-        untimed(names, size, config={"warps": 4 + size, "share": size / 7, "on": True}) for size in (1, 2)
-    ]
-    with path.open("wb") as stream:
-        write_file("parquet", cases, stream)
-    types = {field.name: str(field.type) for field in parquet.read_schema(path)}
-    assert [types[f"config.{name}"] for name in ("warps", "share", "on")] == ["int64", "double", "bool"]
-    assert types["task.op"] == "string"
-
-
-@pytest.mark.parametrize("stamped", [False, True])
-def test_texts_that_a_parquet_table_has_as_bytes_are_texts_and_times_are_told(
-    tmp_path: Path, names: NameResolver, read_file: Reader, stamped: bool
-) -> None:
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "cases.parquet"
-    with path.open("wb") as stream:
-        write_file("parquet", rich_cases(names), stream)
-    table = parquet.read_table(path)
-    for place, field in enumerate(table.schema):
-        if field.type == arrow.string():
-            table = table.set_column(place, field.name, table.column(place).cast(arrow.binary()))
-    if stamped:
-        when = arrow.array([0] * len(table), arrow.timestamp("s"))
-        table = table.append_column("config.when", when)
-    parquet.write_table(table, path)
-    cases, report = read_file(path)
-    if stamped:
-        assert not cases
-        assert "when: a datetime is no" in report.faults[0].reason
-    else:
-        assert cases == rich_cases(names)
-        assert not report.faults
-
-
-def test_a_parquet_file_of_something_else_is_told(tmp_path: Path, read_file: Reader) -> None:
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "other.parquet"
-    parquet.write_table(arrow.table({"a": [1]}), path)
-    cases, report = read_file(path)
-    assert cases == []
-    assert "no column" in report.faults[0].reason
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["plain", "16", "null", "NaN", " padded", "two\nlines", "", 16, 0.1, True, None, [1, "x"], "ja, nein"],
-)
-def test_a_cell_keeps_the_type_of_its_value(value: object) -> None:
-    assert value_of(cell(value)) == value
-    assert type(value_of(cell(value))) is type(value)
-    assert cell(value)
-    assert "\n" not in cell(value)
-
-
-def test_a_name_that_no_header_can_hold_is_refused(tmp_path: Path, names: NameResolver) -> None:
-    case = untimed(names, 1, config={"two\nlines": 1})
-    with (tmp_path / "x.csv").open("wb") as stream, pytest.raises(InputError, match="name of a column"):
-        write_file("csv", [case], stream)
 
 
 @pytest.mark.parametrize("form", ["vllm", "sglang"])
@@ -248,79 +180,3 @@ def keyed(cases: list[Case]) -> set[tuple[str, Settings]]:
 
 
 # -- answers -------------------------------------------------------------------------------------
-
-
-def choices(*configurations: Mapping[str, object]) -> list[RecommendedConfiguration]:
-    return [
-        RecommendedConfiguration(
-            configuration=Settings(item), flags=tuple(f"{name}={value}" for name, value in item.items())
-        )
-        for item in configurations
-    ]
-
-
-def test_an_answer_in_every_form(names: NameResolver) -> None:
-    problem = untimed(names, 64).problem
-    best, second = {"BLOCK_SIZE_M": 16, "num_warps": 4}, {"BLOCK_SIZE_M": 32, "num_warps": 8}
-    texts = {
-        form: write_answer(form, problem, choices(best, second)).text for form in ANSWERS if form != "json"
-    }
-    assert texts["flags"] == "BLOCK_SIZE_M=16 num_warps=4\nBLOCK_SIZE_M=32 num_warps=8\n"
-    assert texts["env"] == texts["flags"]
-    assert yaml.safe_load(texts["yaml"]) == json.loads(texts["optuna"]) == [best, second]
-    assert json.loads(texts["vllm"]) == json.loads(texts["sglang"]) == {"64": best}
-    assert texts["triton"].count("triton.Config(") == 2
-    assert "num_warps=4)" in texts["triton"]
-    t4 = json.loads(texts["kernel-tuner"])
-    assert [result["configuration"] for result in t4["results"]] == [best, second]
-    assert "correct" not in texts["kernel-tuner"], "nothing was measured"
-
-
-def test_the_loss_to_expect_is_a_comment_where_a_form_has_comments(names: NameResolver) -> None:
-    problem, loss = untimed(names, 64).problem, ["expected above the best time: 5 %"]
-    for form in (form for form in ANSWERS if form != "json"):
-        written = write_answer(form, problem, choices({"BLOCK_SIZE_M": 16}), remarks=loss)
-        as_comment = written.text.startswith(f"# {loss[0]}\n")
-        assert as_comment != (loss[0] in written.notes)
-        assert as_comment == (form in {"yaml", "triton", "kernel-tuner-restriction"})
-
-
-def test_a_restriction_is_python_that_lets_the_list_pass(names: NameResolver) -> None:
-    best, second = {"BLOCK_SIZE_M": 16, "mode": "a"}, {"BLOCK_SIZE_M": 32, "mode": "b"}
-    text = write_answer("kernel-tuner-restriction", untimed(names, 64).problem, choices(best, second)).text
-    [rule] = ast.literal_eval(text.partition(" = ")[2])
-    passes = [point for point in (best, second, {**best, "mode": "b"}) if eval(rule, {}, point)]  # noqa: S307
-    assert passes == [best, second]
-    with pytest.raises(InputError, match="no name in a restriction"):
-        write_answer("kernel-tuner-restriction", untimed(names, 64).problem, choices({"a.b": 1}))
-
-
-def test_a_table_says_where_to_put_it_and_what_it_leaves_out(names: NameResolver) -> None:
-    problem = untimed(names, 64).problem
-    written = write_answer("vllm", problem, choices({"BLOCK_SIZE_M": 16}, {}))
-    assert written.notes == (
-        "1 recommendations set no parameter and are left out",
-        "save it as E=8,N=64,device_name=NVIDIA_A100.json",
-    )
-
-
-@pytest.mark.parametrize(
-    ("form", "configuration", "reason"),
-    [
-        ("env", {"fsdp.sharding": 1}, "environment variable"),
-        ("optuna", {"tile": [1, 2]}, "lists"),
-        ("triton", {"num_warps": "many"}, "no whole number"),
-        ("yaml", {}, "sets no parameter"),
-        ("toml", {"a": 1}, "no format 'toml'"),
-    ],
-)
-def test_a_form_that_cannot_hold_the_answer_says_so(
-    names: NameResolver, form: str, configuration: dict[str, object], reason: str
-) -> None:
-    with pytest.raises(InputError, match=reason):
-        write_answer(form, untimed(names, 1).problem, choices(configuration))
-
-
-def test_a_tuning_table_of_another_operator_is_refused(names: NameResolver) -> None:
-    with pytest.raises(InputError, match="no tuning table"):
-        write_answer("vllm", rich_cases(names)[0].problem, choices({"a": 1}))

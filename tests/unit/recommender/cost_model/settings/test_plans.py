@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from kg.errors import InputError
@@ -12,7 +11,6 @@ from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 
 A2 = machine_of("ascend-910b1", 8, "atlas-800t-a2")
-ONE = machine_of("ascend-910b1", 1)
 
 
 def serve(*settings: dict[str, object], name: str = "llama-2-7b") -> Steps:
@@ -75,46 +73,3 @@ def test_a_pipeline_must_divide_layers_and_devices() -> None:
         )  # fmt: skip
     with pytest.raises(InputError, match="pipeline x data must divide"):
         serve({"pp": 3})
-
-
-@pytest.mark.parametrize("name", ["resnet-50", "vit-b-16"])
-def test_a_network_answers_faster_than_it_learns(name: str) -> None:
-    answered = estimate(
-        model=model(name), machine=ONE, phase="serving", settings=[{"batch": 32, "precision": "fp16"}]
-    )
-    learned = estimate(
-        model=model(name), machine=ONE, phase="training",
-        settings=[{"micro_batch": 32, "precision": "fp16"}],
-    )  # fmt: skip
-    assert answered.unit == "samples/s"
-    assert answered.throughput[0] > 2 * 32 / learned.time_s[0]
-    assert sum(part[0] for part in answered.split_s.values()) == pytest.approx(answered.time_s[0])
-
-
-def test_larger_batches_of_a_network_take_longer_and_give_more() -> None:
-    steps = estimate(
-        model=model("resnet-50"), machine=ONE, phase="serving", settings=[{"batch": 4}, {"batch": 64}]
-    )
-    assert steps.time_s[1] > steps.time_s[0]
-    assert steps.throughput[1] > steps.throughput[0]
-    assert steps.memory_total[1] > steps.memory_total[0]
-
-
-@pytest.mark.parametrize("phase", ["training", "serving"])
-def test_changing_the_layout_around_every_convolution_costs_time(phase: str) -> None:
-    size = "micro_batch" if phase == "training" else "batch"
-    native, plain = estimate(
-        model=model("resnet-50"),
-        machine=ONE,
-        phase=phase,
-        settings=[{size: 32}, {size: 32, "layout": "nchw"}],
-    ).time_s
-    assert plain > 1.1 * native
-
-
-def test_a_network_is_not_split() -> None:
-    with pytest.raises(InputError, match="split by data alone"):
-        serve({"tp": 2, "batch": 8}, name="resnet-50")
-    every = serve({"batch": 8}, name="resnet-50")
-    one = estimate(model=model("resnet-50"), machine=ONE, phase="serving", settings=[{"batch": 8}])
-    assert np.isclose(every.throughput[0], 8 * one.throughput[0])

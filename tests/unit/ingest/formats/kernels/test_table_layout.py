@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.formats.kernels.fused_moe import file_name_facts
+from ingest.formats.kernels.table_layout import file_name_facts
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case, Kind, Status
 from kg.nouns.values import Settings
@@ -66,7 +66,7 @@ def test_bad_entries_are_told_by_key(tmp_path: Path, names: NameResolver) -> Non
     path.write_text(json.dumps({"1": CONFIG, "0": CONFIG, "x": CONFIG, "²": CONFIG, "2": [], "4": {}}))
     cases, report = cases_of(path, names)
     assert len(cases) == 1
-    assert [fault.place for fault in report.faults] == ["key '0'", "key 'x'", "key '²'", "key 2", "key 4"]
+    assert [fault.place for fault in report.faults] == ["key '0'", "key 'x'", "key '²'", "key '2'", "key '4'"]
 
 
 def test_a_table_that_breaks_off_is_one_fault_with_its_line(tmp_path: Path, names: NameResolver) -> None:

@@ -86,7 +86,7 @@ def test_the_data_pipeline_is_the_same_from_both_forms(home: Path, form: str) ->
     assert found.stages[3].cpu == pytest.approx(0.875)
     assert (found.batch_ms, found.pipeline_ms, found.push_ms) == (43.5, 41.0, 2.5)
     assert found.warning == "Map(id=3)"
-    assert found.starved == pytest.approx(0.82)
+    assert found.starvation == pytest.approx(0.82)
     assert all(item.what != "queues and workers of the data pipeline" for item in rank.missing)
 
 
@@ -120,7 +120,7 @@ def test_a_pipeline_whose_children_go_round_ends() -> None:
         lambda _: None,
     )
     assert found is not None
-    assert found.starved is None
+    assert found.starvation is None
 
 
 def test_the_raw_table_stands_in_for_the_summary(home: Path) -> None:
