@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     )
     from kg.nouns.entities import Problem
     from recommender.search.engine.search import Search
+    from recommender.search.evaluations import Evaluation
     from recommender.workspace import Workspace
 
 __tunegraph__ = "0.1.0"
 
 __all__ = [
     "CaseFormatError",
+    "Evaluation",
     "IndexMismatchError",
     "InfeasibleError",
     "InputError",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Evaluation": "recommender.search.evaluations",
     "Problem": "kg.nouns.entities",
     "Search": "recommender.search.engine.search",
     "Workspace": "recommender.workspace",

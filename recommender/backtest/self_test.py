@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from embeddings.index import ProblemIndex
 from kg.nouns.entities import Problem
 from kg.nouns.knowledge import Level
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import from_graph
+from recommender.backtest.subset import SubsetRanker
 from recommender.calibration.outlook import LISTED
-from recommender.calibration.response import ResponseModels
-from recommender.ranking.cases.evidence import ConfigurationReader, Question
-from recommender.ranking.cases.ranker import COPIED_BELOW, Ranker
+from recommender.ranking.cases.evidence import ConfigurationReader
 from recommender.ranking.cases.scoring_against_truth import check
-from recommender.ranking.feasibility.feasibility import by_rules
-from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -112,28 +104,17 @@ class Backtest:
     def _asked(self, fold: Fold, problems: dict[int, Problem]) -> Iterator[Checked]:
         hidden = {problems[key].task_id for key in fold.asked} if fold.hides_tasks else set()
         visible = {key: problems[key] for key in fold.known if problems[key].task_id not in hidden}
-        models = None
-        if sum(len(self.trials.table(key).costs) for key in visible) >= COPIED_BELOW:
-            models = ResponseModels.train(visible, self.trials, self.tree.facts)
         read = ConfigurationReader(self.trials)
-        with tempfile.TemporaryDirectory() as place:
-            index = ProblemIndex(Path(place), self.encoder.dimension, self.encoder.hash)
-            if visible:
-                index.append(np.fromiter(visible, np.int64), 1, self.encoder.encode(list(visible.values())))
-            retriever = Retriever(self.trials, index, self.encoder, self.tree, self.similarity)
-            ranker = Ranker(self.trials, self.tree, models, self.reliability)
-            feasible = by_rules(self.tree.facts)
+        with SubsetRanker(
+            visible, self.trials, self.tree, self.encoder, self.reliability, self.similarity
+        ) as ranker:
             for key in fold.asked:
                 truth = self._truth(key, read)
                 if len(truth) < 2:
                     continue
-                problem = problems[key]
-                neighbours = retriever.find(problem, exclude=lambda row: row.key not in visible)
-                ranking = ranker.rank(problem, neighbours, Question(), LISTED[-1], feasible)
-                item = check(problem, ranking, truth)
+                item = check(problems[key], ranker.rank(problems[key], LISTED[-1]), truth)
                 if item is not None:
                     yield item
-            index.close()
 
     def _truth(self, key: int, read: ConfigurationReader) -> dict[Configuration, float]:
         table = self.trials.table(key)

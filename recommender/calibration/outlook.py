@@ -44,7 +44,7 @@ LISTED = (1, 3, 5, 10)
 
 ABSTAIN_ABOVE = 0.35
 """Expected log regret of the first proposal above which it is no recommendation, in nats: it would be 42 %
-slower than the best. Chosen on the curve of risk against share answered (benchmarks/unseen.py)."""
+slower than the best. Chosen on the curve of risk against share answered (benchmarks/answers/unseen.py)."""
 
 LEAST_CHECKED = 200
 LEAST_DEVICES = 3

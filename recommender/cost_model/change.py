@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GAIN_SPREAD = 0.18
 """Spread of published over modelled log gains that holds nine tenths of 38 published effects of 18 documents
-within 0.29 (``benchmarks/end_to_end.py --effects``, which also leaves each document out)."""
+within 0.29 (``benchmarks/cost_models/end_to_end.py --effects``, which also leaves each document out)."""
 
 MEMORY_SPREAD = 0.1
 """Relative spread of the memory of a step: a judgement. Three published changes of memory were modelled to

@@ -18,7 +18,7 @@ from recommender.measuring.environment import capture
 from recommender.measuring.process import kill_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -129,6 +129,37 @@ class Experiments:
             if not journal.samples:
                 journal.add(*samples)
         return read(path)
+
+    def record_files(
+        self,
+        *files: Path,
+        metrics: Sequence[str] = (),
+        patterns: Sequence[str] = (),
+        in_order: bool = False,
+        subject: ExperimentSubject | None = None,
+        name: str = "",
+    ) -> Logged:
+        """Keep the measurements of files as an experiment; the same ones are kept once.
+
+        Args:
+            files: A table or JSON file, or two logs: the control's and the treatment's.
+            metrics: The deciding metric's column, with ``:UNIT`` where the table does not say it.
+            patterns: For logs, ``METRIC:UNIT=PATTERN`` with one group.
+            in_order: The rows are in the order taken.
+            subject: What is tried on which problem; None if the graph is to learn nothing.
+            name: Of the experiment; follows from the content if empty.
+
+        Raises:
+            InputError: The files cannot be read as such, or their arms cannot be compared.
+        """
+        from recommender.experiment.recording import RecordingRequest, recorded
+
+        request = RecordingRequest(metrics=metrics, patterns=patterns, in_order=in_order)
+        return self.record(recorded(files, request), subject, name)
+
+    def state(self, logged: Logged) -> ExperimentState:
+        """The verdicts and intervals of an experiment by what was measured so far."""
+        return state_of(logged)
 
     def run(
         self,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from embeddings.index import ProblemIndex
 from kg.nouns.values import digest
 from kg.rows.trials import TrialStore
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from embeddings.encoder import ProblemEncoder
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
+    from recommender.backtest.subset import SubsetRanker
     from recommender.files import WorkspaceFiles
 
 
@@ -126,6 +129,25 @@ class WorkspaceSnapshot:
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
         """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
         return model_facts(self.graph, problem)
+
+    def subset(
+        self, known: Mapping[int, Problem], *, hides_tasks: bool = False, tasks: frozenset[str] = frozenset()
+    ) -> SubsetRanker:
+        """A ranker over some of the problems alone, for backtests; see the class for the arguments."""
+        from recommender.backtest.subset import SubsetRanker
+
+        row_of = {key: row for row, key in enumerate(self.index.keys(self.batch).tolist())}
+        return SubsetRanker(
+            known,
+            self.trials,
+            self.hardware,
+            self.encoder,
+            Reliability.load(self.layout.calibration),
+            Similarity.load(self.layout.similarity),
+            vectors=self.index.vectors(np.array([row_of[key] for key in known], np.int64)),
+            hides_tasks=hides_tasks,
+            tasks=tasks,
+        )
 
     @cached_property
     def retriever(self) -> Retriever:

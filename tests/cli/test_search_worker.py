@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Start = Callable[[str], subprocess.Popen[bytes]]
 
+pytestmark = pytest.mark.long
+
 BENCH = """echo "$1 $2" >> calls
 sleep $3
 echo $(( 1 + ($1 - 3) * ($1 - 3) + $2 ))

@@ -50,7 +50,7 @@ def fit_constants(
         pull: Weight of the prior.
     """
     _need("scipy")
-    from scipy.optimize import least_squares  # type: ignore[import-untyped]  # scipy ships no types
+    from scipy.optimize import least_squares
 
     target = np.log(measured)
     root = np.sqrt(len(measured))

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 RATE = 0.1
 """Rate at which a pattern comes on by itself. A profile that somebody looks at has three of some thirty
-observable patterns: an assumption, checked by the calibration in benchmarks/diagnosis.py."""
+observable patterns: an assumption, checked by the calibration in
+benchmarks/profiles/diagnosis.py."""
 
 MOST_CAUSES = 5
 """Nodes that came on by themselves at most: more than the three that are named, for a limit of three makes

@@ -34,7 +34,7 @@ _REMEMBERED = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class CaseQuestion:
     """The parameters that a question wants values of.
 
     Attributes:
@@ -108,7 +108,7 @@ class ConfigurationReader:
 
 
 def gather(
-    neighbours: Sequence[Neighbour], question: Question, trials: TrialStore, read: ConfigurationReader
+    neighbours: Sequence[Neighbour], question: CaseQuestion, trials: TrialStore, read: ConfigurationReader
 ) -> CandidateEvidence:
     """Read the neighbours' rows and put them side by side.
 

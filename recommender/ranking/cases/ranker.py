@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.entities import Trust
-from recommender.ranking.cases.evidence import CandidateEvidence, ConfigurationReader, Question, gather
+from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
 from recommender.ranking.cases.scoring import Scores, score
 from recommender.ranking.cases.selection import cover, select
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 COPIED_BELOW = 5_000
 """Timed rows of an operator below which nothing that can be learned from them beats copying the nearest
-source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class (benchmarks/unseen.py)."""
+source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class
+(benchmarks/answers/unseen.py)."""
 
 DENSE = 200
 """Timed rows of one problem that are a space of their own to learn from, however few the problems are."""
@@ -86,7 +87,7 @@ class Ranker:
         self,
         problem: Problem,
         neighbours: Sequence[Neighbour],
-        question: Question,
+        question: CaseQuestion,
         k: int,
         feasible: Feasible | None = None,
     ) -> Ranking:

@@ -11,7 +11,7 @@ import numpy as np
 from kg.nouns.gain import Gain
 from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
-from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.reference import reference_of
 from recommender.ranking.recommendation import (
     Recommendation,
@@ -90,7 +90,7 @@ class CaseChooser:
             refused.extend(broken)
             return not broken
 
-        ranking = self._ranker.rank(problem, neighbours, Question(), k, feasible)
+        ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), k, feasible)
         reference = reference_of(problem, ranking)
         recommendations = tuple(
             self._recommendation(problem, ranking, place, reference) for place in ranking.order

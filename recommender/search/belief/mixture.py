@@ -45,11 +45,11 @@ _FAILED_ABOVE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expert:
-    """The prior of one Gaussian process of a mixture; tried on the spaces of ``benchmarks/warm_start.py``.
+    """The prior of one Gaussian process of a mixture, tried on ``benchmarks/searches/warm_start.py``.
 
     Of six pairs of amplitude and length scale of the expert that trusts, the one in use was the best over all
     kernels (3.5 evaluations to within 5 %); kernels searched by the pair that was best on the others need 4.1
-    (``benchmarks/fit_search.py``, three seeds). Nothing else was tried with kernels left out.
+    (``tools/fit_search.py``, three seeds). Nothing else was tried with kernels left out.
 
     Attributes:
         amplitude: Expected standard deviation of what the basis does not explain, log cost.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SOFT = 0.5
 """``S``, log cost: a factor of 1.6 above the best counts for 0.35 instead of 0.5. Of 0.5, 1 and 2 it needed
-the fewest evaluations on the spaces of ``benchmarks/warm_start.py``, warm and cold."""
+the fewest evaluations on the spaces of ``benchmarks/searches/warm_start.py``, warm and cold."""
 
 
 def warp(costs: NDArray[np.float64], best: float) -> NDArray[np.float64]:

@@ -33,6 +33,8 @@ RAW: dict[str, Any] = {
     "objectives": [{"metric": "kernel_time", "unit": "s"}],
     "stop": {"evaluations": 14},
 }
+pytestmark = pytest.mark.long
+
 ELSEWHERE = "elsewhere:1:1:0"
 
 
