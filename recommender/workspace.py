@@ -416,7 +416,7 @@ class Workspace(WorkspaceContents):
         return self.prepare_search(raw, **options).begin(log)
 
     def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
-        """A search with everything looked up, not begun; as for :meth:`search`."""
+        """Prepare a search without beginning it; see :meth:`search`."""
         from recommender.search.run.preparation import Tuner
 
         tuner = Tuner(

@@ -103,7 +103,7 @@ def test_a_type_that_runs_on_a_core_elsewhere_is_not_why_one_ran_on_the_ai_cpu(
     assert beside["aicpu-operator"].lost_us == alone["aicpu-operator"].lost_us
 
 
-def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
+def test_ranks_agree_on_how_many_cores_there_are(make: Any, network: Any, thresholds: Any) -> None:
     (rank,) = make(rank=2).ranks
     assert rank.kernels is not None
     cycles = (
@@ -116,8 +116,11 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
     )
     struck = replace(rank, kernels=kernels)
     assert view_of(struck).cores == 21
-    now, _ = views(Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks, struck)))
+    run = Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks, struck))
+    now, _ = views(run)
     assert {view.cores for view in now} == {24.0}
+    shown: Any = diagnose(run, network, thresholds).to_json()["ranks"]
+    assert [rank["cube_cores"] for rank in shown] == [24.0, 24.0, 24.0]
     now, _ = views(Profile(path="run", ranks=(struck,)), make(rank=2))
     assert now[0].cores == 24
 
