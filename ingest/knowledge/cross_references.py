@@ -9,6 +9,7 @@ import networkx as nx
 
 from ingest.knowledge.files import ARCHITECTURES, Noun
 from kg.errors import Fault
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Bottleneck,
     Cause,
@@ -31,6 +32,7 @@ CLASSES: dict[type[Noun], str] = {
     Cause: "causes",
     Strategy: "strategies",
     FaultPattern: "faults",
+    Framework: "frameworks",
 }
 """Sections of a knowledge file, which are also the classes that ids are unique in."""
 
@@ -87,6 +89,8 @@ def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield from ((item.target, ("strategies",)) for item in related if item.target)
             harm = noun.contraindicated_by
             yield from ((item.target, ("bottlenecks", "strategies")) for item in harm if item.target)
+        case Framework():
+            yield from ((target, ("hardware",)) for target in noun.hardware)
         case FaultPattern():
             yield from ((target, ("strategies",)) for target in noun.strategies)
 

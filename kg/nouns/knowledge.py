@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Source
+    from kg.nouns.scope import Caveat, ScopeClause
     from kg.nouns.values import Value
 
 
@@ -227,22 +228,15 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A sourced relation of a strategy to another node, or to a condition in words.
+    """A sourced relation of a strategy to another node.
 
     Attributes:
-        target: Id of the strategy or bottleneck; empty if ``condition`` says it.
-        condition: In words, where no node fits.
+        target: Id of the strategy or bottleneck.
         source: Who says so.
     """
 
-    target: str = ""
-    condition: str = ""
+    target: str
     source: Source
-
-    def __post_init__(self) -> None:
-        """Refuse a relation to nothing."""
-        if bool(self.target) == bool(self.condition):
-            raise ValueError("a relation has either a target or a condition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +261,8 @@ class Strategy(Concept):
         phases: Training, prefill, decode, inference, kernel; empty means any.
         families: Model families or architectures; empty means any.
         hardware: Nodes of the hardware tree; empty means any.
+        applies_when: Conditions that must all hold, besides phases, families and hardware.
+        caveats: What to know of it that decides nothing.
         sets: Parameters it sets.
         mitigates: Bottlenecks it is for.
         requires: What must be there too.
@@ -283,6 +279,8 @@ class Strategy(Concept):
     phases: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
+    applies_when: tuple[ScopeClause, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     sets: tuple[Assignment, ...] = ()
     mitigates: tuple[Relation, ...] = ()
     requires: tuple[Relation, ...] = ()

@@ -85,12 +85,15 @@ class TG:
     BATCH: Final = _term("tg:Batch")
     BOTTLENECK: Final = _term("tg:Bottleneck")
     BOTTLENECK_SHARE: Final = _term("tg:BottleneckShare")
+    CAVEAT: Final = _term("tg:Caveat")
     CAUSE: Final = _term("tg:Cause")
     CAUSE_EDGE: Final = _term("tg:CauseEdge")
+    CONDITION: Final = _term("tg:Condition")
     CONTEXT: Final = _term("tg:Context")
     EFFECT: Final = _term("tg:Effect")
     FACT: Final = _term("tg:Fact")
     FAULT: Final = _term("tg:Fault")
+    FRAMEWORK: Final = _term("tg:Framework")
     GREEN_SCHEDULE: Final = _term("tg:GreenSchedule")
     GRID_REGION: Final = _term("tg:GridRegion")
     HARDWARE_PROFILE: Final = _term("tg:HardwareProfile")
@@ -171,26 +174,31 @@ class TG:
 
     # strategies
     ACCURACY: Final = _term("tg:accuracy")
-    CONDITION: Final = _term("tg:condition")
+    APPLIES_WHEN: Final = _term("tg:appliesWhen")
     CONFLICT: Final = _term("tg:conflict")
     CONFLICTS_WITH: Final = _term("tg:conflictsWith")
     CONTRAINDICATED_BY: Final = _term("tg:contraindicatedBy")
     CONTRAINDICATION: Final = _term("tg:contraindication")
+    EXPRESSION: Final = _term("tg:expression")
     ENVIRONMENT: Final = _term("tg:isEnvironmentVariable")
     FLAG: Final = _term("tg:flag")
     FOR_FAMILY: Final = _term("tg:forFamily")
     FOR_HARDWARE: Final = _term("tg:forHardware")
+    HAS_CAVEAT: Final = _term("tg:hasCaveat")
+    IN_WORDS: Final = _term("tg:inWords")
     MADE_FROM: Final = _term("tg:madeFrom")
     MITIGATES: Final = _term("tg:mitigates")
     MITIGATION: Final = _term("tg:mitigation")
     OF_PARAMETER: Final = _term("tg:parameter")
     PHASE: Final = _term("tg:phase")
+    READS_FACT: Final = _term("tg:readsFact")
     REMOVED_IN: Final = _term("tg:removedIn")
     REQUIREMENT: Final = _term("tg:requirement")
     REQUIRES: Final = _term("tg:requires")
     SETS: Final = _term("tg:sets")
     SINCE: Final = _term("tg:since")
     SOFTWARE: Final = _term("tg:software")
+    STACK: Final = _term("tg:stack")
     STRATEGY_KIND: Final = _term("tg:strategyKind")
     VERSION: Final = _term("tg:version")
 
@@ -277,6 +285,11 @@ def hardware_iri(hardware_id: str) -> NamedNode:
 def model_iri(model_id: str) -> NamedNode:
     """IRI of a model."""
     return named("model", model_id)
+
+
+def framework_iri(framework_id: str) -> NamedNode:
+    """IRI of a framework."""
+    return named("framework", framework_id)
 
 
 def family_iri(family_id: str) -> NamedNode:

@@ -1,4 +1,4 @@
-"""Strategies with what they set and go with, and known faults."""
+"""Strategies with what they set and go with, frameworks, and known faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Confidence, FaultPattern, Relation, Strategy, VersionBound
+from kg.nouns.scope import Caveat, ScopeClause
+from kg.terms.conditions import Condition
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, keys
 from kg.triples.tables.fields import EnumField, Labels, LinkField, Plain, TextsField
@@ -23,6 +26,12 @@ def _about_parameter(name: str) -> Iterator[Pair]:
     yield names.RDF_TYPE, TG.PARAMETER
     yield Shared.NOTATION, Literal(name)
     yield from keys(name)
+
+
+def _facts_read(clause: ScopeClause) -> Iterator[Pair]:
+    """The facts that a condition reads, so that a query finds the strategies that one decides."""
+    for fact in sorted(Condition(clause.condition).facts):
+        yield TG.READS_FACT, Literal(fact)
 
 
 ASSIGNMENT = NounTable(
@@ -44,12 +53,23 @@ VERSION_BOUND = NounTable(
 )
 
 
+SCOPE_CLAUSE = NounTable(
+    ScopeClause,
+    TG.CONDITION,
+    Plain(name="condition", predicate=TG.EXPRESSION),
+    Plain(name="reason", predicate=TG.IN_WORDS),
+    derived_from(),
+    derived=_facts_read,
+)
+
+CAVEAT = NounTable(Caveat, TG.CAVEAT, Plain(name="text", predicate=TG.IN_WORDS), derived_from())
+
+
 def _relation_to(iri: Callable[[str], NamedNode]) -> NounTable[Relation]:
     return NounTable(
         Relation,
         TG.RELATION,
         LinkField(name="target", predicate=TG.TARGET, iri=iri),
-        Plain(name="condition", predicate=TG.CONDITION),
         derived_from(),
     )
 
@@ -59,7 +79,7 @@ def _relations(name: str, statement: NamedNode, plain: NamedNode, iri: Callable[
         name=name,
         predicate=statement,
         table=_relation_to(iri),
-        plain=lambda relation: (plain, iri(relation.target)) if relation.target else None,
+        plain=lambda relation: (plain, iri(relation.target)),
     )
 
 
@@ -71,6 +91,8 @@ STRATEGY = NounTable(
     TextsField(name="phases", predicate=TG.PHASE),
     TextsField(name="families", predicate=TG.FOR_FAMILY),
     LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=names.hardware_iri, many=True),
+    Statements(name="applies_when", predicate=TG.APPLIES_WHEN, table=SCOPE_CLAUSE),
+    Statements(name="caveats", predicate=TG.HAS_CAVEAT, table=CAVEAT),
     Statements(name="sets", predicate=TG.SETS, table=ASSIGNMENT),
     _relations("mitigates", TG.MITIGATION, TG.MITIGATES, names.bottleneck_iri),
     _relations("requires", TG.REQUIREMENT, TG.REQUIRES, names.strategy_iri),
@@ -107,5 +129,19 @@ FAULT = NounTable(
     iri=lambda fault: names.fault_iri(fault.id),
     from_id=names.fault_iri,
     derived=_fault_keys,
+    identity="id",
+)
+
+FRAMEWORK = NounTable(
+    Framework,
+    TG.FRAMEWORK,
+    *concept_fields(),
+    TextsField(name="phases", predicate=TG.PHASE),
+    LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=names.hardware_iri, many=True),
+    TextsField(name="stack", predicate=TG.STACK),
+    derived_from("sources", many=True),
+    iri=lambda framework: names.framework_iri(framework.id),
+    from_id=names.framework_iri,
+    derived=concept_keys,
     identity="id",
 )

@@ -91,7 +91,7 @@ NOUNS = (
         labels={"en": "Overlap", "zh": "通信掩盖"},
         kind="documented",
         mitigates=(Relation(target="slow-link", source=BOOK),),
-        conflicts_with=(Relation(condition="one device", source=BOOK),),
+        conflicts_with=(Relation(target="bf16", source=BOOK),),
         sources=(BOOK,),
     ),
     FaultPattern(

@@ -42,6 +42,7 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import vocabulary as names
 from kg.triples.oxigraph_store import OxigraphStore
@@ -140,7 +141,9 @@ KNOWN = (
         ),
         mitigates=(Relation(target="slow-link", source=BOOK),),
         requires=(Relation(target="bf16", source=BOOK),),
-        conflicts_with=(Relation(condition="one device", source=BOOK),),
+        conflicts_with=(Relation(target="bf16", source=BOOK),),
+        applies_when=(ScopeClause(condition="devices > 1", source=BOOK),),
+        caveats=(Caveat(text="no gain on one device", source=BOOK),),
         contraindicated_by=(Relation(target="communication", source=BOOK),),
         since=(VersionBound(software="cann", version="8.0", source=BOOK),),
         removed=(VersionBound(software="cann", version="9.0", source=BOOK),),
@@ -261,6 +264,7 @@ def statement(subject: NamedNode, predicate: NamedNode) -> NamedNode:
 
 LINK_COUNT = statement(names.hardware_iri("vendor"), TG.HAS_FACT)
 CONFLICT = statement(STRATEGY, TG.CONFLICT)
+CLAUSE = statement(STRATEGY, TG.APPLIES_WHEN)
 SYMPTOM = statement(names.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
 
 
@@ -283,7 +287,10 @@ SYMPTOM = statement(names.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
         (STRATEGY, TG.MITIGATES, names.bottleneck_iri("cable"), "mitigates is a bottleneck"),
         (STRATEGY, TG.PHASE, Literal("lunch"), "A phase is training"),
         (STRATEGY, Shared.DERIVED_FROM, None, "A strategy names at least one source"),
-        (CONFLICT, TG.CONDITION, None, "either a target or a condition"),
+        (CONFLICT, TG.TARGET, None, "A relation points at one node"),
+        (CLAUSE, TG.EXPRESSION, None, "exactly one expression"),
+        (CLAUSE, TG.READS_FACT, None, "reads at least one fact"),
+        (CLAUSE, Shared.DERIVED_FROM, None, "A condition names exactly one source"),
         (SYMPTOM, TG.COMPARATOR, Literal("near"), "above or below its threshold"),
         (SYMPTOM, TG.SOFTNESS, literal(-0.1), "not below zero"),
         (names.fault_iri("timeout"), TG.REMEDY, Literal("wait"), "A remedy has a language tag"),
