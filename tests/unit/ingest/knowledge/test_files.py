@@ -185,7 +185,8 @@ def test_all_faults_come_at_once_with_their_lines() -> None:
         ("strategies: [{id: x, label: {en: X}, kind: claimed}]\n", "sources are missing"),
         ("strategies: [{id: x, label: {en: X}, kind: claimed, phases: [nap]}]\n", "phase 'nap' is none of"),
         ("faults: [{id: x, label: {en: X}, source: s, confidence: low}]\n", "neither codes nor patterns"),
-        ("strategies: [{id: x, requires: [{source: s}]}]\n", "either a target or a condition"),
+        ("strategies: [{id: x, requires: [{source: s}]}]\n", "strategy is missing"),
+        ("strategies: [{id: x, applies_when: [{when: expert > 0, source: s}]}]\n", "did you mean experts"),
         ("bottlenecks: [{id: x, symptoms: [{comparator: near}]}]\n", "neither above nor below"),
     ],
 )
@@ -205,6 +206,7 @@ def test_references_to_nothing_doubles_and_circles_are_found() -> None:
         "models bert-large: 'bert' is not in families",
         "bottlenecks slow-link: 'dirty-fibre' is not in bottlenecks or causes",
         "strategies clean: 'bert' is not in families",
+        "strategies clean: 'wait' is not in strategies",
         "strategies clean: 'wait' is not in strategies",
     ]
     known = {"families": {"bert"}, "strategies": {"wait"}, "causes": {"dirty-fibre"}}

@@ -211,7 +211,6 @@ def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
         labels={"en": "S"},
         kind="documented",
         mitigates=(Relation(target="slow-link", source=BOOK),),
-        requires=(Relation(target="bf16", source=BOOK),),
         applies_when=(ScopeClause(condition="heads % 2 == 0", source=BOOK, reason="even heads"),),
         caveats=(Caveat(text="odd heads are padded", source=BOOK),),
         sets=(Assignment(parameter="use_flash", value=True),),

@@ -20,6 +20,7 @@ from kg.nouns.entities import (
     Workload,
     WorkloadKind,
 )
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -141,7 +142,7 @@ KNOWN = (
         ),
         mitigates=(Relation(target="slow-link", source=BOOK),),
         requires=(Relation(target="bf16", source=BOOK),),
-        conflicts_with=(Relation(target="bf16", source=BOOK),),
+        conflicts_with=(Relation(target="fp16", source=BOOK),),
         applies_when=(ScopeClause(condition="devices > 1", source=BOOK),),
         caveats=(Caveat(text="no gain on one device", source=BOOK),),
         contraindicated_by=(Relation(target="communication", source=BOOK),),
@@ -151,6 +152,8 @@ KNOWN = (
         sources=(BOOK,),
     ),
     Strategy(**concept("bf16"), kind="claimed", sources=(BOOK,)),
+    Strategy(**concept("fp16"), kind="claimed", sources=(BOOK,)),
+    Framework(**concept("vllm"), phases=("decode",), hardware=("vendor",), stack=("cann",), sources=(BOOK,)),
     FaultPattern(
         **concept("timeout"),
         codes=("507014",),
