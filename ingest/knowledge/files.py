@@ -397,6 +397,7 @@ def _assignment(entry: Entry) -> Assignment:
         value=entry.scalar("value", required=True),
         flag=entry.text("flag"),
         environment=entry.flag("environment"),
+        carrier=entry.text("carrier"),
         software=entry.text("software"),
     )
 

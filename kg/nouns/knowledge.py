@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
@@ -216,6 +217,8 @@ class Assignment:
         value: What it is set to.
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
+        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is then
+            the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
 
@@ -223,7 +226,17 @@ class Assignment:
     value: Value
     flag: str = ""
     environment: bool = False
+    carrier: str = ""
     software: str = ""
+
+    @property
+    def place(self) -> SettingPlace:
+        """Where it is written; what is neither flag nor variable nor field is written in code."""
+        if self.environment:
+            return SettingPlace.ENV
+        if self.carrier:
+            return SettingPlace.JSON
+        return SettingPlace.FLAG if self.flag else SettingPlace.CODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,6 +175,7 @@ class TG:
     # strategies
     ACCURACY: Final = _term("tg:accuracy")
     APPLIES_WHEN: Final = _term("tg:appliesWhen")
+    CARRIER: Final = _term("tg:carrier")
     CONFLICT: Final = _term("tg:conflict")
     CONFLICTS_WITH: Final = _term("tg:conflictsWith")
     CONTRAINDICATED_BY: Final = _term("tg:contraindicatedBy")

@@ -41,6 +41,7 @@ ASSIGNMENT = NounTable(
     Plain(name="value", predicate=TG.VALUE),
     Plain(name="flag", predicate=TG.FLAG),
     Plain(name="environment", predicate=TG.ENVIRONMENT),
+    Plain(name="carrier", predicate=TG.CARRIER),
     Plain(name="software", predicate=TG.SOFTWARE),
 )
 
