@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -17,6 +18,7 @@ from kg.nouns.knowledge import (
     HardwareProfile,
     Model,
     ModelFamily,
+    Relation,
     Strategy,
 )
 
@@ -66,6 +68,26 @@ def check_knowledge(
                 faults.append(Fault(place=place, reason=f"{target!r} is not in {' or '.join(sections)}"))
     faults.extend(_circles(nouns))
     return faults
+
+
+def with_symmetric_conflicts(nouns: Sequence[Noun]) -> list[Noun]:
+    """The nouns, with each conflict stated by both of its strategies.
+
+    A file may state a conflict once; the graph has it on both sides, with the same source.
+    """
+    stated = {noun.id: noun for noun in nouns if isinstance(noun, Strategy)}
+    missing: dict[str, list[Relation]] = {}
+    for strategy in stated.values():
+        for conflict in strategy.conflicts_with:
+            other = stated.get(conflict.target)
+            if other is not None and all(item.target != strategy.id for item in other.conflicts_with):
+                missing.setdefault(other.id, []).append(Relation(target=strategy.id, source=conflict.source))
+    return [
+        replace(noun, conflicts_with=(*noun.conflicts_with, *missing[noun.id]))
+        if isinstance(noun, Strategy) and noun.id in missing
+        else noun
+        for noun in nouns
+    ]
 
 
 def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -75,7 +75,8 @@ def _judgements(
     strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]
 ) -> Iterator[tuple[Judgement, str]]:
     yield _phase(strategy.phases, facts), ""
-    yield _among("model", strategy.families, facts), ""
+    if facts.get("phase") != "kernel":  # a kernel belongs to no model
+        yield _among("model", strategy.families, facts), ""
     yield _among("hardware", strategy.hardware, facts), ""
     yield _framework(strategy, facts, frameworks), ""
     for clause in strategy.applies_when:
