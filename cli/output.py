@@ -1,4 +1,4 @@
-"""What commands print: tables for people, stable JSON for programs. Results go to stdout alone."""
+"""Printing: tables for people, stable JSON for programs. Results go to stdout alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An entry of ``data/models`` from a model's ``config.json``.
+r"""An entry of ``data/models`` from a model's ``config.json``.
 
-    python tools/model_facts.py config.json --id glm-5-2 --label GLM-5.2 --family glm \\
+    python tools/model_facts.py config.json --id glm-5-2 --label GLM-5.2 --family glm \
         --architecture moe-decoder --source URL
 
 prints the YAML to add. The address is that of a page where a stranger can open the same file.

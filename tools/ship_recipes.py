@@ -4,7 +4,7 @@
 
 The files are read through the door that ``tunegraph ingest`` uses, so what is no recipe is refused with its
 line. Of two recipes of one case (source page, role and title) the first given is kept, and of two that say
-the same. Names of models and hardware become ids of the shipped knowledge. The same files give the same bytes.
+the same. Names of models and hardware become ids of the shipped knowledge. Equal files give equal bytes.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
+from kg.errors import MissingDependencyError
 from kg.nouns.entities import Trust
 
 if TYPE_CHECKING:
@@ -101,14 +102,11 @@ def _suggest(paths: list[Path]) -> None:
 
 def _learn(editor: Editor) -> KeyboardInterrupt | None:
     """Learn from what was taken in; what stopped it, if somebody did."""
-    from recommender.backtest.learning import INSTALL_HINT, can_learn
-
-    if not can_learn():
-        print(f"nothing is learned from these rows: {INSTALL_HINT}", file=sys.stderr)
-        return None
     try:
         print("learning how operators respond to configurations ...", file=sys.stderr)
         print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
+    except MissingDependencyError as missing:
+        print(f"nothing is learned from these rows: {missing.hint}", file=sys.stderr)
     except KeyboardInterrupt as stopped:
         print("learning was stopped: what was learned before stays", file=sys.stderr)
         return stopped

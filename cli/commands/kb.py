@@ -10,7 +10,8 @@ import typer
 
 from cli.commands.kb_list import list_
 from cli.context import open_for_writing, open_workspace
-from cli.options import JsonOption, finite, pairs
+from cli.options import JsonOption, finite
+from cli.values import pairs
 from kg.errors import InputError
 
 app = typer.Typer(

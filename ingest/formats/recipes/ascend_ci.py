@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
+from ingest.formats.format import Format
 from ingest.formats.recipes.recipe_commands import LAYOUTS, command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from kg.errors import Fault
@@ -274,3 +275,11 @@ def _place(lines: Sequence[str], name: str) -> str:
 
 def _at(started: Sequence[int], position: int) -> int:
     return started[position] if position < len(started) else 1
+
+
+FORMAT = Format(
+    name="ascend-ci",
+    title="CI configuration of vllm-ascend (YAML that starts servers)",
+    sniff=sniff,
+    read=read,
+)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.records import RecordError
 from ingest.files.json_lines import json_lines
+from ingest.formats.format import Format
 from ingest.formats.recipes.recipe_records import recipe, to_record
 from kg.errors import Fault
 from kg.nouns.values import canonical_json
@@ -44,3 +45,11 @@ def write(recipes: Iterable[Recipe]) -> Iterator[str]:
     """A line of JSON for each recipe, with its line end; equal recipes give equal lines."""
     for item in recipes:
         yield canonical_json(to_record(item)) + "\n"
+
+
+FORMAT = Format(
+    name="recipes",
+    title="recipe JSONL (docs/recipes.md)",
+    sniff=sniff,
+    read=read,
+)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from ingest.formats.recipes.recipe_commands import LAYOUTS, command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from ingest.questions.launches import megatron
@@ -130,3 +131,11 @@ def _record(
         "source": records.context.source or None,
         "authority": Authority.THIRD_PARTY.value,
     }
+
+
+FORMAT = Format(
+    name="launch-script",
+    title="shell script that launches vLLM, SGLang or Megatron",
+    sniff=sniff,
+    read=read,
+)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
 
@@ -27,7 +28,7 @@ _TABLES = {
     *("trials", "trial_params", "trial_values", "trial_user_attributes"),
 }
 _BROKEN = (sqlite3.Error, UnicodeDecodeError, ContentError)
-"""What a damaged file raises; SQLite's message about a damaged schema may quote bytes that are no text."""
+"""Errors of a damaged file; SQLite's message about a damaged schema may quote bytes that are no text."""
 _STEPS = 1_000_000
 """Steps of the database's machine between two looks at whether a file keeps it busy for nothing."""
 _LOOKS = 2_000
@@ -38,7 +39,7 @@ SELECT trial_id, number, state FROM trials WHERE study_id = ? ORDER BY number, t
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is an SQLite file with Optuna's tables."""
+    """True if it is an SQLite file with Optuna's tables."""
     if head.compressed or not head.content.startswith(_MAGIC):
         return False
     try:
@@ -71,7 +72,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _guard(database: sqlite3.Connection) -> None:
-    """See that the tables are tables, and that no query runs for ever.
+    """Check that the tables are tables, and limit the time of queries.
 
     Raises:
         ContentError: A table is missing, or something else by its name.
@@ -114,7 +115,7 @@ def _studies(database: sqlite3.Connection) -> list[tuple[int, Study]]:
 
 
 def _attributes(database: sqlite3.Connection, table: str, key: str, owner: int) -> dict[str, object]:
-    """User or system attributes of a study or trial; ``table`` and ``key`` are this module's own words."""
+    """User or system attributes of a study or trial; ``table`` and ``key`` are constants of this module."""
     query = f'SELECT "key", value_json FROM {table} WHERE {key} = ? ORDER BY 1'  # noqa: S608
     found: dict[str, object] = {}
     for name, raw in database.execute(query, (owner,)):
@@ -152,3 +153,12 @@ def _value(value: object, kind: object) -> float | None:
     if kind == "INF_NEG":
         return float("-inf")
     return float(value) if isinstance(value, int | float) else None
+
+
+FORMAT = Format(
+    name="optuna",
+    title="Optuna studies (SQLite)",
+    sniff=sniff,
+    read=read,
+    beside=("*-wal",),
+)

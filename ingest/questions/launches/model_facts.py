@@ -2,7 +2,7 @@
 
 ``attention_kind`` is one word, or several joined by ``+`` where layers differ:
 
-* ``full``: each position sees all before it; heads are grouped where ``kv_heads`` is below ``attention_heads``.
+* ``full``: each position sees all before it, with grouped heads where ``kv_heads`` is less.
 * ``latent``: one compressed row per token is cached (multi-head latent attention).
 * ``sparse``: an index picks ``sparse_top_k`` tokens for each query.
 * ``compressed``: tokens are merged before they are seen, in ``compressed_4_layers`` by 4 and in

@@ -10,9 +10,9 @@ from pyoxigraph import Literal
 
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
 from kg.nouns.values import canonical_json
-from kg.triples import vocabulary as names
+from kg.triples import iris
 from kg.triples.tables.common import derived_from
-from kg.triples.tables.fields import EnumField, Field, LinkField, Packed, Plain
+from kg.triples.tables.fields import EnumField, Field, LinkField, LiteralField, Packed
 from kg.triples.tables.table import NounTable
 from kg.triples.vocabulary import RDF_JSON, TG
 
@@ -27,9 +27,9 @@ class RecipeSettings(Field):
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """The array, and a literal for each key."""
         rows = [[item.where.value, item.key, item.value] for item in value]
-        draft.say(self.predicate, Literal(canonical_json(rows), datatype=RDF_JSON))
+        draft.add(self.predicate, Literal(canonical_json(rows), datatype=RDF_JSON))
         for key in dict.fromkeys(item.key for item in value):
-            draft.say(TG.SETTING_KEY, Literal(key))
+            draft.add(TG.SETTING_KEY, Literal(key))
 
     def read(self, node: Node) -> object:
         """The settings."""
@@ -44,24 +44,24 @@ RECIPE = NounTable(
     Recipe,
     TG.RECIPE,
     EnumField(name="role", predicate=TG.ROLE, choices=Role),
-    LinkField(name="model", predicate=TG.OF_MODEL, iri=names.model_iri),
-    Plain(name="reported_model", predicate=TG.REPORTED_MODEL),
-    Plain(name="family", predicate=TG.RECIPE_FAMILY),
-    LinkField(name="hardware", predicate=TG.HARDWARE, iri=names.hardware_iri),
-    Plain(name="reported_hardware", predicate=TG.REPORTED_HARDWARE),
-    Plain(name="devices", predicate=TG.DEVICE_COUNT),
-    Plain(name="nodes", predicate=TG.SERVER_COUNT),
-    Plain(name="instances", predicate=TG.INSTANCE_COUNT),
-    Plain(name="framework", predicate=TG.SOFTWARE),
-    Plain(name="version", predicate=TG.VERSION),
+    LinkField(name="model", predicate=TG.OF_MODEL, iri=iris.model_iri),
+    LiteralField(name="reported_model", predicate=TG.REPORTED_MODEL),
+    LiteralField(name="family", predicate=TG.RECIPE_FAMILY),
+    LinkField(name="hardware", predicate=TG.HARDWARE, iri=iris.hardware_iri),
+    LiteralField(name="reported_hardware", predicate=TG.REPORTED_HARDWARE),
+    LiteralField(name="devices", predicate=TG.DEVICE_COUNT),
+    LiteralField(name="nodes", predicate=TG.SERVER_COUNT),
+    LiteralField(name="instances", predicate=TG.INSTANCE_COUNT),
+    LiteralField(name="framework", predicate=TG.SOFTWARE),
+    LiteralField(name="version", predicate=TG.VERSION),
     Packed(name="context", predicate=TG.RECIPE_CONTEXT),
-    Plain(name="precision", predicate=TG.PRECISION),
+    LiteralField(name="precision", predicate=TG.PRECISION),
     Packed(name="layout", predicate=TG.LAYOUT),
     RecipeSettings(name="settings", predicate=TG.RECIPE_SETTINGS),
-    Plain(name="title", predicate=TG.CASE_TITLE),
+    LiteralField(name="title", predicate=TG.CASE_TITLE),
     derived_from(),
     EnumField(name="authority", predicate=TG.AUTHORITY, choices=Authority),
-    iri=lambda recipe: names.recipe_iri(recipe.id),
-    from_id=names.recipe_iri,
+    iri=lambda recipe: iris.recipe_iri(recipe.id),
+    from_id=iris.recipe_iri,
     identity="id",
 )

@@ -1,4 +1,4 @@
-"""What a strategy gains here, from effects seen elsewhere: a normal hierarchical model, computed when read.
+"""The gain of a strategy here, from effects seen elsewhere: a normal hierarchical model, computed when read.
 
 g[s, c]: log gain of strategy s in context c, in nats, above zero is better.
 y[i]: mean of the n[i] gains of one effect of s, published ones shrunk: what is published is chosen.
@@ -68,7 +68,7 @@ SHARED_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """What is expected of a strategy before its own evidence.
+    """The expected gain of a strategy before its own evidence.
 
     Attributes:
         mean: Mean gain over strategies, in nats.
@@ -86,18 +86,18 @@ class Prior:
 
     @classmethod
     def of(cls, effects: Iterable[Effect]) -> Prior:
-        """The prior that effects of comparable metrics give; what is distrusted counts less."""
+        """Fit the prior to effects of comparable metrics; distrusted ones count less."""
         groups: dict[str, list[tuple[float, float]]] = {}
         squares, freedom = USUAL_NOISE[0] ** 2 * USUAL_NOISE[1], float(USUAL_NOISE[1])
         for effect in effects:
-            known = standing(effect)
-            if known is None:
+            state = effect_state(effect)
+            if state is None:
                 continue
             trust = min(effect.trust.weight, 1.0)
-            groups.setdefault(effect.strategy, []).append((known.mean, trust))
-            if effect.kind is Kind.MEASURED and known.variance is not None:
-                squares += trust * (known.n - 1) * known.variance
-                freedom += trust * (known.n - 1)
+            groups.setdefault(effect.strategy, []).append((state.mean, trust))
+            if effect.kind is Kind.MEASURED and state.variance is not None:
+                squares += trust * (state.n - 1) * state.variance
+                freedom += trust * (state.n - 1)
         noise = math.sqrt(squares / freedom)
         if len(groups) < LEAST_STRATEGIES:
             mean, between, contexts = UNINFORMED
@@ -135,7 +135,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """How the variance between contexts divides; the three sum to 1.
+    """The shares of the variance between contexts; the three sum to 1.
 
     Attributes:
         hardware: Share of the hardware tree.
@@ -160,7 +160,7 @@ EQUAL = Components()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectState:
-    """What an effect says now: after its last drift, published gains shrunk.
+    """The current state of an effect: its gains since the last drift, published ones shrunk.
 
     Attributes:
         n: How many gains.
@@ -192,8 +192,8 @@ class ObservedEffect:
     trust: float = 1.0
 
 
-def standing(effect: Effect) -> EffectState | None:
-    """What an effect says now; None where nothing was measured by anyone."""
+def effect_state(effect: Effect) -> EffectState | None:
+    """Return the current state of an effect; None where nobody measured anything."""
     if effect.mean is None or effect.kind in {Kind.CLAIMED, Kind.TARGET, Kind.WINNER}:
         return None
     shrinkage = PUBLICATION_SHRINKAGE if effect.kind is Kind.PUBLISHED else 1.0
@@ -209,25 +209,19 @@ def standing(effect: Effect) -> EffectState | None:
     )
 
 
-def shrunk_mean(effect: Effect) -> float | None:
-    """Mean gain of an effect as it stands, published ones shrunk; None where nothing was measured."""
-    known = standing(effect)
-    return None if known is None else known.mean
-
-
 def posterior(
     prior: Prior,
     evidence: Sequence[ObservedEffect],
-    asked: Context,
+    context: Context,
     distance: Callable[[str, str], Distance],
     components: Components = EQUAL,
 ) -> tuple[Gain, list[float]]:
-    """The gain to expect on one more problem of a context.
+    """Compute the expected gain on one more problem of a context.
 
     Args:
         prior: What is expected without evidence.
         evidence: What was seen of the strategy.
-        asked: The context.
+        context: The context.
         distance: Of two nodes of the hardware tree.
         components: How the variance between contexts divides.
 
@@ -235,31 +229,32 @@ def posterior(
         Mean and 90 % interval of the predictive distribution, and the weight of each piece of evidence:
         how much the mean moves with it, 0 to 1.
     """
-    known = [(place, item) for place, item in enumerate(evidence) if item.trust > 0 and item.n > 0]
-    own, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
-    if not known:
-        return _around(prior.mean, math.sqrt(own + between + noise)), [0.0] * len(evidence)
-    places = [asked, *(item.context for _, item in known)]
-    covariance = own + between * shared(places, distance, components)
+    weighty = [(place, item) for place, item in enumerate(evidence) if item.trust > 0 and item.n > 0]
+    strategy, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
+    if not weighty:
+        return _around(prior.mean, math.sqrt(strategy + between + noise)), [0.0] * len(evidence)
+    places = [context, *(item.context for _, item in weighty)]
+    covariance = strategy + between * shared_variance(places, distance, components)
     gram, towards = covariance[1:, 1:], covariance[0, 1:]
     # Gains of a source that is not trusted have a fault in common, which no number of them takes away.
     spread = [
-        noise / item.n + (1 / item.trust - 1) * (own + between + noise / item.n) + 1e-12 for _, item in known
+        noise / item.n + (1 / item.trust - 1) * (strategy + between + noise / item.n) + 1e-12
+        for _, item in weighty
     ]
     weights = np.linalg.solve(gram + np.diag(spread), towards)
-    means = np.array([item.mean for _, item in known])
+    means = np.array([item.mean for _, item in weighty])
     mean = prior.mean + float(weights @ (means - prior.mean))
-    variance = max(0.0, own + between - float(weights @ towards))
+    variance = max(0.0, strategy + between - float(weights @ towards))
     shares = [0.0] * len(evidence)
-    for (place, _), weight in zip(known, weights, strict=True):
+    for (place, _), weight in zip(weighty, weights, strict=True):
         shares[place] = float(weight)
     return _around(mean, math.sqrt(variance + noise)), shares
 
 
-def shared(
+def shared_variance(
     places: Sequence[Context], distance: Callable[[str, str], Distance], components: Components
 ) -> NDArray[np.float64]:
-    """What contexts have in common of the variance between contexts, 0 to 1; shape (n, n).
+    """Return the share of the variance that each two contexts have in common, 0 to 1; shape (n, n).
 
     Args:
         places: The contexts.
@@ -278,9 +273,9 @@ def shared(
     at = np.array([devices[item.hardware] for item in places])
     family = np.array([families[item.family] if item.family else -1 - n for n, item in enumerate(places)])
     number = np.array([numbers[item] for item in places])
-    found = components.hardware * levels[np.ix_(at, at)]
-    found += components.family * (family[:, None] == family[None, :])
-    return np.where(number[:, None] == number[None, :], 1.0, found)
+    variance = components.hardware * levels[np.ix_(at, at)]
+    variance += components.family * (family[:, None] == family[None, :])
+    return np.where(number[:, None] == number[None, :], 1.0, variance)
 
 
 def _around(mean: float, deviation: float) -> Gain:
