@@ -17,7 +17,7 @@ from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
 from ingest.formats.format import Format
-from ingest.formats.recipes.recipe_commands import LAYOUTS, command_parts
+from ingest.formats.recipes.recipe_commands import command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from kg.errors import Fault
 from kg.nouns.recipe import Authority, Role, devices_of
@@ -66,7 +66,7 @@ def sniff(head: Head) -> bool:
 def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
     """A recipe for each role of each case."""
     try:
-        raw = content.whole(MAXIMUM_BYTES)
+        raw = content.read_all(MAXIMUM_BYTES)
         document = load_yaml(raw)
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))
@@ -186,9 +186,8 @@ def _parts(
 def _record(server: _Server, benchmarks: object, content: Content, records: Records) -> dict[str, object]:
     size = devices_of(server.parts.layout)
     devices, instances = size, 1
-    missing = [key for key in server.parts.unknown if key in LAYOUTS["vllm-ascend"]]
-    if missing:
-        raise RecordError([f"{missing[0]} is not in the file"])
+    if server.parts.faults:
+        raise RecordError(list(server.parts.faults))
     local = next((s.value for s in server.parts.settings if s.key == "--data-parallel-size-local"), "")
     if (
         server.per_node is not None
