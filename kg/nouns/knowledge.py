@@ -219,7 +219,7 @@ class Assignment:
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
         carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` then is
-            the path of the field, with dots. Empty if it is none.
+            then the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
 
