@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.hardware_tree import HardwareNode, HardwareTree
 
 _SIGNS = re.compile(r"[®™©]")
 _MARKS = re.compile(r"\((?:r|tm|c)\)")
@@ -114,12 +114,17 @@ class Names:
     def hardware(self, text: str) -> ResolvedName:
         """Resolve the name of hardware in a question.
 
-        A family whose devices differ too much raises ``AmbiguousEntityError``; one that stands for a
-        device is taken for it, and the note says so.
+        A family whose devices differ too much, and a server that holds one, raise ``AmbiguousEntityError``;
+        a family that stands for a device is taken for it, and the note says so.
         """
-        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
-        if node is None:
-            raise self._unknown(_HARDWARE, text)
+        node = self._hardware_node(text)
+        held = self._tree.node(node.device) if node.device else None
+        if held is not None and held.ambiguous:
+            raise AmbiguousEntityError(
+                f"{text!r} holds {held.label}, which is several devices that differ: name one, and {text!r} "
+                "as the server",
+                choices=self._tree.devices(held.id),
+            )
         if node.ambiguous:
             raise AmbiguousEntityError(
                 f"{text!r} fits several devices that differ", choices=self._tree.devices(node.id)
@@ -129,6 +134,10 @@ class Names:
             label = assumed.label if assumed is not None else node.assumed
             return ResolvedName(id=node.assumed, note=f"{node.label} is taken as {label}")
         return ResolvedName(id=node.id)
+
+    def server(self, text: str) -> ResolvedName:
+        """Resolve the name of what devices sit in, whatever it holds."""
+        return ResolvedName(id=self._hardware_node(text).id)
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """Resolve hardware as a file names it: a family stays a family, an unknown name gets a slug.
@@ -175,6 +184,12 @@ class Names:
     def fault(self, text: str) -> ResolvedName:
         """Resolve the name or the error code of a known fault."""
         return self._plain_name(_FAULT, text)
+
+    def _hardware_node(self, text: str) -> HardwareNode:
+        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
+        if node is None:
+            raise self._unknown(_HARDWARE, text)
+        return node
 
     def _plain_name(self, kind: _Kind, text: str) -> ResolvedName:
         return ResolvedName(id=self._one(kind, text, self._find(kind, normalise(text))))
