@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Source
+    from kg.nouns.scope import Caveat, ScopeClause
     from kg.nouns.values import Value
 
 
@@ -215,6 +217,8 @@ class Assignment:
         value: The value it is set to.
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
+        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is then
+            the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
 
@@ -222,6 +226,7 @@ class Assignment:
     value: Value
     flag: str = ""
     environment: bool = False
+    carrier: str = ""
     software: str = ""
 
     @property
@@ -236,25 +241,27 @@ class Assignment:
             return self.flag if bare else f"{self.flag} {value}"
         return self.parameter if self.value is None else f"{self.parameter}={value}"
 
+    @property
+    def place(self) -> SettingPlace:
+        """Where it is written; what is neither flag nor variable nor field is written in code."""
+        if self.environment:
+            return SettingPlace.ENV
+        if self.carrier:
+            return SettingPlace.JSON
+        return SettingPlace.FLAG if self.flag else SettingPlace.CODE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A sourced relation of a strategy to another node, or to a condition in words.
+    """A sourced relation of a strategy to another node.
 
     Attributes:
-        target: Id of the strategy or bottleneck; empty if ``condition`` says it.
-        condition: In words, where no node fits.
-        source: Origin of the statement.
+        target: Id of the strategy or bottleneck.
+        source: Who says so.
     """
 
-    target: str = ""
-    condition: str = ""
+    target: str
     source: Source
-
-    def __post_init__(self) -> None:
-        """Refuse a relation to nothing."""
-        if bool(self.target) == bool(self.condition):
-            raise ValueError("a relation has either a target or a condition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +286,8 @@ class Strategy(Concept):
         phases: Training, prefill, decode, inference, kernel; empty means any.
         families: Model families or architectures; empty means any.
         hardware: Nodes of the hardware tree; empty means any.
+        applies_when: Conditions that must all hold, besides phases, families and hardware.
+        caveats: What to know of it that decides nothing.
         sets: Parameters it sets.
         mitigates: Bottlenecks it is for.
         requires: Strategies or conditions it needs.
@@ -295,6 +304,8 @@ class Strategy(Concept):
     phases: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
+    applies_when: tuple[ScopeClause, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     sets: tuple[Assignment, ...] = ()
     mitigates: tuple[Relation, ...] = ()
     requires: tuple[Relation, ...] = ()

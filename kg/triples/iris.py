@@ -52,6 +52,11 @@ def model_iri(model_id: str) -> NamedNode:
     return named("model", model_id)
 
 
+def framework_iri(framework_id: str) -> NamedNode:
+    """IRI of a framework."""
+    return named("framework", framework_id)
+
+
 def family_iri(family_id: str) -> NamedNode:
     """Return the IRI of a model family."""
     return named("family", family_id)

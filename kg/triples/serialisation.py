@@ -29,7 +29,7 @@ from kg.triples.tables.knowledge import (
 )
 from kg.triples.tables.outcomes import OUTCOME
 from kg.triples.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
-from kg.triples.tables.strategies import FAULT, STRATEGY
+from kg.triples.tables.strategies import FAULT, FRAMEWORK, STRATEGY
 from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ TABLES: dict[type, NounTable[Any]] = {
         CAUSE,
         STRATEGY,
         FAULT,
+        FRAMEWORK,
         GRID_REGION,
         GREEN_SCHEDULE,
         CONTEXT,

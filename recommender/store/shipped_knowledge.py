@@ -40,11 +40,13 @@ def knowledge() -> list[Noun]:
         CaseFormatError: A shipped file is wrong; a test keeps that from happening.
     """
     # Read when a workspace is made; a question needs neither YAML nor networkx.
-    from ingest.knowledge.cross_references import check_knowledge
+    from ingest.knowledge.cross_references import check_knowledge, with_symmetric_conflicts
     from ingest.knowledge.files import read_knowledge
     from kg.errors import CaseFormatError
 
-    nouns = [noun for name in knowledge_files() for noun in read_knowledge(data.text(name), name)]
+    nouns = with_symmetric_conflicts(
+        [noun for name in knowledge_files() for noun in read_knowledge(data.text(name), name)]
+    )
     faults = check_knowledge(nouns)
     if faults:
         raise CaseFormatError("shipped knowledge", faults)
