@@ -31,7 +31,7 @@ PARENTS = 8
 """The best strategies of a context that are combined with each other: 28 pairs. A choice."""
 
 SOURCE = Source(title="Proposed by evolution", note="a hypothesis: not tested yet")
-_NONE = Relation(condition="for nothing that is named", source=SOURCE)
+_NONE = Relation(target="", source=SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +211,8 @@ def _strategy(
         phases=(setting.phase,),
         families=(context.family,) if context.family else first.families,
         hardware=(context.hardware,) if context.hardware else first.hardware,
+        applies_when=tuple(dict.fromkeys(item for parent in parents for item in parent.applies_when)),
+        caveats=tuple(dict.fromkeys(item for parent in parents for item in parent.caveats)),
         sets=tuple(replace(assigned[parameter], value=value) for parameter, value in sets.items()),
         mitigates=tuple(dict.fromkeys(item for parent in parents for item in parent.mitigates)),
         requires=tuple(dict.fromkeys(item for parent in parents for item in parent.requires)),
