@@ -35,7 +35,7 @@ _NONE = Relation(target="", source=SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ProposalSetting:
     """A context in which something may be proposed.
 
     Attributes:
@@ -58,7 +58,7 @@ class Setting:
         return max((item.gain.expected for item in self.ranked if item.gain is not None), default=0.0)
 
 
-def recombine(setting: Setting) -> Iterator[Hypothesis]:
+def recombine(setting: ProposalSetting) -> Iterator[Hypothesis]:
     """Propose two strategies at once that exclude each other in nothing."""
     able = [
         item
@@ -87,7 +87,7 @@ def recombine(setting: Setting) -> Iterator[Hypothesis]:
         )
 
 
-def transfer(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
+def transfer(setting: ProposalSetting, tree: HardwareTree) -> Iterator[Hypothesis]:
     """Propose strategies known on other hardware only, where the same bottleneck is."""
     for item in setting.elsewhere:
         if item.gain is None or not item.strategy.sets or not item.strategy.hardware:
@@ -116,7 +116,7 @@ def transfer(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
         )
 
 
-def interpolate(setting: Setting) -> Iterator[Hypothesis]:
+def interpolate(setting: ProposalSetting) -> Iterator[Hypothesis]:
     """Propose a value between two tested values of the same parameter."""
     single: dict[str, list[tuple[float, RankedStrategy]]] = {}
     for item in setting.ranked:
@@ -196,7 +196,7 @@ def _values(strategy: Strategy) -> dict[str, Value]:
 
 
 def _strategy(
-    name: str, label: str, parents: Sequence[Strategy], setting: Setting, *, sets: Mapping[str, Value]
+    name: str, label: str, parents: Sequence[Strategy], setting: ProposalSetting, *, sets: Mapping[str, Value]
 ) -> Strategy:
     context = setting.context
     first = parents[0]
