@@ -218,7 +218,7 @@ class Assignment:
         value: The value it is set to.
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
-        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` then is
+        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is
             then the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
