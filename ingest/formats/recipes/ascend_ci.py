@@ -66,7 +66,7 @@ def sniff(head: Head) -> bool:
 def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
     """A recipe for each role of each case."""
     try:
-        raw = content.whole(MAXIMUM_BYTES)
+        raw = content.read_all(MAXIMUM_BYTES)
         document = load_yaml(raw)
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))

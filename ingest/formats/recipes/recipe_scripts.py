@@ -15,7 +15,7 @@ from ingest.formats.format import Format
 from ingest.formats.recipes.recipe_commands import LAYOUTS, command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from ingest.questions.launches import megatron
-from ingest.questions.launches.options import given
+from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.shell import read_script
 from kg.errors import Fault
 from kg.nouns.recipe import SIZES, Authority, devices_of
@@ -48,7 +48,7 @@ def sniff(head: Head) -> bool:
 def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
     """A recipe for each launch."""
     try:
-        text = content.whole(_MAXIMUM_BYTES).decode("utf-8-sig")
+        text = content.read_all(_MAXIMUM_BYTES).decode("utf-8-sig")
     except (ContentError, UnicodeDecodeError) as fault:
         yield Fault(place="", reason=str(fault))
         return
@@ -80,7 +80,7 @@ def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, 
             return "sglang", rest, _served(rest, "model_path"), None
         if name in _TORCH or words[at] in _TORCH:
             script = next((place for place, word in enumerate(rest) if word.endswith(".py")), len(rest))
-            launcher, options = given(rest[:script]), given(rest[script + 1 :])
+            launcher, options = parse_options(rest[:script]), parse_options(rest[script + 1 :])
             if not megatron.is_megatron(options):
                 return None
             each = launcher.whole("nproc_per_node", "local_worker_num")
@@ -93,7 +93,7 @@ def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, 
 
 
 def _served(words: Sequence[str], option: str) -> str:
-    options = given(words)
+    options = parse_options(words)
     return options.text(option, "model", "model_path") or next(iter(options.others), "")
 
 
