@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from ingest.reading import read
 from kg.errors import InputError, UnknownEntityError
-from kg.nouns.entities import Kind, Status
+from kg.nouns.entities import Case, Kind, Status
 from recommender.measuring.outcome import RunOutcome
 
 if TYPE_CHECKING:

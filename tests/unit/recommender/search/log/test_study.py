@@ -11,7 +11,7 @@ import pytest
 
 from ingest.reading import read
 from kg.errors import InputError, WorkspaceError
-from kg.nouns.entities import Better, Kind, Limit, Objective, Status
+from kg.nouns.entities import Better, Case, Kind, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
