@@ -83,9 +83,9 @@ def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, 
             launcher, options = parse_options(rest[:script]), parse_options(rest[script + 1 :])
             if not megatron.is_megatron(options):
                 return None
-            each = launcher.whole("nproc_per_node", "local_worker_num")
-            all_of_them = launcher.whole("worker_num") or (
-                each * (launcher.whole("nnodes") or 1) if each else None
+            each = launcher.positive("nproc_per_node", "local_worker_num")
+            all_of_them = launcher.positive("worker_num") or (
+                each * (launcher.positive("nnodes") or 1) if each else None
             )
             framework = "mindspeed-llm" if on_ascend else "megatron-lm"
             return framework, rest[script + 1 :], megatron.model_hint("", options), all_of_them
