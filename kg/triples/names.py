@@ -223,7 +223,18 @@ class Names:
         return ids
 
     def _find_model(self, text: str) -> list[str]:
-        return self._find(_MODEL, normalise(text)) or self._find(_MODEL, normalise(text.rpartition("/")[2]))
+        names = [text, text.rpartition("/")[2], *([] if text.isascii() else self._in_latin(text))]
+        return next((ids for name in names if (ids := self._find(_MODEL, normalise(name)))), [])
+
+    def _in_latin(self, text: str) -> Iterator[str]:
+        """Yield a model's name with each Chinese name of a family replaced by the family's id."""
+        for node in self._families():
+            for key in nodes.literals(self._store, node, TG.KEY):
+                if not key.value.isascii() and key.value in normalise(text):
+                    yield normalise(text).replace(key.value, name_of(node))
+
+    def _families(self) -> Iterator[NamedNode]:
+        return nodes.subjects(self._store, RDF_TYPE, TG.MODEL_FAMILY)
 
     def _vendors(self) -> list[str]:
         if self._vendor_keys is None:
