@@ -201,3 +201,30 @@ def test_an_import_that_is_no_graph_is_refused_whole(
     assert (ran.code, ran.out) == (2, "")
     assert ran.fault.startswith(f"{path}: ")
     assert triples_in(toy_path) == before
+
+
+def test_recipes_are_listed_by_what_they_are_for(run: Any) -> None:
+    listed = run("kb", "list", "recipes", "--model", "DeepSeek-V4-Flash", "--role", "decode", "--json").json
+    found = listed["recipes"]
+    assert found
+    assert {(item["model"], item["role"]) for item in found} == {("deepseek-v4-flash", "decode")}
+    shown = run("kb", "list", "recipes", found[0]["id"])
+    assert shown.code == 0
+    assert found[0]["source"] in shown.out
+    for setting in found[0]["settings"]:
+        assert f"{setting['key']} = {setting['value']}" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("cases",), "no list of 'cases'"),
+        (("recipes", "--role", "decoder"), "no role 'decoder'"),
+        (("recipes", "nothing"), "no recipe of id 'nothing'"),
+        (("recipes", "--family", "qwen9"), "no recipe of family 'qwen9'"),
+    ],
+)
+def test_a_wrong_list_is_refused(run: Any, arguments: tuple[str, ...], says: str) -> None:
+    ran = run("kb", "list", *arguments)
+    assert ran.code == 2
+    assert says in ran.fault

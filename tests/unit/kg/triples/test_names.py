@@ -54,6 +54,14 @@ def store() -> GraphStore:
             id="ascend-910b4", level=Level.DEVICE, broader="ascend-910b", labels={"en": "Ascend 910B4"}
         ),
         HardwareProfile(
+            id="atlas-800t-a2",
+            level=Level.SERVER,
+            broader="huawei",
+            labels={"en": "Atlas 800T A2"},
+            device="ascend-910b",
+            device_count=8,
+        ),
+        HardwareProfile(
             id="ascend-910",
             level=Level.FAMILY,
             broader="huawei",
@@ -124,6 +132,15 @@ def test_a_family_whose_devices_differ_must_be_chosen_from(store: GraphStore) ->
         Names(store).hardware("910B")
     assert caught.value.choices == ("ascend-910b3", "ascend-910b4")
     assert "ascend-910b3, ascend-910b4" in caught.value.hint
+
+
+def test_a_server_of_a_family_whose_devices_differ_is_asked_back_as_a_device(store: GraphStore) -> None:
+    with pytest.raises(AmbiguousEntityError, match="holds Ascend 910B") as caught:
+        Names(store).hardware("Atlas 800T A2")
+    assert caught.value.choices == ("ascend-910b3", "ascend-910b4")
+    assert Names(store).server("Atlas 800T A2") == ResolvedName(id="atlas-800t-a2")
+    with pytest.raises(UnknownEntityError):
+        Names(store).server("Atlas 9999")
 
 
 def test_a_family_that_stands_for_a_device_is_taken_for_it_and_said_to_be(store: GraphStore) -> None:
