@@ -16,7 +16,7 @@ from kg.entities import Better, Case, Kind, Source
 from kg.hardware_tree import Distance, HardwareTree
 from kg.knowledge import Assignment, Strategy
 from kg.values import Settings
-from recommender.evolution.proposing import Setting, between, recombined
+from recommender.evolution.proposing import Opportunity, between, recombined
 from recommender.ranking.bottlenecks import Match
 from recommender.ranking.posterior import NORMAL_90, Gain, Prior
 from recommender.ranking.strategies import RankedStrategy, SeenEffect
@@ -83,7 +83,7 @@ def judge(
         (_ranked(name, value, gain) for (name, value), gain in singles.items()),
         key=lambda item: (-item.score, item.strategy.id),
     )
-    setting = Setting(context=Context(hardware="here"), ranked=ranked, phase="kernel")
+    setting = Opportunity(context=Context(hardware="here"), ranked=ranked, phase="kernel")
     proposals = sorted(
         (*recombined(setting), *between(setting)), key=lambda item: (-item.value, item.strategy.id)
     )

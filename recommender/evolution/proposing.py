@@ -35,7 +35,7 @@ _NONE = Relation(condition="for nothing that is named", source=SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Opportunity:
     """A context in which something may be proposed.
 
     Attributes:
@@ -58,7 +58,7 @@ class Setting:
         return max((item.gain.expected for item in self.ranked if item.gain is not None), default=0.0)
 
 
-def recombined(setting: Setting) -> Iterator[Hypothesis]:
+def recombined(setting: Opportunity) -> Iterator[Hypothesis]:
     """Two strategies at once that exclude each other in nothing."""
     able = [
         item
@@ -87,7 +87,7 @@ def recombined(setting: Setting) -> Iterator[Hypothesis]:
         )
 
 
-def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
+def transferred(setting: Opportunity, tree: HardwareTree) -> Iterator[Hypothesis]:
     """A strategy that is known on other hardware only, where the same bottleneck is."""
     for item in setting.elsewhere:
         if item.gain is None or not item.strategy.sets or not item.strategy.hardware:
@@ -116,7 +116,7 @@ def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
         )
 
 
-def between(setting: Setting) -> Iterator[Hypothesis]:
+def between(setting: Opportunity) -> Iterator[Hypothesis]:
     """A value between two that are known of the same parameter."""
     single: dict[str, list[tuple[float, RankedStrategy]]] = {}
     for item in setting.ranked:
@@ -196,7 +196,7 @@ def _values(strategy: Strategy) -> dict[str, Value]:
 
 
 def _strategy(
-    name: str, label: str, parents: Sequence[Strategy], setting: Setting, *, sets: Mapping[str, Value]
+    name: str, label: str, parents: Sequence[Strategy], setting: Opportunity, *, sets: Mapping[str, Value]
 ) -> Strategy:
     context = setting.context
     first = parents[0]

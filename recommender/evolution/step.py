@@ -18,7 +18,7 @@ from kg.knowledge import Level, Model, Strategy
 from kg.serialisation import all_of, from_graph
 from recommender.evolution.components import fitted
 from recommender.evolution.incompatibilities import failed_strategies, revised
-from recommender.evolution.proposing import Setting, between, recombined, transferred
+from recommender.evolution.proposing import Opportunity, between, recombined, transferred
 from recommender.evolution.reliabilities import Distrusted, distrusted, told
 from recommender.evolution.retiring import judged
 from recommender.evolution.screening import Screen
@@ -222,7 +222,7 @@ def _hypotheses(
         problem = place.problem
         ranked, _ = ranker.rank(problem)
         names = list(problem.bottlenecks)
-        setting = Setting(
+        setting = Opportunity(
             context=Context(
                 bottleneck=names[0] if len(names) == 1 else "",
                 hardware=problem.hardware.name,

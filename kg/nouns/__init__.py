@@ -1,0 +1,1 @@
+"""The nouns of tuning: frozen values that every other part speaks of."""

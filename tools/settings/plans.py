@@ -1,0 +1,279 @@
+"""Where each program keeps its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tools.settings.arguments import annotated_flags, flags
+from tools.settings.environment import native_variables, variables
+from tools.settings.fields import Field, fields_of
+from tools.settings.mappings import json_fields
+from tools.settings.source import Mined, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SYSTEM = frozenset(
+    "HOME PATH USER SHELL PWD TMPDIR HOSTNAME LANG TERM DISPLAY LD_LIBRARY_PATH PYTHONPATH CUDA_HOME CUDA_PATH RANK "
+    "WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT CI HTTP_PROXY HTTPS_PROXY "
+    "http_proxy https_proxy no_proxy NO_PROXY XDG_CACHE_HOME XDG_CONFIG_HOME CC CXX".split()
+)
+"""Variables of the operating system, the shell and launchers, which are no settings of the program that reads them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Where one program keeps its settings, in all its releases: a path that a release lacks is passed over.
+
+    Attributes:
+        software: Its name in the registry.
+        source: Address of a file, with ``{ref}`` and ``{path}``.
+        arguments: Files and folders that build its parser.
+        annotated: Files whose annotated fields become flags.
+        environment: Files and folders that read environment variables.
+        native: Patterns of C++ files that read some.
+        foreign: Beginnings of variables that belong to other programs.
+        readers: Files and folders that read JSON objects key by key.
+        roots: Names that hold such an object, with its path.
+        wanted: Paths whose fields are wanted.
+        config: Class whose fields tell which flag is which configuration class; empty if there is none.
+        closed: Open objects whose keys another plan or reader knows.
+        yaml: Groups of a configuration file, with the class that holds each.
+        beneath: Programs that it runs on, whose settings it passes on.
+        abbreviates: Its parser takes the beginning of a flag for the flag.
+        library: Folders that only help to find classes and constants.
+    """
+
+    software: str
+    source: str
+    arguments: tuple[str, ...] = ()
+    annotated: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    native: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    roots: dict[str, str] = field(default_factory=dict)
+    wanted: tuple[str, ...] = ()
+    config: str = ""
+    closed: frozenset[str] = frozenset()
+    yaml: dict[str, str] = field(default_factory=dict)
+    beneath: tuple[str, ...] = ()
+    abbreviates: bool = False
+    library: tuple[str, ...] = ()
+
+
+_VLLM_ROOTS = {
+    "additional_config": "additional_config",
+    "kv_connector_extra_config": "kv_transfer_config.kv_connector_extra_config",
+    "ec_connector_extra_config": "ec_transfer_config.ec_connector_extra_config",
+    "model_loader_extra_config": "model_loader_extra_config",
+}
+_ASCEND = ("cann", "torch-npu", "host")
+_GITHUB = "https://github.com/{}/blob/{{ref}}/{{path}}"
+
+PLANS = {
+    plan.software: plan
+    for plan in (
+        Plan(
+            software="vllm-ascend",
+            source=_GITHUB.format("vllm-project/vllm-ascend"),
+            environment=("vllm_ascend",),
+            foreign=("HCCL_", "VLLM_WORKER", "VLLM_USE_", "ASCEND_RT_", "ASCEND_LAUNCH", "PYTORCH_", "OMP_", "TORCH"),
+            readers=("vllm_ascend",),
+            roots=_VLLM_ROOTS,
+            wanted=tuple(_VLLM_ROOTS.values()),
+            beneath=("vllm", "mooncake", *_ASCEND),
+            abbreviates=True,
+        ),
+        Plan(
+            software="vllm",
+            source=_GITHUB.format("vllm-project/vllm"),
+            arguments=("vllm/engine/arg_utils.py", "vllm/entrypoints/openai/cli_args.py", "vllm/entrypoints/common/cli_args.py", "vllm/entrypoints/cli/serve.py", "vllm/entrypoints/launchers/*.py"),
+            library=("vllm/config", "vllm/engine", "vllm/entrypoints", "vllm/utils", "vllm/v1", "vllm/model_executor/layers/quantization", "vllm/reasoning", "vllm/tool_parsers"),
+            environment=("vllm/envs.py",),
+            readers=("vllm/model_executor/model_loader", "vllm/distributed/kv_transfer", "vllm/v1/kv_offload", "vllm/distributed/ec_transfer"),
+            roots=_VLLM_ROOTS,
+            wanted=tuple(_VLLM_ROOTS.values()),
+            config="VllmConfig",
+            closed=frozenset({"--additional-config", "--model-loader-extra-config", "kv_transfer_config.kv_connector_extra_config", "ec_transfer_config.ec_connector_extra_config"}),
+            beneath=("host",),
+            abbreviates=True,
+        ),
+        Plan(
+            software="sglang",
+            source=_GITHUB.format("sgl-project/sglang"),
+            arguments=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups"),
+            annotated=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups"),
+            library=("python/sglang/srt",),
+            environment=("python/sglang/srt",),
+            foreign=("HCCL_", "ASCEND_RT_", "ASCEND_LAUNCH", "PYTORCH_", "OMP_", "TORCH", "NCCL_", "CUDA_", "TASK_QUEUE", "STREAMS_PER"),
+            beneath=("sgl-kernel-npu", "mooncake", *_ASCEND),
+            abbreviates=True,
+        ),
+        Plan(
+            software="sgl-kernel-npu",
+            source=_GITHUB.format("sgl-project/sgl-kernel-npu"),
+            environment=("python", "contrib"),
+            native=("csrc/**/*.cpp", "csrc/**/*.h", "csrc/**/*.hpp"),
+            foreign=("HCCL_", "ASCEND_", "RANK"),
+        ),
+        Plan(
+            software="megatron",
+            source=_GITHUB.format("NVIDIA/Megatron-LM"),
+            arguments=("megatron/training",),
+            library=("megatron/core", "megatron/training"),
+            environment=("megatron/core", "megatron/training"),
+            foreign=("NCCL_", "SLURM", "TORCH"),
+            beneath=("host",),
+        ),
+        Plan(
+            software="mindspeed",
+            source=_GITHUB.format("Ascend/MindSpeed"),
+            arguments=("mindspeed/features_manager", "mindspeed/arguments.py", "mindspeed/core", "mindspeed/mindspore"),
+            library=("mindspeed",),
+            environment=("mindspeed",),
+            foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH"),
+            beneath=("megatron", *_ASCEND),
+        ),
+        Plan(
+            software="mindspeed-llm",
+            source=_GITHUB.format("Ascend/MindSpeed-LLM"),
+            arguments=("mindspeed_llm/features_manager", "mindspeed_llm/training", "mindspeed_llm/tasks", "mindspeed_llm/mindspore", "mindspeed_llm/core", "pretrain_*.py", "*_gpt.py"),
+            library=("mindspeed_llm",),
+            environment=("mindspeed_llm", "*.py"),
+            foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH_H"),
+            yaml={"model": "ModelArguments", "data": "DataArguments", "parallel": "ParallelArguments", "training": "TrainingArguments", "optimization": "OptimizationArguments", "features": "FeatureArguments", "tools": "ToolsArguments", "infer": "InferArguments"},
+            beneath=("mindspeed", "mindspore", *_ASCEND),
+        ),
+        Plan(
+            software="torch-npu",
+            source=_GITHUB.format("Ascend/pytorch"),
+            environment=("torch_npu",),
+            native=("torch_npu/csrc/**/*.cpp", "torch_npu/csrc/**/*.h"),
+            foreign=("HCCL_INTRA", "HCCL_ALGO", "RANK", "TORCHELASTIC"),
+            beneath=("cann", "host"),
+        ),
+        Plan(
+            software="triton-ascend",
+            source=_GITHUB.format("triton-lang/triton-ascend"),
+            environment=("python/triton", "third_party/ascend"),
+            native=("third_party/ascend/**/*.cpp", "lib/**/*.cpp", "bin/*.cpp", "python/src/*.cc", "include/**/*.hpp"),
+            foreign=("CUDA_", "ROCM_", "HIP_", "ASCEND_RT"),
+            beneath=("cann", "host"),
+        ),
+        Plan(
+            software="mooncake",
+            source=_GITHUB.format("kvcache-ai/Mooncake"),
+            environment=("mooncake-wheel",),
+            native=("mooncake-transfer-engine/**/*.cpp", "mooncake-transfer-engine/**/*.h", "mooncake-store/**/*.cpp", "mooncake-store/**/*.h", "mooncake-common/**/*.cpp"),
+            foreign=("HCCL_INTRA", "RANK"),
+            beneath=("host",),
+        ),
+    )
+}
+
+
+def mine(plan: Plan, folder: Path) -> list[Mined]:
+    """The settings of one release of a program, in order of place and key.
+
+    Args:
+        plan: Where it keeps them.
+        folder: Its sources; a folder that holds an installed package counts as well.
+    """
+    found: dict[tuple[str, str], Mined] = {}
+
+    def add(item: Mined) -> None:
+        found.setdefault((item.place, item.key), item)
+
+    environment = {item.key: item for item in _variables(plan, folder)}
+    for item in (*_flags(plan, folder), *environment.values()):
+        add(item)
+    for item in _fields(plan, folder, [item for item in found.values() if item.place == "flag"]):
+        add(item)
+    if plan.readers:
+        sources = Sources(folder, plan.readers)
+        for item in json_fields(sources, plan.roots, environment, plan.wanted):
+            add(item)
+    for item in _groups(plan, folder):
+        add(item)
+    for item in found.values():
+        item.open = item.open and item.key not in plan.closed
+    return sorted(found.values(), key=lambda item: (item.place, item.key))
+
+
+def _flags(plan: Plan, folder: Path) -> Iterator[Mined]:
+    sources = Sources(folder, (*plan.arguments, *plan.annotated, *plan.library))
+    wanted = {module.path for module in Sources(folder, plan.arguments).modules}
+    yield from (item for item in flags(sources) if item.path in wanted or _made_of_class(item))
+    wanted = {module.path for module in Sources(folder, plan.annotated).modules}
+    if wanted:
+        yield from (item for item in annotated_flags(sources) if item.path in wanted)
+
+
+def _made_of_class(item: Mined) -> bool:
+    return item.path.startswith(("vllm/config", "megatron/"))
+
+
+def _variables(plan: Plan, folder: Path) -> Iterator[Mined]:
+    seen: set[str] = set()
+    for item in (*variables(Sources(folder, plan.environment), SYSTEM), *native_variables(folder, plan.native)):
+        if item.key not in seen and item.key not in SYSTEM and not item.key.startswith(plan.foreign or ("\0",)):
+            seen.add(item.key)
+            yield item
+
+
+def _fields(plan: Plan, folder: Path, carriers: list[Mined]) -> Iterator[Mined]:
+    """Fields of flags whose JSON is a configuration class."""
+    if not plan.config:
+        return
+    sources = Sources(folder, plan.library)
+    root = fields_of(sources, plan.config)
+    for flag in carriers:
+        name = flag.key.lstrip("-").replace("-", "_")
+        if name in root and root[name].kind.nested:
+            yield from _below(sources, root[name], name, flag.key)
+
+
+def _below(sources: Sources, owner: Field, path: str, carrier: str, depth: int = 0) -> Iterator[Mined]:
+    for item in fields_of(sources, owner.kind.nested, owner.module).values():
+        if not item.init or depth > 3:
+            continue
+        key = f"{path}.{item.name}"
+        yield Mined(
+            key=key,
+            place="json",
+            path=item.module.path,
+            line=item.line,
+            carrier=carrier,
+            type=item.kind.type,
+            choices=item.kind.choices,
+            low=item.low,
+            high=item.high,
+            default=item.default,
+            stated=item.stated and not isinstance(item.default, dict),
+            open=item.kind.type == "object" and not item.kind.nested,
+        )
+        if item.kind.nested:
+            yield from _below(sources, item, key, carrier, depth + 1)
+
+
+def _groups(plan: Plan, folder: Path) -> Iterator[Mined]:
+    """Keys of a configuration file, each also a flag with its dots."""
+    sources = Sources(folder, plan.library) if plan.yaml else None
+    for group, name in plan.yaml.items():
+        for item in fields_of(sources, name).values() if sources else ():
+            for key, place in ((f"{group}.{item.name}", "yaml"), (f"--{group}.{item.name}", "flag")):
+                yield Mined(
+                    key=key,
+                    place=place,
+                    path=item.module.path,
+                    line=item.line,
+                    carrier="configuration file" if place == "yaml" else "",
+                    type=item.kind.type,
+                    choices=item.kind.choices,
+                    default=item.default,
+                    stated=item.stated and not isinstance(item.default, dict),
+                    open=item.kind.type == "object" and not item.kind.nested,
+                )
