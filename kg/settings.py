@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache, cached_property
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import data
 from kg.errors import UnknownEntityError
-from kg.nouns.release import is_branch, release_key
+from kg.nouns.release import release_key
 from kg.nouns.setting import Setting, SettingDefault, SettingPlace
 from kg.values import as_value
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from kg.values import Value
 
 FOLDER = "settings"
-SHORTEST_ABBREVIATION = 4
-"""Letters of a flag that must be there before a beginning of it counts: shorter ones are more often other flags."""
 
 
 class Standing(StrEnum):
@@ -105,17 +103,16 @@ class ReleaseSettings:
     @property
     def note(self) -> str:
         """That another release than the named one was read; empty if it was that one."""
-        if is_branch(self.asked) and is_branch(self.release) and "@" not in self.asked:
-            return ""
-        if release_key(self.asked) == release_key(self.release) and not is_branch(self.asked):
-            return ""
-        if self.asked == self.release:
+        commit = self.asked.partition("@")[2]
+        same = release_key(self.asked) == release_key(self.release) and not commit
+        if same or self.asked == self.release or (commit and self.registry.refs[self.release].startswith(commit)):
             return ""
         return f"{self.registry.software} {self.asked} was not read; the nearest release is {self.release}"
 
     def __iter__(self) -> Iterator[Setting]:
         """The settings that this release itself has, in order of place and key."""
-        return (item for item in self.registry.settings if item.in_release(self.release))
+        items = (item for item in self.registry.settings if item.in_release(self.release))
+        return (item.as_in(self.release) for item in items)
 
     def look_up(self, key: str, place: SettingPlace | None = None) -> LookUp:
         """What the release makes of a spelling of a setting, or a program beneath it does.
@@ -124,20 +121,32 @@ class ReleaseSettings:
             key: Any spelling: ``--max_model_len``, ``max-model-len``, ``compilation_config.cudagraph_mode``.
             place: Where it stands; None tries the places that the spelling allows.
         """
-        answers = [self._own(key, place), *(item.look_up(key, place) for item in self.beneath)]
+        answers = [answer for layer in self.layers() if (answer := layer._own(key, place)) is not None]
+        if not answers:
+            near = dict.fromkeys(name for layer in self.layers() for name in layer.registry.nearest(key, place))
+            return LookUp(standing=Standing.UNKNOWN, release=self.release, nearest=tuple(near)[:3])
         order = list(Standing)
         best = min(answers, key=lambda answer: order.index(answer.standing))
-        if best.setting is not None:
+        others = [item.setting for item in answers if item.standing is best.standing and item is not best]
+        if best.setting is None or not others:
             return best
-        near = tuple(dict.fromkeys(name for answer in answers for name in answer.nearest))
-        return LookUp(standing=Standing.UNKNOWN, release=self.release, nearest=near[:3])
+        return replace(best, setting=_joined(best.setting, [item for item in others if item is not None]))
 
-    def _own(self, key: str, place: SettingPlace | None) -> LookUp:
+    def layers(self) -> Iterator[ReleaseSettings]:
+        """This release, and each program beneath it once, nearest first."""
+        seen: set[str] = set()
+        waiting: list[ReleaseSettings] = [self]
+        while waiting:
+            layer = waiting.pop(0)
+            if layer.registry.software not in seen:
+                seen.add(layer.registry.software)
+                yield layer
+                waiting.extend(layer.beneath)
+
+    def _own(self, key: str, place: SettingPlace | None) -> LookUp | None:
         found = self.registry.find(key, place)
         if found is None:
-            return LookUp(
-                standing=Standing.UNKNOWN, release=self.release, nearest=self.registry.nearest(key, place)
-            )
+            return None
         here = found.setting.in_release(self.release)
         standing = Standing.PASSED_ON if found.beneath else Standing.TAKEN
         if not here:
@@ -145,7 +154,7 @@ class ReleaseSettings:
         return LookUp(
             standing=standing,
             release=self.release,
-            setting=found.setting,
+            setting=found.setting.as_in(self.release),
             negated=found.negated,
             abbreviation=found.abbreviation,
         )
@@ -179,7 +188,7 @@ class SettingRegistry:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.software: str = content["software"]
         self.releases: tuple[str, ...] = tuple(name for name, _ in content["releases"])
-        self._refs: dict[str, str] = dict(content["releases"])
+        self.refs: dict[str, str] = dict(content["releases"])
         self._content = content
 
     @cached_property
@@ -226,7 +235,7 @@ class SettingRegistry:
         name = _plain(key)
         if (found := self._flags.get(name)) is not None:
             return found
-        if not self._content.get("abbreviates") or not key.startswith("--") or len(name) < SHORTEST_ABBREVIATION:
+        if not self._content.get("abbreviates") or not key.startswith("--"):
             return None
         longer = {id(item.setting): item for flag, item in self._flags.items() if flag.startswith(name)}
         if len(longer) != 1:
@@ -279,6 +288,9 @@ class SettingRegistry:
     def _nearest_release(self, asked: str) -> str:
         if asked in self.releases:
             return asked
+        commit = asked.partition("@")[2]
+        if commit and (same := [name for name, ref in self.refs.items() if ref.startswith(commit)]):
+            return same[0]
         try:
             key = release_key(asked)
         except ValueError:
@@ -289,20 +301,24 @@ class SettingRegistry:
         return earlier[-1] if earlier else self.releases[0]
 
     def _setting(self, entry: Mapping[str, Any]) -> Setting:
-        last = self._last(entry.get("removed"))
+        setting = self._form(entry, entry)
+        before = tuple((end, self._form(entry, form)) for end, form in entry.get("before", ()))
+        return replace(setting, before=before) if before else setting
+
+    def _form(self, entry: Mapping[str, Any], form: Mapping[str, Any]) -> Setting:
         path = entry.get("at", "")
         return Setting(
             software=self.software,
             key=entry["key"],
             place=SettingPlace(entry["place"]),
-            carrier=entry.get("in", ""),
-            aliases=tuple(entry.get("aliases", ())),
-            negation=entry.get("off", ""),
-            type=entry.get("type", "any"),
-            choices=_values(entry.get("choices", ())),
-            low=entry.get("low"),
-            high=entry.get("high"),
-            unit=entry.get("unit", ""),
+            carrier=form.get("in", ""),
+            aliases=tuple(form.get("aliases", ())),
+            negation=form.get("off", ""),
+            type=form.get("type", "any"),
+            choices=_values(form.get("choices", ())),
+            low=form.get("low"),
+            high=form.get("high"),
+            unit=form.get("unit", ""),
             defaults=tuple(
                 SettingDefault(release=release, value=as_value(rest[0]) if rest else None, computed=not rest)
                 for release, *rest in entry.get("default", ())
@@ -311,10 +327,13 @@ class SettingRegistry:
             removed=entry.get("removed"),
             absent=tuple(entry.get("absent", ())),
             replaced_by=entry.get("replaced_by", ""),
-            open=entry.get("open", False),
-            conflicts=tuple(entry.get("conflicts", ())),
-            source=path if ":" in path.split("/")[0] else self._content["source"].format(ref=self._refs[last], path=path),
+            open=form.get("open", False),
+            conflicts=tuple(form.get("conflicts", ())),
+            source=path if "://" in path else self._address(entry, path),
         )
+
+    def _address(self, entry: Mapping[str, Any], path: str) -> str:
+        return str(self._content["source"]).format(ref=self.refs[self._last(entry.get("removed"))], path=path)
 
     def _last(self, removed: str | None) -> str:
         if removed is None:
@@ -347,6 +366,15 @@ def registry(software: str) -> SettingRegistry:
 def _plain(key: str) -> str:
     """A spelling without what programs read over: leading dashes, ``-`` for ``_``, places in lists."""
     return re.sub(r"\[\d*\]", "", key.lstrip("-")).replace("-", "_")
+
+
+def _joined(setting: Setting, others: Sequence[Setting]) -> Setting:
+    """A flag with the choices that the programs beneath it have for the same flag: they share one parser."""
+    flags = [item for item in others if item.place is SettingPlace.FLAG and setting.place is SettingPlace.FLAG]
+    choices = tuple(dict.fromkeys([*setting.choices, *(choice for item in flags for choice in item.choices)]))
+    if setting.type == "any" and flags:
+        return replace(flags[0], choices=choices)
+    return replace(setting, choices=choices) if setting.choices and len(choices) > len(setting.choices) else setting
 
 
 def _values(items: Sequence[object]) -> tuple[Value, ...]:

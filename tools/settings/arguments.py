@@ -32,8 +32,9 @@ _FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
 
 
 def flags(sources: Sources) -> Iterator[Mined]:
-    """Every flag that the modules add to a parser."""
+    """Every flag that the modules add to a parser; of a flag that another program adds, the choices that they add."""
     choices: dict[str, list[str]] = {}
+    places: dict[str, tuple[str, int]] = {}
     found: list[Mined] = []
     for module in sources.having("add_argument", "ArgumentGroupFactory", "add_parser_argument"):
         for scope, owner in _scopes(module.tree):
@@ -44,14 +45,17 @@ def flags(sources: Sources) -> Iterator[Mined]:
                     found.extend(_argument(sources, call, module, maps, owner))
                 elif name == "ArgumentGroupFactory":
                     found.extend(_group(sources, call, module))
-                elif name == "add_parser_argument_choices_value":
-                    key, value = (_text(item) for item in call.args[1:3])
+                elif name == "add_parser_argument_choices_value" and len(call.args) == 3:
+                    key, value = (_text(item) for item in call.args[1:])
                     choices.setdefault(key, []).append(value)
+                    places[key] = (module.path, call.lineno)
     for item in found:
-        added = [choice for name in (item.key, *item.aliases) for choice in choices.get(name, ())]
+        added = [choice for name in (item.key, *item.aliases) for choice in choices.pop(name, ())]
         if item.choices and added:
             item.choices = (*item.choices, *(choice for choice in added if choice not in item.choices))
     yield from found
+    for key, (path, line, values) in ((key, (*places[key], values)) for key, values in choices.items()):
+        yield Mined(key=key, place="flag", path=path, line=line, choices=tuple(dict.fromkeys(values)))
 
 
 def annotated_flags(sources: Sources) -> Iterator[Mined]:
@@ -127,13 +131,14 @@ def _inside(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _maps(scope: ast.AST) -> dict[str, ast.expr]:
-    return {
-        target.id: node.value
-        for node in _inside(scope)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    """What names are set to; under the name of the function, a call of ``get_kwargs`` whatever becomes of it."""
+    found: dict[str, ast.expr] = {}
+    for node in _inside(scope):
+        if isinstance(node, ast.Assign):
+            found.update({target.id: node.value for target in node.targets if isinstance(target, ast.Name)})
+            if isinstance(node.value, ast.Call) and tail(node.value.func) == "get_kwargs":
+                found["get_kwargs"] = node.value
+    return found
 
 
 def _argument(
@@ -219,8 +224,7 @@ def _loop(
     sources: Sources, call: ast.Call, module: Module, maps: dict[str, ast.expr], owner: ast.ClassDef | None
 ) -> Iterator[Mined]:
     """Flags made in a loop over all fields of a class: the class itself, or one that derives from it."""
-    made = [value for value in maps.values() if isinstance(value, ast.Call) and tail(value.func) == "get_kwargs"]
-    if not made or owner is None:
+    if "get_kwargs" not in maps or owner is None:
         return
     heirs = [name for name, item in module.classes.items() if owner.name in {tail(base) for base in item.bases}]
     for name in heirs or [owner.name]:

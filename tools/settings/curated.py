@@ -34,6 +34,13 @@ def curated(software: str) -> dict[str, Any]:
     }
 
 
+def stated_facts(software: str) -> dict[str, dict[str, Any]]:
+    """What pages say of settings whose sources do not say it, by key; empty for most programs."""
+    path = FOLDER / f"{software}.yaml"
+    document = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {} if "settings" in document else document
+
+
 def _entry(item: dict[str, Any], document: dict[str, Any], releases: list[str]) -> dict[str, Any]:
     page = document["sources"].get(item.get("source"))
     if page is None:

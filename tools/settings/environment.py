@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,20 @@ _HELPERS = {
     "get_env_or_set_default": "str",
     "_get_bool_env": "bool",
     "is_set_env": "bool",
+    "env_bool": "bool",
+    "env_opt_bool": "bool",
+    "env_int": "int",
+    "env_str": "str",
+    "env_opt_str": "str",
+    "getenv_bool": "bool",
 }
 _FIELDS = {"EnvBool": "bool", "EnvInt": "int", "EnvFloat": "float", "EnvStr": "str", "EnvTuple": "list"}
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{2,}$")
-_CPP = re.compile(r"""\bgetenv\w*\(\s*"([A-Z][A-Z0-9_]{2,})"|\bGetEnv\w*(?:<[^>]*>)?\(\s*"([A-Z][A-Z0-9_]{2,})\"""")
+_CPP = re.compile(
+    r"""\b(?:getenv|GetEnv|get_value_from_env|getBoolEnv|getStrEnv|get_env|get_and_log_env)\w*(?:<(\w+)[^>]*>)?\(\s*"([A-Z][A-Z0-9_]{2,})"
+    (?:\s*,\s*(-?\d+|true|false|"[^"]*")\s*\))?""",
+    re.VERBOSE,
+)
 
 
 def variables(sources: Sources, foreign: Iterable[str] = ()) -> Iterator[Mined]:
@@ -58,19 +69,25 @@ def variables(sources: Sources, foreign: Iterable[str] = ()) -> Iterator[Mined]:
 
 
 def native_variables(root: Path, patterns: Iterable[str]) -> Iterator[Mined]:
-    """Environment variables that C++ sources read; they state neither type nor default in one form."""
+    """Environment variables that C++ sources read; few state a type or a default there."""
     seen: set[str] = set()
     for pattern in patterns:
         for path in sorted(root.glob(pattern)):
             text = path.read_text(encoding="utf-8", errors="replace")
             for number, line in enumerate(text.splitlines(), 1):
                 for match in _CPP.finditer(line):
-                    name = match.group(1) or match.group(2)
+                    name = match.group(2)
                     if name not in seen:
                         seen.add(name)
-                        yield Mined(
-                            key=name, place="env", path=path.relative_to(root).as_posix(), line=number
-                        )
+                        yield _native(name, match.group(3), path.relative_to(root).as_posix(), number)
+
+
+def _native(name: str, default: str | None, path: str, line: int) -> Mined:
+    item = Mined(key=name, place="env", path=path, line=line)
+    if default is not None:
+        item.default = json.loads(default)
+        item.type, item.stated = type(item.default).__name__, True
+    return item
 
 
 def _tables(sources: Sources, module: Module) -> Iterator[Mined]:

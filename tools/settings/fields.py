@@ -103,13 +103,13 @@ def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int 
         return Kind(type="object")
     owner = sources.class_named(name, module)
     if owner is not None:
-        return _of_class(sources, name, *owner)
+        return _of_class(name, owner[0])
     if isinstance(node, ast.Name) and (alias := sources.constant(name, module)) is not None:
         return kind_of(sources, *alias, depth + 1)
     return Kind()
 
 
-def _of_class(sources: Sources, name: str, owner: ast.ClassDef, home: Module) -> Kind:
+def _of_class(name: str, owner: ast.ClassDef) -> Kind:
     bases = {tail(base) for base in owner.bases}
     if bases & {"Enum", "IntEnum", "StrEnum", "IntFlag", "CaseInsensitiveEnum"} or any("Enum" in base for base in bases):
         members = [
@@ -119,10 +119,14 @@ def _of_class(sources: Sources, name: str, owner: ast.ClassDef, home: Module) ->
             for key in statement.targets
             if isinstance(key, ast.Name) and not key.id.startswith("_")
         ]
-        return Kind(type="str", choices=tuple(key for key, _ in members))
+        values = [value.value for _, value in members if isinstance(value, ast.Constant)]
+        names = [key for key, _ in members]
+        return Kind(type="str", choices=tuple(dict.fromkeys([*names, *(str(item) for item in values)])))
+    if bases & _OBJECTS or any(isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases):
+        return Kind(type="object")
     if any(isinstance(item, ast.AnnAssign) for item in owner.body) or bases:
         return Kind(type="object", nested=name)
-    return Kind(type="object", nested=name) if home else Kind()
+    return Kind()
 
 
 def _quoted(sources: Sources, node: ast.Constant, module: Module, depth: int) -> Kind:
@@ -139,7 +143,7 @@ def _subscript(sources: Sources, node: ast.Subscript, module: Module, depth: int
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name == "Literal":
         try:
-            choices = tuple(item for item in sources.value(node, module) if item is not None)
+            choices = tuple(dict.fromkeys(item for item in sources.value(node, module) if item is not None))
         except Unresolved:
             return Kind(type="str")
         return Kind(type=_type_of(choices), choices=choices)

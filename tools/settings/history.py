@@ -1,7 +1,8 @@
 """What releases of one program have in common, and how they differ: the content of ``data/settings/NAME.json``.
 
 A *state* is the settings of one release by place and key. The content holds each setting once, with the releases
-that have it and the defaults as they changed; what else may change (type, choices, source) is that of the newest.
+that have it and the defaults as they changed. What else may change (type, choices, refusals) is that of the newest
+release that has it, and ``before`` holds what it was until an earlier one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"
-_SPANS = ("since", "removed", "absent", "default")
+_SPANS = ("since", "removed", "absent", "default", "before")
+_FORM = ("in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,9 @@ def state_in(content: Mapping[str, Any], release: str) -> State:
     for entry in content["settings"]:
         plain = {name: value for name, value in entry.items() if name not in _SPANS}
         identity = (entry["place"], entry["key"])
+        for end, form in reversed(entry.get("before", ())):
+            if release_key(release) < release_key(end):
+                plain = {name: value for name, value in plain.items() if name not in _FORM} | form
         if _present(entry, release):
             earlier = [item for item in entry.get("default", ()) if release_key(item[0]) <= release_key(release)]
             if earlier:
@@ -176,6 +181,10 @@ def _spanned(order: list[str], identity: Identity, states: Mapping[str, State]) 
     absent = [name for name in order[first:last] if name not in having]
     if absent:
         entry["absent"] = absent
+    forms = [{part: states[name][identity][part] for part in _FORM if part in states[name][identity]} for name in having]
+    before = [[later, form] for form, after, later in zip(forms, forms[1:], having[1:], strict=False) if form != after]
+    if before:
+        entry["before"] = before
     changes: list[list[Any]] = []
     for name in having:
         default = states[name][identity].get("default")

@@ -52,10 +52,14 @@ class _Reader:
 
     def read(self) -> None:
         """Read every function until nothing new is held anywhere; attributes of ``self`` need a second round."""
+        functions = [
+            _Scope(function, owner, module)
+            for module in self.sources.having("extra_config", *self.roots)
+            for function, owner in _functions(module.tree)
+        ]
         for _ in range(2):
             self.seen.clear()
-            for module in self.sources.having("extra_config", *self.roots):
-                self.waiting.extend(_Scope(function, owner, module) for function, owner in _functions(module.tree))
+            self.waiting.extend(functions)
             while self.waiting:
                 scope = self.waiting.pop()
                 mark = (id(scope.function), scope.holds)

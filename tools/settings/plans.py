@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tools.settings.curated import stated_facts
 from tools.settings.arguments import annotated_flags, flags
 from tools.settings.environment import native_variables, variables
 from tools.settings.fields import Field, fields_of
 from tools.settings.mappings import json_fields
+from tools.settings.pages import Page, page_settings
+from tools.settings.refusals import add_refusals
 from tools.settings.source import Mined, Sources
 
 if TYPE_CHECKING:
@@ -44,6 +48,9 @@ class Plan:
         beneath: Programs that it runs on, whose settings it passes on.
         abbreviates: Its parser takes the beginning of a flag for the flag.
         library: Folders that only help to find classes and constants.
+        checks: Files and folders that refuse combinations.
+        pages: Pages that list settings in tables.
+        named: Pages that each describe the variable they are named after.
     """
 
     software: str
@@ -62,6 +69,9 @@ class Plan:
     beneath: tuple[str, ...] = ()
     abbreviates: bool = False
     library: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    pages: tuple[Page, ...] = ()
+    named: str = ""
 
 
 _VLLM_ROOTS = {
@@ -78,6 +88,7 @@ PLANS = {
     for plan in (
         Plan(
             software="vllm-ascend",
+            checks=("vllm_ascend/ascend_config.py", "vllm_ascend/platform.py",),
             source=_GITHUB.format("vllm-project/vllm-ascend"),
             environment=("vllm_ascend",),
             foreign=("HCCL_", "VLLM_WORKER", "VLLM_USE_", "ASCEND_RT_", "ASCEND_LAUNCH", "PYTORCH_", "OMP_", "TORCH"),
@@ -89,6 +100,7 @@ PLANS = {
         ),
         Plan(
             software="vllm",
+            checks=("vllm/config", "vllm/engine/arg_utils.py",),
             source=_GITHUB.format("vllm-project/vllm"),
             arguments=("vllm/engine/arg_utils.py", "vllm/entrypoints/openai/cli_args.py", "vllm/entrypoints/common/cli_args.py", "vllm/entrypoints/cli/serve.py", "vllm/entrypoints/launchers/*.py"),
             library=("vllm/config", "vllm/engine", "vllm/entrypoints", "vllm/utils", "vllm/v1", "vllm/model_executor/layers/quantization", "vllm/reasoning", "vllm/tool_parsers"),
@@ -103,6 +115,7 @@ PLANS = {
         ),
         Plan(
             software="sglang",
+            checks=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups",),
             source=_GITHUB.format("sgl-project/sglang"),
             arguments=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups"),
             annotated=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups"),
@@ -121,6 +134,7 @@ PLANS = {
         ),
         Plan(
             software="megatron",
+            checks=("megatron/training/arguments.py",),
             source=_GITHUB.format("NVIDIA/Megatron-LM"),
             arguments=("megatron/training",),
             library=("megatron/core", "megatron/training"),
@@ -130,6 +144,7 @@ PLANS = {
         ),
         Plan(
             software="mindspeed",
+            checks=("mindspeed/features_manager", "mindspeed/arguments.py",),
             source=_GITHUB.format("Ascend/MindSpeed"),
             arguments=("mindspeed/features_manager", "mindspeed/arguments.py", "mindspeed/core", "mindspeed/mindspore"),
             library=("mindspeed",),
@@ -139,12 +154,13 @@ PLANS = {
         ),
         Plan(
             software="mindspeed-llm",
+            checks=("mindspeed_llm/features_manager", "mindspeed_llm/training",),
             source=_GITHUB.format("Ascend/MindSpeed-LLM"),
-            arguments=("mindspeed_llm/features_manager", "mindspeed_llm/training", "mindspeed_llm/tasks", "mindspeed_llm/mindspore", "mindspeed_llm/core", "pretrain_*.py", "*_gpt.py"),
+            arguments=("mindspeed_llm/features_manager", "mindspeed_llm/training", "mindspeed_llm/mindspore/training", "mindspeed_llm/core", "mindspeed_llm/arguments.py"),
             library=("mindspeed_llm",),
             environment=("mindspeed_llm", "*.py"),
-            foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH_H"),
-            yaml={"model": "ModelArguments", "data": "DataArguments", "parallel": "ParallelArguments", "training": "TrainingArguments", "optimization": "OptimizationArguments", "features": "FeatureArguments", "tools": "ToolsArguments", "infer": "InferArguments"},
+            foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH_", "UCC_", "UCX_", "SLURM", "MINDX_", "GROUP_", "NVTE_"),
+            yaml={"model": "ModelArguments", "data": "DataArguments", "parallel": "ParallelArguments", "training": "TrainingArguments", "optimization": "OptimizationArguments", "inference": "InferenceArguments"},
             beneath=("mindspeed", "mindspore", *_ASCEND),
         ),
         Plan(
@@ -152,7 +168,8 @@ PLANS = {
             source=_GITHUB.format("Ascend/pytorch"),
             environment=("torch_npu",),
             native=("torch_npu/csrc/**/*.cpp", "torch_npu/csrc/**/*.h"),
-            foreign=("HCCL_INTRA", "HCCL_ALGO", "RANK", "TORCHELASTIC"),
+            foreign=("HCCL_INTRA", "HCCL_ALGO", "RANK", "TORCHELASTIC", "ASCEND_RT"),
+            named="docs/zh/api/environment_variable/*/*.md",
             beneath=("cann", "host"),
         ),
         Plan(
@@ -161,6 +178,35 @@ PLANS = {
             environment=("python/triton", "third_party/ascend"),
             native=("third_party/ascend/**/*.cpp", "lib/**/*.cpp", "bin/*.cpp", "python/src/*.cc", "include/**/*.hpp"),
             foreign=("CUDA_", "ROCM_", "HIP_", "ASCEND_RT"),
+            pages=(Page(pattern="docs/en/environment_variable_reference.md", place="env"),),
+            beneath=("cann", "host"),
+        ),
+        Plan(
+            software="mindie",
+            source=_GITHUB.format("Ascend/MindIE-LLM"),
+            pages=(
+                Page(
+                    pattern="docs/zh/user_guide/user_manual/service_parameter_configuration.md",
+                    place="json",
+                    carrier="config.json",
+                    sections="src/server/conf/config.json",
+                ),
+                Page(
+                    pattern="docs/zh/user_guide/user_manual/environment_variable.md",
+                    place="env",
+                    only="^(?!HCCL_|LD_|ASCEND_|MASTER_|PYTORCH_)",
+                ),
+            ),
+            beneath=("cann", "torch-npu", "host"),
+        ),
+        Plan(
+            software="mindspore",
+            source=_GITHUB.format("mindspore-ai/docs"),
+            pages=(
+                Page(pattern="docs/mindspore/source_en/**/env_var_list.rst", place="env"),
+                Page(pattern="docs/mindspore/source_en/note/env_var_list.rst", place="env"),
+                Page(pattern="**/source_en/**/msrun_launcher.md", place="flag", only="^--"),
+            ),
             beneath=("cann", "host"),
         ),
         Plan(
@@ -196,10 +242,16 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
         sources = Sources(folder, plan.readers)
         for item in json_fields(sources, plan.roots, environment, plan.wanted):
             add(item)
-    for item in _groups(plan, folder):
+    for item in (*_groups(plan, folder), *_described(plan, folder)):
         add(item)
+    facts = stated_facts(plan.software)
     for item in found.values():
         item.open = item.open and item.key not in plan.closed
+        for name, value in facts.get(item.key, {}).items():
+            setattr(item, name, tuple(value) if isinstance(value, list) else value)
+            item.stated = item.stated or name == "default"
+    if plan.checks:
+        add_refusals(Sources(folder, plan.checks), found.values())
     return sorted(found.values(), key=lambda item: (item.place, item.key))
 
 
@@ -277,3 +329,13 @@ def _groups(plan: Plan, folder: Path) -> Iterator[Mined]:
                     stated=item.stated and not isinstance(item.default, dict),
                     open=item.kind.type == "object" and not item.kind.nested,
                 )
+
+
+def _described(plan: Plan, folder: Path) -> Iterator[Mined]:
+    """Settings that only the program's pages name."""
+    for page in plan.pages:
+        yield from page_settings(folder, page)
+    for path in sorted(folder.glob(plan.named)) if plan.named else ():
+        name = re.sub("[（(].*?[)）]", "", path.stem)
+        if name.isupper():
+            yield Mined(key=name, place="env", path=path.relative_to(folder).as_posix())
