@@ -3,10 +3,10 @@
     python benchmarks/knowledge.py shared/data/recipes
 
 Part 1: settings. Of the keys in official recipes, the share that the registry of settings knows at the release of the
-recipe, in the place where it is written and with the type of its value. A key counts once a software; beside it stands
-the share of all lines. A key is known if that release takes it; what the program only passes on unchecked (such as
-fields of a model's configuration) is counted apart, and what was removed, is not there yet or is unknown is listed.
-The last line is JSON.
+recipe, in the place where it is written and with the type of its value. A key counts once a software; beside it
+stands the share of all lines. "Taken": the release takes it (or passes it on unchecked, counted apart). "Answered":
+taken, or the registry says that this release dropped it or does not have it yet. What is not taken is listed. The
+last line is JSON.
 """
 
 from __future__ import annotations
@@ -76,38 +76,47 @@ def settings_known(recipes: Any) -> dict[str, Keys]:
             answer = release.look_up(key, place)
             if answer.standing is Standing.PASSED_ON:
                 outcome = "passed on"
-            elif answer.standing is not Standing.TAKEN or answer.setting is None:
+            elif answer.setting is None:
                 outcome = "unknown"
+            elif answer.standing is not Standing.TAKEN:
+                outcome = "not in the release"
             else:
                 outcome = "known" if answer.setting.accepts(setting["value"]) else "another type"
             keys = found[software]
             keys.lines[outcome] += 1
             keys.keys[place.value, key][outcome] += 1
-            if outcome == "unknown":
+            if outcome in {"unknown", "not in the release"}:
                 keys.examples[place.value, key] = str(answer)
             elif outcome == "another type" and answer.setting is not None:
                 kind = answer.setting.type
-                keys.examples[place.value, key] = f"{setting['value']!r} is none of its values ({kind}, {answer.setting.choices})"
+                keys.examples[place.value, key] = (
+                    f"{setting['value']!r} is none of its values ({kind}, {answer.setting.choices})"
+                )
     return found
 
 
 def _figures(keys: Counter[str], lines: Counter[str]) -> dict[str, float]:
+    taken = [counts["known"] + counts["passed on"] for counts in (keys, lines)]
     return {
         "keys": keys.total(),
-        "known": keys["known"],
+        "taken": taken[0],
         "passed_on": keys["passed on"],
         "another_type": keys["another type"],
+        "not_in_release": keys["not in the release"],
         "unknown": keys["unknown"],
-        "share": round((keys["known"] + keys["passed on"]) / keys.total(), 4),
-        "share_of_lines": round((lines["known"] + lines["passed on"]) / lines.total(), 4),
+        "taken_share": round(taken[0] / keys.total(), 4),
+        "taken_share_of_lines": round(taken[1] / lines.total(), 4),
+        "answered_share": round((taken[0] + keys["not in the release"]) / keys.total(), 4),
+        "answered_share_of_lines": round((taken[1] + lines["not in the release"]) / lines.total(), 4),
     }
 
 
 def _line(figures: dict[str, float]) -> str:
     return (
-        f"{figures['share']:.1%} of {figures['keys']} keys known in place and type (of these {figures['passed_on']} "
-        f"passed on unchecked), {figures['share_of_lines']:.1%} of lines; {figures['another_type']} of another type, "
-        f"{figures['unknown']} unknown"
+        f"of {figures['keys']} keys {figures['taken_share']:.1%} taken in place and type "
+        f"({figures['taken_share_of_lines']:.1%} of lines; {figures['passed_on']} keys passed on unchecked), "
+        f"{figures['answered_share']:.1%} answered; {figures['not_in_release']} not in the release, "
+        f"{figures['another_type']} of another type, {figures['unknown']} unknown"
     )
 
 

@@ -1,7 +1,8 @@
 """The registry of settings: which program of which release takes what, read from ``data/settings``.
 
-``registry("vllm-ascend").at("0.18").look_up("max_model_len")`` answers whether that release knows the setting, by
-itself or through a program beneath it (vLLM, CANN, ...). A file is read at the first question about its software.
+``registry("vllm-ascend").at("0.18").look_up("max_model_len")`` answers whether that release knows the
+setting, by itself or through a program beneath it (vLLM, CANN, ...). A file is read at the first question
+about its software.
 """
 
 from __future__ import annotations
@@ -105,7 +106,11 @@ class ReleaseSettings:
         """That another release than the named one was read; empty if it was that one."""
         commit = self.asked.partition("@")[2]
         same = release_key(self.asked) == release_key(self.release) and not commit
-        if same or self.asked == self.release or (commit and self.registry.refs[self.release].startswith(commit)):
+        if (
+            same
+            or self.asked == self.release
+            or (commit and self.registry.refs[self.release].startswith(commit))
+        ):
             return ""
         return f"{self.registry.software} {self.asked} was not read; the nearest release is {self.release}"
 
@@ -123,7 +128,9 @@ class ReleaseSettings:
         """
         answers = [answer for layer in self.layers() if (answer := layer._own(key, place)) is not None]
         if not answers:
-            near = dict.fromkeys(name for layer in self.layers() for name in layer.registry.nearest(key, place))
+            near = dict.fromkeys(
+                name for layer in self.layers() for name in layer.registry.nearest(key, place)
+            )
             return LookUp(standing=Standing.UNKNOWN, release=self.release, nearest=tuple(near)[:3])
         order = list(Standing)
         best = min(answers, key=lambda answer: order.index(answer.standing))
@@ -160,9 +167,7 @@ class ReleaseSettings:
         )
 
     def _before(self, setting: Setting) -> bool:
-        if setting.removed and release_key(self.release) >= release_key(setting.removed):
-            return False
-        return True
+        return not setting.removed or release_key(self.release) < release_key(setting.removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +287,10 @@ class SettingRegistry:
     def _fields(self) -> dict[str, Setting]:
         places = {SettingPlace.JSON, SettingPlace.YAML, SettingPlace.CODE}
         return {
-            _plain(name): item for item in self.settings if item.place in places for name in (item.key, *item.aliases)
+            _plain(name): item
+            for item in self.settings
+            if item.place in places
+            for name in (item.key, *item.aliases)
         }
 
     def _nearest_release(self, asked: str) -> str:
@@ -370,11 +378,17 @@ def _plain(key: str) -> str:
 
 def _joined(setting: Setting, others: Sequence[Setting]) -> Setting:
     """A flag with the choices that the programs beneath it have for the same flag: they share one parser."""
-    flags = [item for item in others if item.place is SettingPlace.FLAG and setting.place is SettingPlace.FLAG]
+    flags = [
+        item for item in others if item.place is SettingPlace.FLAG and setting.place is SettingPlace.FLAG
+    ]
     choices = tuple(dict.fromkeys([*setting.choices, *(choice for item in flags for choice in item.choices)]))
     if setting.type == "any" and flags:
         return replace(flags[0], choices=choices)
-    return replace(setting, choices=choices) if setting.choices and len(choices) > len(setting.choices) else setting
+    return (
+        replace(setting, choices=choices)
+        if setting.choices and len(choices) > len(setting.choices)
+        else setting
+    )
 
 
 def _values(items: Sequence[object]) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""Mine the settings of a release of a program from its sources into ``data/settings``, or compare two releases.
+"""Mine the settings of a program's release from its sources into ``data/settings``, or compare two releases.
 
     python tools/mine_settings.py vllm-ascend SOURCES --ref v0.18.0 --with vllm=0.18.0
     python tools/mine_settings.py vllm-ascend --compare 0.18.0 0.23.0
@@ -30,10 +30,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("software", help="name of the program")
     parser.add_argument("sources", nargs="?", type=Path, help="folder with the sources of the release")
     parser.add_argument("--ref", default="", help="tag or commit that the sources are of")
-    parser.add_argument("--release", default="", help="name of the release; made of the tag where it is not given")
+    parser.add_argument(
+        "--release", default="", help="name of the release; made of the tag where it is not given"
+    )
     parser.add_argument("--with", dest="beneath", action="append", default=[], metavar="NAME=RELEASE")
     parser.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="report what changed")
-    parser.add_argument("--curated", action="store_true", help="write what is curated by hand, without sources")
+    parser.add_argument(
+        "--curated", action="store_true", help="write what is curated by hand, without sources"
+    )
     parser.add_argument("--out", type=Path, default=SHIPPED, help="folder of the registry")
     given = parser.parse_args(arguments)
     path = given.out / f"{given.software}.json"
@@ -79,8 +83,10 @@ def _compare(content: dict[str, Any] | None, software: str, old: str, new: str) 
     if content is None:
         return 2
     found = difference(content, old, new)
-    print(f"{software} {old} to {new}: {len(found.added)} added, {len(found.removed)} removed, "
-          f"{len(found.changed)} with another default")
+    print(
+        f"{software} {old} to {new}: {len(found.added)} added, {len(found.removed)} removed, "
+        f"{len(found.changed)} with another default"
+    )
     for place, key in found.added:
         print(f"+ {place} {key}")
     for (place, key), successor in found.removed:

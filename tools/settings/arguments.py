@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tools.settings.fields import Field, fields_of
-from tools.settings.source import Mined, Unresolved, tail
+from tools.settings.source import Mined, UnresolvedError, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +27,18 @@ _TYPES = {
     "positive_int": "int",
 }
 _SEVERAL = {"+", "*"}
-_SWITCHES = {"store_true": "bool", "store_false": "bool", "BooleanOptionalAction": "bool", "append": "list", "count": "int"}
+_SWITCHES = {
+    "store_true": "bool",
+    "store_false": "bool",
+    "BooleanOptionalAction": "bool",
+    "append": "list",
+    "count": "int",
+}
 _FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
 
 
 def flags(sources: Sources) -> Iterator[Mined]:
-    """Every flag that the modules add to a parser; of a flag that another program adds, the choices that they add."""
+    """Every flag that modules add to a parser; of a flag of another program, the choices that they add."""
     choices: dict[str, list[str]] = {}
     places: dict[str, tuple[str, int]] = {}
     found: list[Mined] = []
@@ -131,7 +137,7 @@ def _inside(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _maps(scope: ast.AST) -> dict[str, ast.expr]:
-    """What names are set to; under the name of the function, a call of ``get_kwargs`` whatever becomes of it."""
+    """What names are set to; under ``get_kwargs``, a call of that function whatever becomes of it."""
     found: dict[str, ast.expr] = {}
     for node in _inside(scope):
         if isinstance(node, ast.Assign):
@@ -145,7 +151,7 @@ def _argument(
     sources: Sources, call: ast.Call, module: Module, maps: dict[str, ast.expr], owner: ast.ClassDef | None
 ) -> Iterator[Mined]:
     if any(isinstance(item, ast.JoinedStr) for item in call.args):
-        yield from _loop(sources, call, module, maps, owner)
+        yield from _loop(sources, module, maps, owner)
         return
     names = [text for item in call.args if (text := _text(item)).startswith("-")]
     if not names:
@@ -166,7 +172,7 @@ def _apply(sources: Sources, item: Mined, words: dict[str, ast.expr], module: Mo
     if "default" in words:
         try:
             item.default, item.stated = sources.value(words["default"], module), True
-        except Unresolved:
+        except UnresolvedError:
             item.stated = False
     if "type" in words:
         item.type = _type(words["type"], item.type)
@@ -180,7 +186,11 @@ def _apply(sources: Sources, item: Mined, words: dict[str, ast.expr], module: Mo
     if several in _SEVERAL or (isinstance(several, int) and several > 1):
         item.type = "list"
     _action(item, words.get("action"))
-    shown = " ".join(node.value for node in ast.walk(words["help"]) if _is_text(node)) if "help" in words else ""
+    shown = (
+        " ".join(_text(node) for node in ast.walk(words["help"]) if isinstance(node, ast.expr))
+        if "help" in words
+        else ""
+    )
     if "deprecat" in shown.lower() or "Deprecated" in tail(words.get("action", ast.Constant(None))):
         text = _text(words.get("new_flag")) or shown
         item.replaced_by = next((name for name in _FLAG.findall(text) if name != item.key), "")
@@ -217,16 +227,18 @@ def _type(node: ast.expr, otherwise: str) -> str:
         return _TYPES[name]
     if "bool" in name:
         return "bool"
-    return "any" if "auto" in name or not name else otherwise if otherwise not in {"str"} else "any"
+    return otherwise if name and "auto" not in name and otherwise != "str" else "any"
 
 
 def _loop(
-    sources: Sources, call: ast.Call, module: Module, maps: dict[str, ast.expr], owner: ast.ClassDef | None
+    sources: Sources, module: Module, maps: dict[str, ast.expr], owner: ast.ClassDef | None
 ) -> Iterator[Mined]:
     """Flags made in a loop over all fields of a class: the class itself, or one that derives from it."""
     if "get_kwargs" not in maps or owner is None:
         return
-    heirs = [name for name, item in module.classes.items() if owner.name in {tail(base) for base in item.bases}]
+    heirs = [
+        name for name, item in module.classes.items() if owner.name in {tail(base) for base in item.bases}
+    ]
     for name in heirs or [owner.name]:
         for field in fields_of(sources, name, module).values():
             yield of_field(field)
@@ -322,12 +334,8 @@ def _literal(sources: Sources, node: ast.expr | None, module: Module) -> Any:
         return None
     try:
         return sources.value(node, module)
-    except Unresolved:
+    except UnresolvedError:
         return None
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _text(node: ast.expr | None) -> str:

@@ -1,4 +1,4 @@
-"""Settings of programs whose sources are not public: read from a page each, kept in ``tools/settings/*.yaml``."""
+"""Settings of programs without public sources: read from a page each, kept in ``tools/settings/*.yaml``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,20 @@ def _entry(item: dict[str, Any], document: dict[str, Any], releases: list[str]) 
     if page is None:
         raise ValueError(f"{document['software']}: {item['key']} has no page")
     entry: dict[str, Any] = {"key": item["key"], "place": item.get("place", document.get("place", "env"))}
-    names = ("in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "since", "removed", "replaced_by")
+    names = (
+        "in",
+        "aliases",
+        "off",
+        "type",
+        "choices",
+        "low",
+        "high",
+        "unit",
+        "open",
+        "since",
+        "removed",
+        "replaced_by",
+    )
     for name in names:
         if name in item:
             entry[name] = str(item[name]) if name in {"since", "removed"} else item[name]

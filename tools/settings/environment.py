@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tools.settings.fields import kind_of
-from tools.settings.source import Mined, Unresolved, idle_tests, tail
+from tools.settings.source import Mined, UnresolvedError, idle_tests, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -121,7 +121,7 @@ def _declare(sources: Sources, module: Module, item: Mined, node: ast.AnnAssign)
     if node.value is not None and not item.stated:
         try:
             item.default, item.stated = sources.value(node.value, module), True
-        except Unresolved:
+        except UnresolvedError:
             return
 
 
@@ -131,7 +131,9 @@ def _records(sources: Sources, module: Module) -> Iterator[Mined]:
         for statement in owner.body:
             if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
                 continue
-            kind = next((kind for name, kind in _FIELDS.items() if tail(statement.value.func).startswith(name)), "")
+            kind = next(
+                (kind for name, kind in _FIELDS.items() if tail(statement.value.func).startswith(name)), ""
+            )
             if not kind and not tail(statement.value.func).startswith("Env"):
                 continue
             for target in statement.targets:
@@ -144,7 +146,7 @@ def _record(sources: Sources, module: Module, target: ast.Name, call: ast.Call, 
     if call.args:
         try:
             item.default, item.stated = sources.value(call.args[0], module), True
-        except Unresolved:
+        except UnresolvedError:
             item.stated = False
     old = next((word.value for word in call.keywords if word.arg == "deprecated_name"), None)
     if isinstance(old, ast.Constant) and isinstance(old.value, str):
@@ -157,18 +159,27 @@ def _reads(sources: Sources, module: Module) -> Iterator[Mined]:
     idle = idle_tests(module.tree)
     for node in ast.walk(module.tree):
         name = _variable(sources, module, node)
-        if name is None or id(node) in idle:
+        if name is None or id(node) in idle or not isinstance(node, ast.expr):
             continue
         outer: ast.AST = node
-        while isinstance(parents.get(outer), ast.Call | ast.Attribute | ast.Compare) and not _is_boundary(parents[outer]):
+        while isinstance(parents.get(outer), ast.Call | ast.Attribute | ast.Compare) and not _is_boundary(
+            parents[outer]
+        ):
             outer = parents[outer]
         item = _read(sources, module, name, outer if isinstance(outer, ast.expr) else node)
-        item.line = node.lineno if isinstance(node, ast.expr) else 0
+        item.line = node.lineno
         yield item
 
 
 def _is_boundary(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and tail(node.func) not in {"int", "float", "bool", "lower", "strip", "upper"}
+    return isinstance(node, ast.Call) and tail(node.func) not in {
+        "int",
+        "float",
+        "bool",
+        "lower",
+        "strip",
+        "upper",
+    }
 
 
 def _variable(sources: Sources, module: Module, node: ast.AST) -> str | None:
@@ -188,7 +199,7 @@ def _variable(sources: Sources, module: Module, node: ast.AST) -> str | None:
 def _name(sources: Sources, module: Module, node: ast.expr) -> str | None:
     try:
         text = sources.value(node, module)
-    except Unresolved:
+    except UnresolvedError:
         return None
     return text if isinstance(text, str) and _NAME.match(text) else None
 
@@ -224,7 +235,7 @@ def _default(sources: Sources, module: Module, item: Mined, call: ast.Call) -> N
         return
     try:
         item.default, item.stated = sources.value(others[0], module), True
-    except Unresolved:
+    except UnresolvedError:
         item.stated = False
 
 
@@ -249,7 +260,7 @@ def _cast(node: ast.expr) -> str:
             return "bool"
         if name == "maybe_convert_int":
             return "int"
-        if name in {"split"}:
+        if name == "split":
             return "list"
         if name in _READS:
             return "str"
@@ -260,11 +271,15 @@ def _cast(node: ast.expr) -> str:
 
 
 def _texts(node: ast.expr) -> list[str]:
-    return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [
+        part.value
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
 
 
 def _value(sources: Sources, module: Module, node: ast.expr) -> Any:
     try:
         return sources.value(node, module)
-    except Unresolved:
+    except UnresolvedError:
         return None

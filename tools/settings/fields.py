@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.settings.source import Unresolved, tail
+from tools.settings.source import UnresolvedError, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from tools.settings.source import Module, Sources
 
 BOUNDS = {"ge": "low", "gt": "low", "le": "high", "lt": "high"}
-_SIMPLE = {"bool": "bool", "int": "int", "float": "float", "str": "str", "PositiveInt": "int", "PositiveFloat": "float"}
+_SIMPLE = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "PositiveInt": "int",
+    "PositiveFloat": "float",
+}
 _LISTS = {"list", "List", "tuple", "Tuple", "set", "Set", "Sequence", "frozenset"}
 _OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping"}
 _WRAPPERS = {"Optional", "Annotated", "A", "ClassVar", "Required", "NotRequired", "SkipValidation", "Final"}
@@ -111,7 +118,9 @@ def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int 
 
 def _of_class(name: str, owner: ast.ClassDef) -> Kind:
     bases = {tail(base) for base in owner.bases}
-    if bases & {"Enum", "IntEnum", "StrEnum", "IntFlag", "CaseInsensitiveEnum"} or any("Enum" in base for base in bases):
+    if bases & {"Enum", "IntEnum", "StrEnum", "IntFlag", "CaseInsensitiveEnum"} or any(
+        "Enum" in base for base in bases
+    ):
         members = [
             (key.id, statement.value)
             for statement in owner.body
@@ -122,7 +131,9 @@ def _of_class(name: str, owner: ast.ClassDef) -> Kind:
         values = [value.value for _, value in members if isinstance(value, ast.Constant)]
         names = [key for key, _ in members]
         return Kind(type="str", choices=tuple(dict.fromkeys([*names, *(str(item) for item in values)])))
-    if bases & _OBJECTS or any(isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases):
+    if bases & _OBJECTS or any(
+        isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases
+    ):
         return Kind(type="object")
     if any(isinstance(item, ast.AnnAssign) for item in owner.body) or bases:
         return Kind(type="object", nested=name)
@@ -144,7 +155,7 @@ def _subscript(sources: Sources, node: ast.Subscript, module: Module, depth: int
     if name == "Literal":
         try:
             choices = tuple(dict.fromkeys(item for item in sources.value(node, module) if item is not None))
-        except Unresolved:
+        except UnresolvedError:
             return Kind(type="str")
         return Kind(type=_type_of(choices), choices=choices)
     if name == "Union":
@@ -195,13 +206,13 @@ def _type_of(choices: tuple[Any, ...]) -> str:
 def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field | None:
     name = statement.target.id if isinstance(statement.target, ast.Name) else ""
     annotation = statement.annotation
-    if name.startswith("_") or (isinstance(annotation, ast.Subscript) and tail(annotation.value) == "ClassVar"):
+    if name.startswith("_") or (
+        isinstance(annotation, ast.Subscript) and tail(annotation.value) == "ClassVar"
+    ):
         return None
     if tail(annotation) in {"InitVar", "ClassVar"}:
         return None
-    item = Field(
-        name=name, kind=kind_of(sources, annotation, module), module=module, line=statement.lineno
-    )
+    item = Field(name=name, kind=kind_of(sources, annotation, module), module=module, line=statement.lineno)
     value = statement.value
     calls = list(item.kind.metadata)
     if isinstance(value, ast.Call) and tail(value.func) in {"field", "Field"}:
@@ -211,7 +222,7 @@ def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field 
     if value is not None:
         try:
             item.default, item.stated = sources.value(value, module), True
-        except Unresolved:
+        except UnresolvedError:
             item.stated = False
     return item
 
@@ -221,7 +232,7 @@ def _qualify(sources: Sources, item: Field, call: ast.Call, module: Module) -> N
         if word.arg in BOUNDS:
             try:
                 bound = float(sources.value(word.value, module))
-            except (Unresolved, TypeError, ValueError):
+            except (UnresolvedError, TypeError, ValueError):
                 continue
             if word.arg in {"gt", "lt"} and item.kind.type == "int":
                 bound += 1 if word.arg == "gt" else -1

@@ -1,8 +1,9 @@
-"""What releases of one program have in common, and how they differ: the content of ``data/settings/NAME.json``.
+"""What releases of one program share and how they differ: the content of ``data/settings/NAME.json``.
 
-A *state* is the settings of one release by place and key. The content holds each setting once, with the releases
-that have it and the defaults as they changed. What else may change (type, choices, refusals) is that of the newest
-release that has it, and ``before`` holds what it was until an earlier one.
+A *state* is the settings of one release by place and key. The content holds each setting once, with the
+releases that have it and the defaults as they changed. What else may change (type, choices, refusals) is
+that of the newest release that has it, and ``before`` holds what it was until an earlier one. ``refused``
+holds what a release names only to refuse it or to warn that it does nothing, with what it names instead.
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ def state_of(settings: Iterable[Mined]) -> State:
 
 
 def add_release(
-    content: Mapping[str, Any] | None, plan: Plan, release: str, ref: str, state: State, beneath: Mapping[str, str]
+    content: Mapping[str, Any] | None,
+    plan: Plan,
+    release: str,
+    ref: str,
+    state: State,
+    beneath: Mapping[str, str],
 ) -> dict[str, Any]:
     """The content of a program's file with one release more, or again.
 
@@ -64,15 +70,21 @@ def add_release(
     order = sorted(refs, key=release_key)
     paired: dict[str, dict[str, str]] = {name: {} for name in plan.beneath}
     if content:
-        paired.update({name: dict(releases) for name, releases in content["beneath"].items() if name in paired})
+        paired.update(
+            {name: dict(releases) for name, releases in content["beneath"].items() if name in paired}
+        )
     for name, version in beneath.items():
         paired[name][release] = version
+    refused = [item for item in (content or {}).get("refused", ()) if item[0] != release]
+    refused += [[release, *identity, entry["replaced_by"]] for identity, entry in state.items()
+                if "gone" in entry and "replaced_by" in entry]  # fmt: skip
     return {
         "software": plan.software,
         "source": plan.source,
         "abbreviates": plan.abbreviates,
         "releases": [[name, refs[name]] for name in order],
         "beneath": paired,
+        "refused": sorted(refused),
         "settings": _folded(order, states),
     }
 
@@ -87,12 +99,15 @@ def state_in(content: Mapping[str, Any], release: str) -> State:
             if release_key(release) < release_key(end):
                 plain = {name: value for name, value in plain.items() if name not in _FORM} | form
         if _present(entry, release):
-            earlier = [item for item in entry.get("default", ()) if release_key(item[0]) <= release_key(release)]
+            earlier = [
+                item for item in entry.get("default", ()) if release_key(item[0]) <= release_key(release)
+            ]
             if earlier:
                 plain["default"] = earlier[-1][1:]
             state[identity] = plain
-        elif entry.get("removed") == release and entry.get("replaced_by"):
-            state[identity] = {**plain, "gone": True}
+    for name, place, key, successor in content.get("refused", ()):
+        if name == release:
+            state[place, key] = {"key": key, "place": place, "gone": True, "replaced_by": successor}
     return state
 
 
@@ -103,20 +118,28 @@ def difference(content: Mapping[str, Any], old: str, new: str) -> Difference:
     entries = {(entry["place"], entry["key"]): entry for entry in content["settings"]}
     return Difference(
         added=tuple(sorted(after.keys() - before.keys())),
-        removed=tuple((key, entries[key].get("replaced_by", "")) for key in sorted(before.keys() - after.keys())),
+        removed=tuple(
+            (key, entries[key].get("replaced_by", "")) for key in sorted(before.keys() - after.keys())
+        ),
         changed=tuple(
-            (key, *(entry["default"][0] if entry.get("default") else None for entry in (before[key], after[key])))
+            (key, _default(before[key]), _default(after[key]))
             for key in sorted(before.keys() & after.keys())
             if before[key].get("default") != after[key].get("default")
         ),
     )
 
 
+def _default(entry: Mapping[str, Any]) -> object:
+    return entry["default"][0] if entry.get("default") else None
+
+
 def to_text(content: Mapping[str, Any]) -> str:
     """A file of the registry: JSON with one setting a line, so that a change of one shows as one line."""
     head = {name: value for name, value in content.items() if name != "settings"}
     lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in content["settings"]]
-    start = "".join(f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=False)},\n" for name, value in head.items())
+    start = "".join(
+        f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=False)},\n" for name, value in head.items()
+    )
     return "{" + start + '"settings":[\n' + ",\n".join(lines) + "\n]}\n"
 
 
@@ -155,7 +178,11 @@ def _entry(item: Mined) -> dict[str, Any]:
 def _is_plain(value: object) -> bool:
     if isinstance(value, list):
         return all(_is_plain(item) for item in value)
-    return value is None or (isinstance(value, bool | int | str)) or (isinstance(value, float) and abs(value) < 1e300)
+    return (
+        value is None
+        or (isinstance(value, bool | int | str))
+        or (isinstance(value, float) and abs(value) < 1e300)
+    )
 
 
 def _folded(order: list[str], states: Mapping[str, State]) -> list[dict[str, Any]]:
@@ -181,8 +208,15 @@ def _spanned(order: list[str], identity: Identity, states: Mapping[str, State]) 
     absent = [name for name in order[first:last] if name not in having]
     if absent:
         entry["absent"] = absent
-    forms = [{part: states[name][identity][part] for part in _FORM if part in states[name][identity]} for name in having]
-    before = [[later, form] for form, after, later in zip(forms, forms[1:], having[1:], strict=False) if form != after]
+    forms = [
+        {part: states[name][identity][part] for part in _FORM if part in states[name][identity]}
+        for name in having
+    ]
+    before = [
+        [later, form]
+        for form, after, later in zip(forms, forms[1:], having[1:], strict=False)
+        if form != after
+    ]
     if before:
         entry["before"] = before
     changes: list[list[Any]] = []

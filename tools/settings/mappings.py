@@ -1,7 +1,8 @@
 """Fields of JSON objects that code reads key by key: ``config.get("name", default)`` and its kin.
 
-Notation: a *path* is the dotted name of an object inside the JSON of a flag; an expression *holds* the paths that it
-may be. Paths are followed through names, attributes of ``self``, constructors and functions, without regard to order.
+Notation: a *path* is the dotted name of an object inside the JSON of a flag; an expression *holds* the
+paths that it may be. Paths are followed through names, attributes of ``self``, constructors and functions,
+without regard to order.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tools.settings.fields import kind_of
-from tools.settings.source import Mined, Unresolved, idle_tests, messages, tail
+from tools.settings.source import Mined, UnresolvedError, idle_tests, messages, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +52,7 @@ class _Reader:
     bare: set[str] = field(default_factory=set)
 
     def read(self) -> None:
-        """Read every function until nothing new is held anywhere; attributes of ``self`` need a second round."""
+        """Read every function; what attributes of ``self`` hold counts in a second round."""
         functions = [
             _Scope(function, owner, module)
             for module in self.sources.having("extra_config", *self.roots)
@@ -105,7 +106,11 @@ class _Body:
         for target in targets:
             if isinstance(target, ast.Name):
                 self.names[target.id] = self.names.get(target.id, NOWHERE) | held
-            elif isinstance(target, ast.Attribute) and tail(target.value) == "self" and self.scope.owner is not None:
+            elif (
+                isinstance(target, ast.Attribute)
+                and tail(target.value) == "self"
+                and self.scope.owner is not None
+            ):
                 mark = (id(self.scope.owner), target.attr)
                 self.reader.attributes[mark] = self.reader.attributes.get(mark, NOWHERE) | held
 
@@ -145,7 +150,9 @@ class _Body:
         key = _text(node.args[0]) if node.args else ""
         rest = node.args[1:2]
         if name == "get_from_extra_config" and key:
-            return self._field(frozenset({self.reader.roots.get("kv_connector_extra_config", "")}), key, node, rest)
+            return self._field(
+                frozenset({self.reader.roots.get("kv_connector_extra_config", "")}), key, node, rest
+            )
         if isinstance(node.func, ast.Attribute) and name in _GETTERS and key:
             return self._field(self.holds(node.func.value), key, node, rest)
         if "get" in name and isinstance(node.func, ast.Attribute) and tail(node.func.value) == "self":
@@ -192,7 +199,7 @@ class _Body:
             return
         try:
             item.default, item.stated = self._value(node), True
-        except Unresolved:
+        except UnresolvedError:
             return
         if item.type == "any":
             item.type = type_of(item.default)
@@ -202,7 +209,11 @@ class _Body:
 
     def _value(self, node: ast.expr) -> Any:
         inner = node.value if isinstance(node, ast.Subscript) else None
-        if isinstance(node, ast.Subscript) and isinstance(inner, ast.Attribute) and self.scope.owner is not None:
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(inner, ast.Attribute)
+            and self.scope.owner is not None
+        ):
             table = _table(self.reader.sources, self.scope, inner.attr)
             if table is not None and _text(node.slice) in table:
                 return table[_text(node.slice)]
@@ -213,23 +224,33 @@ class _Body:
         for name in _DEFAULTS:
             for key, value in (_table(self.reader.sources, self.scope, name) or {}).items():
                 for path in held:
-                    item = Mined(key=f"{path}.{key}", place="json", path=self.scope.module.path, line=owner.lineno)
+                    item = Mined(
+                        key=f"{path}.{key}", place="json", path=self.scope.module.path, line=owner.lineno
+                    )
                     item.default, item.stated, item.type = value, True, type_of(value)
                     known = self.reader.found.get(item.key)
                     if known is None or not known.stated:
                         self.reader.found[item.key] = item
 
     def _membership(self, node: ast.Compare, idle: ast.If | None) -> None:
-        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn) or not (key := _text(node.left)):
+        if (
+            len(node.ops) != 1
+            or not isinstance(node.ops[0], ast.In | ast.NotIn)
+            or not (key := _text(node.left))
+        ):
             return
         held = self.holds(node.comparators[0])
         if idle is None:
             self._field(held, key, node, None)
             return
         for path in held:
-            item = Mined(key=f"{path}.{key}", place="json", path=self.scope.module.path, line=node.lineno, gone=True)
+            item = Mined(
+                key=f"{path}.{key}", place="json", path=self.scope.module.path, line=node.lineno, gone=True
+            )
             others = _PATH.findall(messages(idle))
-            item.replaced_by = next((name for name in others if name != item.key and name.startswith(path)), "")
+            item.replaced_by = next(
+                (name for name in others if name != item.key and name.startswith(path)), ""
+            )
             self.reader.found.setdefault(item.key, item)
 
     def _pass_on(self, node: ast.Call) -> None:
@@ -241,7 +262,9 @@ class _Body:
         names = [item.arg for item in function.args.args]
         if names[:1] in (["self"], ["cls"]):
             names = names[1:]
-        holds = {name: held for name, item in zip(names, node.args, strict=False) if (held := self.holds(item))}
+        holds = {
+            name: held for name, item in zip(names, node.args, strict=False) if (held := self.holds(item))
+        }
         for word in node.keywords:
             held = self.holds(word.value)
             if held and word.arg:
@@ -273,7 +296,9 @@ class _Body:
         defaults: list[ast.expr | None] = [None] * (len(arguments) - len(function.args.defaults))
         for argument, default in zip(arguments, [*defaults, *function.args.defaults], strict=True):
             for path in held:
-                item = Mined(key=f"{path}.{argument.arg}", place="json", path=module.path, line=argument.lineno)
+                item = Mined(
+                    key=f"{path}.{argument.arg}", place="json", path=module.path, line=argument.lineno
+                )
                 item.type = kind_of(self.reader.sources, argument.annotation, module).type
                 if default is not None:
                     self._default(item, default)
@@ -326,14 +351,18 @@ def _functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, ast.ClassDef
 
 
 def _method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    return next((item for item in owner.body if isinstance(item, ast.FunctionDef) and item.name == name), None)
+    return next(
+        (item for item in owner.body if isinstance(item, ast.FunctionDef) and item.name == name), None
+    )
 
 
 def _table(sources: Sources, scope: _Scope, name: str) -> dict[str, Any] | None:
     if scope.owner is None:
         return None
     for statement in scope.owner.body:
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        target = (
+            statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        )
         value = getattr(statement, "value", None)
         if target is not None and tail(target) == name and isinstance(value, ast.Dict):
             return {
@@ -347,7 +376,7 @@ def _table(sources: Sources, scope: _Scope, name: str) -> dict[str, Any] | None:
 def _literal(sources: Sources, node: ast.expr, module: Module) -> Any:
     try:
         return sources.value(node, module)
-    except Unresolved:
+    except UnresolvedError:
         return None
 
 

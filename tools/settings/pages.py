@@ -1,4 +1,4 @@
-"""Settings that a program's own pages list in tables: Markdown, HTML and reStructuredText, English or Chinese.
+"""Settings that a program's own pages list in tables: Markdown, HTML, reStructuredText; English or Chinese.
 
 Only facts are taken: name, type, range, choices, default, unit.
 """
@@ -33,8 +33,8 @@ _TYPES = (
 )
 _KEY = re.compile(r"^-{0,2}[A-Za-z][A-Za-z0-9_]*$")
 _DEFAULT = re.compile(
-    r"(?:默认值为?|缺省值为?|[Dd]efault value is|[Dd]efaults?(?: to| is)?)\s*[:：]?\s*[\"“`]*([^\s\"”`，,；;。<>]+?)[\"”`]*"
-    r"(?:\s*([a-zA-Zμ]+)\b)?\s*(?:[，,；;。.<]|\s|$)"
+    r"(?:默认值为?|缺省值为?|[Dd]efault value is|[Dd]efaults?(?: to| is)?)\s*[:：]?\s*"
+    r"[\"“`]*([^\s\"”`，,；;。<>]+?)[\"”`]*\s*(?:[，,；;。.<]|\s|$)"
 )
 _RANGE = re.compile(r"[\[(]\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*[\])]|range (-?\d+) to (-?\d+)")
 _UNIT = re.compile(r"单位[:：为]\s*([A-Za-z%]+|秒)|\b(seconds|milliseconds)\b")
@@ -98,7 +98,9 @@ def _read(item: Mined, columns: Mapping[str, int], row: list[str]) -> None:
         item.low, item.high = low, high
         if item.type == "any":
             item.type = "float" if "." in found.group() else "int"
-    choices = [_plain(text).split("：")[0].split(":")[0].strip('"') for text in _ITEM.findall(cells.get("range", ""))]
+    choices = [
+        _plain(text).split("：")[0].split(":")[0].strip('"') for text in _ITEM.findall(cells.get("range", ""))
+    ]
     if len(choices) > 1 and item.type != "bool" and all(choice and " " not in choice for choice in choices):
         item.choices = tuple(choices)
     if (unit := _UNIT.search(everything)) is not None:

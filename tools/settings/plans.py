@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tools.settings.curated import stated_facts
 from tools.settings.arguments import annotated_flags, flags
+from tools.settings.curated import stated_facts
 from tools.settings.environment import native_variables, variables
 from tools.settings.fields import Field, fields_of
 from tools.settings.mappings import json_fields
@@ -20,11 +20,43 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SYSTEM = frozenset(
-    "HOME PATH USER SHELL PWD TMPDIR HOSTNAME LANG TERM DISPLAY LD_LIBRARY_PATH PYTHONPATH CUDA_HOME CUDA_PATH RANK "
-    "WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT CI HTTP_PROXY HTTPS_PROXY "
-    "http_proxy https_proxy no_proxy NO_PROXY XDG_CACHE_HOME XDG_CONFIG_HOME CC CXX".split()
+    [
+        "HOME",
+        "PATH",
+        "USER",
+        "SHELL",
+        "PWD",
+        "TMPDIR",
+        "HOSTNAME",
+        "LANG",
+        "TERM",
+        "DISPLAY",
+        "LD_LIBRARY_PATH",
+        "PYTHONPATH",
+        "CUDA_HOME",
+        "CUDA_PATH",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "NODE_RANK",
+        "GROUP_RANK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "CI",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "NO_PROXY",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "CC",
+        "CXX",
+    ]
 )
-"""Variables of the operating system, the shell and launchers, which are no settings of the program that reads them."""
+"""Variables of the system, the shell and launchers, which are no settings of the program that reads them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +120,22 @@ PLANS = {
     for plan in (
         Plan(
             software="vllm-ascend",
-            checks=("vllm_ascend/ascend_config.py", "vllm_ascend/platform.py",),
+            checks=(
+                "vllm_ascend/ascend_config.py",
+                "vllm_ascend/platform.py",
+            ),
             source=_GITHUB.format("vllm-project/vllm-ascend"),
             environment=("vllm_ascend",),
-            foreign=("HCCL_", "VLLM_WORKER", "VLLM_USE_", "ASCEND_RT_", "ASCEND_LAUNCH", "PYTORCH_", "OMP_", "TORCH"),
+            foreign=(
+                "HCCL_",
+                "VLLM_WORKER",
+                "VLLM_USE_",
+                "ASCEND_RT_",
+                "ASCEND_LAUNCH",
+                "PYTORCH_",
+                "OMP_",
+                "TORCH",
+            ),
             readers=("vllm_ascend",),
             roots=_VLLM_ROOTS,
             wanted=tuple(_VLLM_ROOTS.values()),
@@ -100,28 +144,72 @@ PLANS = {
         ),
         Plan(
             software="vllm",
-            checks=("vllm/config", "vllm/engine/arg_utils.py",),
+            checks=(
+                "vllm/config",
+                "vllm/engine/arg_utils.py",
+            ),
             source=_GITHUB.format("vllm-project/vllm"),
-            arguments=("vllm/engine/arg_utils.py", "vllm/entrypoints/openai/cli_args.py", "vllm/entrypoints/common/cli_args.py", "vllm/entrypoints/cli/serve.py", "vllm/entrypoints/launchers/*.py"),
-            library=("vllm/config", "vllm/engine", "vllm/entrypoints", "vllm/utils", "vllm/v1", "vllm/model_executor/layers/quantization", "vllm/reasoning", "vllm/tool_parsers"),
+            arguments=(
+                "vllm/engine/arg_utils.py",
+                "vllm/entrypoints/openai/cli_args.py",
+                "vllm/entrypoints/common/cli_args.py",
+                "vllm/entrypoints/cli/serve.py",
+                "vllm/entrypoints/launchers/*.py",
+            ),
+            library=(
+                "vllm/config",
+                "vllm/engine",
+                "vllm/entrypoints",
+                "vllm/utils",
+                "vllm/v1",
+                "vllm/model_executor/layers/quantization",
+                "vllm/reasoning",
+                "vllm/tool_parsers",
+            ),
             environment=("vllm/envs.py",),
-            readers=("vllm/model_executor/model_loader", "vllm/distributed/kv_transfer", "vllm/v1/kv_offload", "vllm/distributed/ec_transfer"),
+            readers=(
+                "vllm/model_executor/model_loader",
+                "vllm/distributed/kv_transfer",
+                "vllm/v1/kv_offload",
+                "vllm/distributed/ec_transfer",
+            ),
             roots=_VLLM_ROOTS,
             wanted=tuple(_VLLM_ROOTS.values()),
             config="VllmConfig",
-            closed=frozenset({"--additional-config", "--model-loader-extra-config", "kv_transfer_config.kv_connector_extra_config", "ec_transfer_config.ec_connector_extra_config"}),
+            closed=frozenset(
+                {
+                    "--additional-config",
+                    "--model-loader-extra-config",
+                    "kv_transfer_config.kv_connector_extra_config",
+                    "ec_transfer_config.ec_connector_extra_config",
+                }
+            ),
             beneath=("host",),
             abbreviates=True,
         ),
         Plan(
             software="sglang",
-            checks=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups",),
+            checks=(
+                "python/sglang/srt/server_args.py",
+                "python/sglang/srt/arg_groups",
+            ),
             source=_GITHUB.format("sgl-project/sglang"),
             arguments=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups"),
             annotated=("python/sglang/srt/server_args.py", "python/sglang/srt/arg_groups"),
             library=("python/sglang/srt",),
             environment=("python/sglang/srt",),
-            foreign=("HCCL_", "ASCEND_RT_", "ASCEND_LAUNCH", "PYTORCH_", "OMP_", "TORCH", "NCCL_", "CUDA_", "TASK_QUEUE", "STREAMS_PER"),
+            foreign=(
+                "HCCL_",
+                "ASCEND_RT_",
+                "ASCEND_LAUNCH",
+                "PYTORCH_",
+                "OMP_",
+                "TORCH",
+                "NCCL_",
+                "CUDA_",
+                "TASK_QUEUE",
+                "STREAMS_PER",
+            ),
             beneath=("sgl-kernel-npu", "mooncake", *_ASCEND),
             abbreviates=True,
         ),
@@ -144,9 +232,17 @@ PLANS = {
         ),
         Plan(
             software="mindspeed",
-            checks=("mindspeed/features_manager", "mindspeed/arguments.py",),
+            checks=(
+                "mindspeed/features_manager",
+                "mindspeed/arguments.py",
+            ),
             source=_GITHUB.format("Ascend/MindSpeed"),
-            arguments=("mindspeed/features_manager", "mindspeed/arguments.py", "mindspeed/core", "mindspeed/mindspore"),
+            arguments=(
+                "mindspeed/features_manager",
+                "mindspeed/arguments.py",
+                "mindspeed/core",
+                "mindspeed/mindspore",
+            ),
             library=("mindspeed",),
             environment=("mindspeed",),
             foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH"),
@@ -154,13 +250,41 @@ PLANS = {
         ),
         Plan(
             software="mindspeed-llm",
-            checks=("mindspeed_llm/features_manager", "mindspeed_llm/training",),
+            checks=(
+                "mindspeed_llm/features_manager",
+                "mindspeed_llm/training",
+            ),
             source=_GITHUB.format("Ascend/MindSpeed-LLM"),
-            arguments=("mindspeed_llm/features_manager", "mindspeed_llm/training", "mindspeed_llm/mindspore/training", "mindspeed_llm/core", "mindspeed_llm/arguments.py"),
+            arguments=(
+                "mindspeed_llm/features_manager",
+                "mindspeed_llm/training",
+                "mindspeed_llm/mindspore/training",
+                "mindspeed_llm/core",
+                "mindspeed_llm/arguments.py",
+            ),
             library=("mindspeed_llm",),
             environment=("mindspeed_llm", "*.py"),
-            foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH_", "UCC_", "UCX_", "SLURM", "MINDX_", "GROUP_", "NVTE_"),
-            yaml={"model": "ModelArguments", "data": "DataArguments", "parallel": "ParallelArguments", "training": "TrainingArguments", "optimization": "OptimizationArguments", "inference": "InferenceArguments"},
+            foreign=(
+                "HCCL_",
+                "ASCEND_",
+                "PYTORCH_",
+                "CUDA_",
+                "TORCH_",
+                "UCC_",
+                "UCX_",
+                "SLURM",
+                "MINDX_",
+                "GROUP_",
+                "NVTE_",
+            ),
+            yaml={
+                "model": "ModelArguments",
+                "data": "DataArguments",
+                "parallel": "ParallelArguments",
+                "training": "TrainingArguments",
+                "optimization": "OptimizationArguments",
+                "inference": "InferenceArguments",
+            },
             beneath=("mindspeed", "mindspore", *_ASCEND),
         ),
         Plan(
@@ -176,7 +300,13 @@ PLANS = {
             software="triton-ascend",
             source=_GITHUB.format("triton-lang/triton-ascend"),
             environment=("python/triton", "third_party/ascend"),
-            native=("third_party/ascend/**/*.cpp", "lib/**/*.cpp", "bin/*.cpp", "python/src/*.cc", "include/**/*.hpp"),
+            native=(
+                "third_party/ascend/**/*.cpp",
+                "lib/**/*.cpp",
+                "bin/*.cpp",
+                "python/src/*.cc",
+                "include/**/*.hpp",
+            ),
             foreign=("CUDA_", "ROCM_", "HIP_", "ASCEND_RT"),
             pages=(Page(pattern="docs/en/environment_variable_reference.md", place="env"),),
             beneath=("cann", "host"),
@@ -213,7 +343,13 @@ PLANS = {
             software="mooncake",
             source=_GITHUB.format("kvcache-ai/Mooncake"),
             environment=("mooncake-wheel",),
-            native=("mooncake-transfer-engine/**/*.cpp", "mooncake-transfer-engine/**/*.h", "mooncake-store/**/*.cpp", "mooncake-store/**/*.h", "mooncake-common/**/*.cpp"),
+            native=(
+                "mooncake-transfer-engine/**/*.cpp",
+                "mooncake-transfer-engine/**/*.h",
+                "mooncake-store/**/*.cpp",
+                "mooncake-store/**/*.h",
+                "mooncake-common/**/*.cpp",
+            ),
             foreign=("HCCL_INTRA", "RANK"),
             beneath=("host",),
         ),
@@ -270,8 +406,15 @@ def _made_of_class(item: Mined) -> bool:
 
 def _variables(plan: Plan, folder: Path) -> Iterator[Mined]:
     seen: set[str] = set()
-    for item in (*variables(Sources(folder, plan.environment), SYSTEM), *native_variables(folder, plan.native)):
-        if item.key not in seen and item.key not in SYSTEM and not item.key.startswith(plan.foreign or ("\0",)):
+    for item in (
+        *variables(Sources(folder, plan.environment), SYSTEM),
+        *native_variables(folder, plan.native),
+    ):
+        if (
+            item.key not in seen
+            and item.key not in SYSTEM
+            and not item.key.startswith(plan.foreign or ("\0",))
+        ):
             seen.add(item.key)
             yield item
 

@@ -1,7 +1,7 @@
 """Combinations that a program refuses: conditions that end in ``raise``, assertions, and checks of features.
 
-Only conditions that consist of settings alone are taken, two or more of them, as one expression in words of our own:
-``--reuse-fp32-param and not --bf16``. What depends on anything else is left out.
+Only conditions that consist of settings alone are taken, two or more of them, as one expression in words of
+our own: ``--reuse-fp32-param and not --bf16``. What depends on anything else is left out.
 """
 
 from __future__ import annotations
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 
 _SIGNS = {ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
-_OWNERS = {"args", "self", "config", "global_args", "parallel_config", "scheduler_config", "model_config", "cache_config"}
+_OWNERS = {
+    "args",
+    "self",
+    "config",
+    "global_args",
+    "parallel_config",
+    "scheduler_config",
+    "model_config",
+    "cache_config",
+}
 
 
-def add_refusals(sources: Sources, settings: Iterable[Mined], foreign: Mapping[str, str] | None = None) -> None:
+def add_refusals(
+    sources: Sources, settings: Iterable[Mined], foreign: Mapping[str, str] | None = None
+) -> None:
     """Note at each setting the combinations with others that the program refuses.
 
     Args:
@@ -41,14 +52,14 @@ def add_refusals(sources: Sources, settings: Iterable[Mined], foreign: Mapping[s
         names.pop(name, None)
     for keys, text in _refusals(sources, names):
         for key in keys:
-            item = by_key.get(key)
-            if item is not None and text not in item.conflicts:
-                item.conflicts = (*item.conflicts, text)
+            if key in by_key and text not in by_key[key].conflicts:
+                by_key[key].conflicts = (*by_key[key].conflicts, text)
 
 
 def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[tuple[set[str], str]]:
     for module in sources.having("raise ", "assert ", "incompatible_check", "dependency_check"):
-        for owner in [*module.classes.values(), module.tree]:
+        owners: list[ast.ClassDef | ast.Module] = [*module.classes.values(), module.tree]
+        for owner in owners:
             feature = _feature(owner) if isinstance(owner, ast.ClassDef) else ""
             for function in owner.body:
                 if isinstance(function, ast.FunctionDef):
@@ -58,7 +69,9 @@ def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[tuple[set[
                             yield keys, " and ".join(sorted({text for _, text in terms}))
 
 
-def _conditions(function: ast.FunctionDef, names: Mapping[str, str], feature: str) -> Iterator[list[tuple[str, str]]]:
+def _conditions(
+    function: ast.FunctionDef, names: Mapping[str, str], feature: str
+) -> Iterator[list[tuple[str, str]]]:
     """Conditions under which a function fails, each as settings with what is said of them."""
     waiting: list[tuple[list[ast.stmt], list[tuple[ast.expr, bool]]]] = [(function.body, [])]
     while waiting:
@@ -67,7 +80,7 @@ def _conditions(function: ast.FunctionDef, names: Mapping[str, str], feature: st
             if isinstance(node, ast.If):
                 waiting.append((node.body, [*above, (node.test, True)]))
                 waiting.append((node.orelse, [*above, (node.test, False)]))
-                if node.body and isinstance(node.body[-1], ast.Return | ast.Continue | ast.Raise):
+                if node.body and isinstance(node.body[-1], ast.Return | ast.Continue):
                     above = [*above, (node.test, False)]  # what follows is reached only otherwise
             elif isinstance(node, ast.Raise):
                 yield from _terms(above, names)
@@ -104,7 +117,9 @@ def _term(node: ast.expr, names: Mapping[str, str], *, truth: bool) -> list[tupl
         if isinstance(node.op, ast.And) != truth:
             return None  # an alternative: not one expression
         parts = [_term(value, names, truth=truth) for value in node.values]
-        return None if any(part is None for part in parts) else [term for part in parts for term in part or ()]
+        return (
+            None if any(part is None for part in parts) else [term for part in parts for term in part or ()]
+        )
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return _comparison(node, names, truth=truth)
     key = _key(node, names)
@@ -130,17 +145,20 @@ def _comparison(node: ast.Compare, names: Mapping[str, str], *, truth: bool) -> 
         return None
     sign = sign if truth else _OPPOSITE[sign]
     if isinstance(other, ast.Constant):
-        return [(key, f"{key} {sign} {other.value}")]
+        return [(key, f"{key} {sign} {other.value!s}")]
     second = _key(other, names)
-    return None if second is None else [(key, f"{key} {sign} {second}"), (second, f"{key} {sign} {second}")]
+    text = f"{key} {sign} {second}"
+    return None if second is None else [(key, text), (second, text)]
 
 
 def _key(node: ast.expr, names: Mapping[str, str]) -> str | None:
-    """The setting that an attribute stands for: ``args.name``, ``self.name``, ``getattr(args, "name", ...)``."""
+    """The setting of ``args.name``, ``self.name`` or ``getattr(args, "name", ...)``; None if it is none."""
     if isinstance(node, ast.Call) and tail(node.func) == "getattr" and len(node.args) > 1:
         name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
         return names.get(str(name)) if tail(node.args[0]) in _OWNERS else None
-    if isinstance(node, ast.Attribute) and (tail(node.value) in _OWNERS or tail(node.value).endswith("_config")):
+    if isinstance(node, ast.Attribute) and (
+        tail(node.value) in _OWNERS or tail(node.value).endswith("_config")
+    ):
         return names.get(node.attr)
     return None
 
@@ -149,6 +167,10 @@ def _feature(owner: ast.ClassDef) -> str:
     """The name that a feature gives itself in its constructor."""
     for node in ast.walk(owner):
         if isinstance(node, ast.Call) and tail(node.func) == "__init__":
-            texts = [item.value for item in (*node.args, *(word.value for word in node.keywords)) if isinstance(item, ast.Constant)]
+            texts = [
+                item.value
+                for item in (*node.args, *(word.value for word in node.keywords))
+                if isinstance(item, ast.Constant)
+            ]
             return next((text.replace("-", "_") for text in texts if isinstance(text, str)), "")
     return ""

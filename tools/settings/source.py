@@ -1,7 +1,7 @@
 """Python sources of a program, read as syntax trees and never imported.
 
-Names are looked up as a reader would: first in the module that uses them, then among all modules read, where the
-name stands there once.
+Names are looked up as a reader would: first in the module that uses them, then among all modules read, where
+the name stands there once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 (a cached function takes one)
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 _CONSTANT = re.compile(r"^[ \t]{0,4}(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE)
 
 
-class Unresolved(Exception):
+class UnresolvedError(Exception):
     """An expression has no value that the sources alone give."""
 
 
@@ -145,10 +145,10 @@ class Sources:
         """The value of an expression.
 
         Raises:
-            Unresolved: It depends on more than the sources.
+            UnresolvedError: It depends on more than the sources.
         """
         if depth > 12:
-            raise Unresolved
+            raise UnresolvedError
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -160,7 +160,7 @@ class Sources:
         if isinstance(node, ast.Name):
             if (found := self.constant(node.id, module)) is not None:
                 return self.value(*found, depth + 1)
-            raise Unresolved
+            raise UnresolvedError
         if isinstance(node, ast.Attribute):
             return self._attribute(node, module, depth)
         if isinstance(node, ast.Call):
@@ -169,7 +169,7 @@ class Sources:
             inner = node.slice
             items = self._items(inner.elts if isinstance(inner, ast.Tuple) else [inner], module, depth)
             return [part for item in items for part in (item if isinstance(item, list) else [item])]
-        raise Unresolved
+        raise UnresolvedError
 
     def _items(self, nodes: Iterable[ast.expr], module: Module, depth: int) -> list[Any]:
         items: list[Any] = []
@@ -194,14 +194,14 @@ class Sources:
                 return -operand
             if isinstance(node.op, ast.Not):
                 return not operand
-            raise Unresolved
+            raise UnresolvedError
         left, right = self.value(node.left, module, depth + 1), self.value(node.right, module, depth + 1)
         if isinstance(left, list) and isinstance(right, list) and isinstance(node.op, ast.Add):
             return left + right
         if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
             return left + right
         if not isinstance(left, int | float) or not isinstance(right, int | float):
-            raise Unresolved
+            raise UnresolvedError
         return _calculated(node.op, left, right)
 
     def _attribute(self, node: ast.Attribute, module: Module, depth: int) -> Any:
@@ -210,13 +210,13 @@ class Sources:
             return self.value(node.value, module, depth + 1)
         found = self.class_named(owner, module)
         if found is None:
-            raise Unresolved
+            raise UnresolvedError
         statement = field_of(found[0], node.attr)
         if statement is None:
             for base in found[0].bases:
                 inner = ast.Attribute(value=base, attr=node.attr, ctx=ast.Load())
                 return self._attribute(inner, found[1], depth + 1)
-            raise Unresolved
+            raise UnresolvedError
         return self.value(statement, found[1], depth + 1)
 
     def _call(self, node: ast.Call, module: Module, depth: int) -> Any:
@@ -229,7 +229,7 @@ class Sources:
                 return self._made(words["default_factory"], module, depth)
             if node.args:
                 return self.value(node.args[0], module, depth + 1)
-            raise Unresolved
+            raise UnresolvedError
         if name in {"str", "int", "float", "bool"} and len(node.args) == 1:
             inner = self.value(node.args[0], module, depth + 1)
             return {"str": str, "int": int, "float": float, "bool": bool}[name](inner)
@@ -244,15 +244,15 @@ class Sources:
             return self.value(node.args[0], module, depth + 1)
         if name == "dict" and not node.args and not node.keywords:
             return {}
-        raise Unresolved
+        raise UnresolvedError
 
     def _made(self, node: ast.expr, module: Module, depth: int) -> Any:
         if isinstance(node, ast.Lambda):
             return self.value(node.body, module, depth + 1)
-        made = {"list": [], "dict": {}, "set": [], "tuple": []}
+        made: dict[str, Any] = {"list": [], "dict": {}, "set": [], "tuple": []}
         if isinstance(node, ast.Name) and node.id in made:
             return made[node.id]
-        raise Unresolved
+        raise UnresolvedError
 
 
 @cache
@@ -295,11 +295,16 @@ def _calculated(operator: ast.operator, left: float, right: float) -> float:
         return left * right
     if isinstance(operator, ast.Pow) and abs(right) < 64:
         return float(left**right) if isinstance(left, float) else left**right
-    if isinstance(operator, ast.LShift) and isinstance(left, int) and isinstance(right, int) and 0 <= right < 64:
+    if (
+        isinstance(operator, ast.LShift)
+        and isinstance(left, int)
+        and isinstance(right, int)
+        and 0 <= right < 64
+    ):
         return left << right
     if isinstance(operator, ast.Div | ast.FloorDiv) and right:
         return left / right if isinstance(operator, ast.Div) else left // right
-    raise Unresolved
+    raise UnresolvedError
 
 
 def _files(root: Path, paths: Iterable[str]) -> Iterator[Path]:
@@ -307,17 +312,24 @@ def _files(root: Path, paths: Iterable[str]) -> Iterator[Path]:
     for name in paths:
         for place in sorted(root.glob(name)):
             for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-                if path.suffix == ".py" and path not in seen and not _TESTS & set(path.relative_to(root).parts):
+                if (
+                    path.suffix == ".py"
+                    and path not in seen
+                    and not _TESTS & set(path.relative_to(root).parts)
+                ):
                     seen.add(path)
                     yield path
 
 
 def idle_tests(tree: ast.AST) -> dict[int, ast.If]:
-    """Parts of conditions that only lead to an error or a message, with the statement: what they name does nothing."""
+    """Parts of conditions that only lead to an error or a message, with the statement."""
     return {
         id(part): node
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and node.body and not node.orelse and all(_is_message(item) for item in node.body)
+        if isinstance(node, ast.If)
+        and node.body
+        and not node.orelse
+        and all(_is_message(item) for item in node.body)
         for part in ast.walk(node.test)
     }
 
