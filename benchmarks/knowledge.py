@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
-from kg.settings import Standing, registry
+from kg.settings import registry
 
 
 @dataclass

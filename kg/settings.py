@@ -11,12 +11,12 @@ import json
 import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from enum import StrEnum
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import data
 from kg.errors import UnknownEntityError
+from kg.nouns.look_up import LookUp, Spelling, Standing
 from kg.nouns.release import release_key
 from kg.nouns.setting import Setting, SettingDefault, SettingPlace
 from kg.values import as_value
@@ -29,62 +29,6 @@ if TYPE_CHECKING:
 FOLDER = "settings"
 
 
-class Standing(StrEnum):
-    """What a release makes of a setting."""
-
-    TAKEN = "taken"
-    PASSED_ON = "passed on unchecked"
-    NOT_YET = "not yet"
-    REMOVED = "removed"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookUp:
-    """What a release of a program makes of one spelling of a setting.
-
-    Attributes:
-        standing: Taken, passed on, not yet there, removed, or unknown.
-        release: The release that was read for the answer.
-        setting: The setting; None where it is unknown.
-        negated: The spelling was the one that switches it off.
-        abbreviation: The spelling was the beginning of a longer flag.
-        nearest: Keys like an unknown one, nearest first.
-    """
-
-    standing: Standing
-    release: str
-    setting: Setting | None = None
-    negated: bool = False
-    abbreviation: bool = False
-    nearest: tuple[str, ...] = ()
-
-    @property
-    def usable(self) -> bool:
-        """Whether writing it there has an effect that the program means."""
-        return self.standing in {Standing.TAKEN, Standing.PASSED_ON}
-
-    def is_default(self, value: Value) -> bool:
-        """Whether a value is what the release does without being told."""
-        if self.setting is None or self.standing is not Standing.TAKEN:
-            return False
-        if self.negated:
-            value = value is False or str(value).lower() == "false"
-        return self.setting.is_default(value, self.release)
-
-    def __str__(self) -> str:
-        if self.setting is None:
-            hint = f"; did you mean {', '.join(self.nearest)}?" if self.nearest else ""
-            return f"unknown{hint}"
-        text = f"{self.setting.software} {self.setting.key}: {self.standing}"
-        if self.standing is Standing.NOT_YET:
-            return f"{text}, since {self.setting.since}"
-        if self.standing is Standing.REMOVED:
-            then = f", replaced by {self.setting.replaced_by}" if self.setting.replaced_by else ""
-            return f"{text} in {self.setting.removed}{then}"
-        return text
-
-
 @dataclass(frozen=True)
 class ReleaseSettings:
     """The settings of one release of a program, and of the programs beneath it.
@@ -93,13 +37,21 @@ class ReleaseSettings:
         registry: All releases of the program.
         asked: The release that was named.
         release: The nearest one that was read: the newest not after it, or else the oldest.
-        beneath: The programs that it runs on, each in the release that goes with it.
     """
 
     registry: SettingRegistry
     asked: str
     release: str
-    beneath: tuple[ReleaseSettings, ...] = ()
+
+    @cached_property
+    def beneath(self) -> tuple[ReleaseSettings, ...]:
+        """The programs that it runs on, each in the release that goes with it, or else its newest."""
+        known = softwares()
+        return tuple(
+            registry(software).at(releases.get(self.release, ""))
+            for software, releases in self.registry.beneath.items()
+            if software in known
+        )
 
     @property
     def note(self) -> str:
@@ -126,7 +78,12 @@ class ReleaseSettings:
             key: Any spelling: ``--max_model_len``, ``max-model-len``, ``compilation_config.cudagraph_mode``.
             place: Where it stands; None tries the places that the spelling allows.
         """
-        answers = [answer for layer in self.layers() if (answer := layer._own(key, place)) is not None]
+        answers: list[LookUp] = []
+        for layer in self.layers():
+            if (answer := layer._own(key, place)) is not None:
+                answers.append(answer)
+                if answer.standing is Standing.TAKEN and not answer.shared:
+                    return answer
         if not answers:
             near = dict.fromkeys(
                 name for layer in self.layers() for name in layer.registry.nearest(key, place)
@@ -170,36 +127,22 @@ class ReleaseSettings:
         return not setting.removed or release_key(self.release) < release_key(setting.removed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spelling:
-    """A setting as one spelling of it was found.
-
-    Attributes:
-        setting: The setting.
-        negated: By the flag that switches it off.
-        abbreviation: By the beginning of its flag.
-        beneath: The spelling lies beneath an open one.
-    """
-
-    setting: Setting
-    negated: bool = False
-    abbreviation: bool = False
-    beneath: bool = False
-
-
 class SettingRegistry:
-    """The settings of one program over its releases."""
+    """The settings of one program over its releases; each is made when it is asked for."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.software: str = content["software"]
         self.releases: tuple[str, ...] = tuple(name for name, _ in content["releases"])
         self.refs: dict[str, str] = dict(content["releases"])
+        self.beneath: Mapping[str, Mapping[str, str]] = content["beneath"]
         self._content = content
+        self._entries: list[dict[str, Any]] = content["settings"]
+        self._made: dict[int, Setting] = {}
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """Every setting of any release that was read."""
-        return tuple(self._setting(entry) for entry in self._content["settings"])
+        return tuple(self._setting(number) for number in range(len(self._entries)))
 
     def at(self, release: str = "") -> ReleaseSettings:
         """The settings of a release; of the nearest one that was read if that one was not.
@@ -211,17 +154,12 @@ class SettingRegistry:
             UnknownEntityError: The name is none of a release.
         """
         asked = release or self.releases[-1]
-        nearest = self._nearest_release(asked)
-        beneath: list[ReleaseSettings] = []
-        for software, releases in self._content["beneath"].items():
-            if software in softwares():
-                beneath.append(registry(software).at(releases.get(nearest, "")))
-        return ReleaseSettings(self, asked, nearest, tuple(beneath))
+        return ReleaseSettings(self, asked, self._nearest_release(asked))
 
     def find(self, key: str, place: SettingPlace | None = None) -> Spelling | None:
         """The setting that a spelling means, in whatever release; None if there is none."""
         if place in {None, SettingPlace.ENV} and key in self._variables:
-            return Spelling(setting=self._variables[key])
+            return Spelling(setting=self._setting(self._variables[key]))
         if place is SettingPlace.ENV:
             return None
         if place in {None, SettingPlace.FLAG} and (found := self._flag(key)):
@@ -232,66 +170,61 @@ class SettingRegistry:
 
     def nearest(self, key: str, place: SettingPlace | None = None) -> tuple[str, ...]:
         """Keys that look like an unknown one, nearest first."""
-        plain = _plain(key)
-        names = {_plain(item.key): item.key for item in self.settings if place in {None, item.place}}
-        return tuple(names[name] for name in get_close_matches(plain, names, n=3, cutoff=0.75))
+        names = {_plain(item["key"]): item["key"] for item in self._entries if place in {None, item["place"]}}
+        return tuple(names[name] for name in get_close_matches(_plain(key), names, n=3, cutoff=0.75))
 
     def _flag(self, key: str) -> Spelling | None:
         name = _plain(key)
-        if (found := self._flags.get(name)) is not None:
-            return found
+        if name in self._flags:
+            number, negated = self._flags[name]
+            return Spelling(setting=self._setting(number), negated=negated)
         if not self._content.get("abbreviates") or not key.startswith("--"):
             return None
-        longer = {id(item.setting): item for flag, item in self._flags.items() if flag.startswith(name)}
+        longer = {found for flag, found in self._flags.items() if flag.startswith(name)}
         if len(longer) != 1:
             return None
-        found = next(iter(longer.values()))
-        return Spelling(setting=found.setting, negated=found.negated, abbreviation=True)
+        number, negated = longer.pop()
+        return Spelling(setting=self._setting(number), negated=negated, abbreviation=True)
 
     def _field(self, key: str, place: SettingPlace | None) -> Spelling | None:
         name = _plain(key)
-        found = self._fields.get(name)
-        if found is not None and place in {None, found.place}:
-            return Spelling(setting=found)
+        if name in self._fields and place in {None, self._entries[self._fields[name]]["place"]}:
+            return Spelling(setting=self._setting(self._fields[name]))
         parts = name.split(".")
         for end in range(len(parts) - 1, 0, -1):
-            above = self._fields.get(".".join(parts[:end])) or (
-                item.setting if (item := self._flags.get(parts[0])) and end == 1 else None
-            )
+            above = self._fields.get(".".join(parts[:end]))
+            if above is None and end == 1 and parts[0] in self._flags:
+                above = self._flags[parts[0]][0]
             if above is not None:
-                return Spelling(setting=above, beneath=True) if above.open else None
+                setting = self._setting(above)
+                return Spelling(setting=setting, beneath=True) if setting.open else None
         return None
 
     @cached_property
-    def _variables(self) -> dict[str, Setting]:
-        return {
-            name: item
-            for item in self.settings
-            if item.place is SettingPlace.ENV
-            for name in (item.key, *item.aliases)
-        }
+    def _variables(self) -> dict[str, int]:
+        return {name: number for number, name in self._spellings(SettingPlace.ENV)}
 
     @cached_property
-    def _flags(self) -> dict[str, Spelling]:
-        flags: dict[str, Spelling] = {}
-        for item in self.settings:
-            if item.place is not SettingPlace.FLAG:
-                continue
-            for name in (item.key, *item.aliases):
-                flags.setdefault(_plain(name), Spelling(setting=item))
-            if item.negation:
-                flags.setdefault(_plain(item.negation), Spelling(setting=item, negated=True))
+    def _flags(self) -> dict[str, tuple[int, bool]]:
+        flags = {_plain(name): (number, False) for number, name in self._spellings(SettingPlace.FLAG)}
+        for number, entry in enumerate(self._entries):
+            if "off" in entry:
+                flags.setdefault(_plain(entry["off"]), (number, True))
         return flags
 
     @cached_property
-    def _fields(self) -> dict[str, Setting]:
-        places = {SettingPlace.JSON, SettingPlace.YAML, SettingPlace.CODE}
-        return {
-            _plain(name): item
-            for item in self.settings
-            if item.place in places
-            for name in (item.key, *item.aliases)
-        }
+    def _fields(self) -> dict[str, int]:
+        places = (SettingPlace.JSON, SettingPlace.YAML, SettingPlace.CODE)
+        return {_plain(name): number for place in places for number, name in self._spellings(place)}
+
+    def _spellings(self, place: SettingPlace) -> Iterator[tuple[int, str]]:
+        """Entries of a place with each of their spellings; the keys last, so that they win over aliases."""
+        entries = [(number, entry) for number, entry in enumerate(self._entries) if entry["place"] == place]
+        for number, entry in entries:
+            for name in entry.get("aliases", ()):
+                yield number, name
+        for number, entry in entries:
+            yield number, entry["key"]
 
     def _nearest_release(self, asked: str) -> str:
         if asked in self.releases:
@@ -308,10 +241,13 @@ class SettingRegistry:
         earlier = [name for name in self.releases if release_key(name) <= key]
         return earlier[-1] if earlier else self.releases[0]
 
-    def _setting(self, entry: Mapping[str, Any]) -> Setting:
-        setting = self._form(entry, entry)
-        before = tuple((end, self._form(entry, form)) for end, form in entry.get("before", ()))
-        return replace(setting, before=before) if before else setting
+    def _setting(self, number: int) -> Setting:
+        if number not in self._made:
+            entry = self._entries[number]
+            setting = self._form(entry, entry)
+            before = tuple((end, self._form(entry, form)) for end, form in entry.get("before", ()))
+            self._made[number] = replace(setting, before=before) if before else setting
+        return self._made[number]
 
     def _form(self, entry: Mapping[str, Any], form: Mapping[str, Any]) -> Setting:
         path = entry.get("at", "")
@@ -373,7 +309,8 @@ def registry(software: str) -> SettingRegistry:
 
 def _plain(key: str) -> str:
     """A spelling without what programs read over: leading dashes, ``-`` for ``_``, places in lists."""
-    return re.sub(r"\[\d*\]", "", key.lstrip("-")).replace("-", "_")
+    plain = key.lstrip("-").replace("-", "_")
+    return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
 
 
 def _joined(setting: Setting, others: Sequence[Setting]) -> Setting:

@@ -19,7 +19,8 @@ from typing import Any
 from kg.nouns.release import release_key
 from tools.settings.curated import curated
 from tools.settings.history import add_release, difference, state_of, to_text
-from tools.settings.plans import PLANS, mine
+from tools.settings.mining import mine
+from tools.settings.plans import PLANS
 
 SHIPPED = Path(__file__).resolve().parent.parent / "data" / "settings"
 

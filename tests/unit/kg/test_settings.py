@@ -8,8 +8,9 @@ import pytest
 
 from kg import settings
 from kg.errors import UnknownEntityError
+from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
-from kg.settings import SettingRegistry, Standing, registry, softwares
+from kg.settings import SettingRegistry, registry, softwares
 
 CONTENT = {
     "software": "toy",
