@@ -101,25 +101,6 @@ def query(
         output.table(columns, rows)
 
 
-@app.command("list")
-def list_(
-    what: Annotated[str, typer.Argument(help="settings.")],
-    software: Annotated[
-        str,
-        typer.Option(
-            "--software", help="Whose, as vllm-ascend=0.18; without a release, the newest that was read."
-        ),
-    ] = "",
-    as_json: JsonOption = False,
-) -> None:
-    """List what ships: the settings that a release of a program takes, or the programs there are."""
-    from cli.commands import kb_settings
-
-    if what != "settings":
-        raise InputError(f"cannot list {what!r}", hint="one of: settings")
-    kb_settings.show(software, as_json=as_json)
-
-
 @app.command()
 def add(
     context: typer.Context,

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from kg.terms import setting_registry as settings
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
+from kg.terms import setting_registry as settings
 from kg.terms.setting_registry import SettingRegistry, registry, softwares
 
 CONTENT = {
