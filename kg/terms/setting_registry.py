@@ -108,7 +108,7 @@ class ReleaseSettings:
                 waiting.extend(layer.beneath)
 
     def _own(self, key: str, place: SettingPlace | None) -> LookUp | None:
-        found = self.registry.find(key, place)
+        found = self.registry.find(key, place, self.release)
         if found is None:
             return None
         here = found.setting.in_release(self.release)
@@ -156,10 +156,12 @@ class SettingRegistry:
         asked = release or self.releases[-1]
         return ReleaseSettings(self, asked, self._nearest_release(asked))
 
-    def find(self, key: str, place: SettingPlace | None = None) -> Spelling | None:
-        """The setting that a spelling means, in whatever release; None if there is none."""
+    def find(self, key: str, place: SettingPlace | None = None, release: str = "") -> Spelling | None:
+        """The setting that a spelling means, in a release where it can be; None if there is none in any."""
         if place in {None, SettingPlace.ENV} and key in self._variables:
-            return Spelling(setting=self._setting(self._variables[key]))
+            meant = [self._setting(number) for number in self._variables[key]]
+            there = (item for item in meant if release and item.in_release(release))
+            return Spelling(setting=next(there, meant[0]))
         if place is SettingPlace.ENV:
             return None
         if place in {None, SettingPlace.FLAG} and (found := self._flag(key)):
@@ -201,8 +203,12 @@ class SettingRegistry:
         return None
 
     @cached_property
-    def _variables(self) -> dict[str, int]:
-        return {name: number for number, name in self._spellings(SettingPlace.ENV)}
+    def _variables(self) -> dict[str, list[int]]:
+        """Settings by spelling: one of its own name first, then those that took its name over."""
+        found: dict[str, list[int]] = {}
+        for number, name in self._spellings(SettingPlace.ENV):
+            found.setdefault(name, []).insert(0, number)
+        return found
 
     @cached_property
     def _flags(self) -> dict[str, tuple[int, bool]]:

@@ -85,7 +85,7 @@ def add_release(
         "releases": [[name, refs[name]] for name in order],
         "beneath": paired,
         "refused": sorted(refused),
-        "settings": _folded(order, states),
+        "settings": _folded(order, _under_newest_names(order, states)),
     }
 
 
@@ -183,6 +183,27 @@ def _is_plain(value: object) -> bool:
         or (isinstance(value, bool | int | str))
         or (isinstance(value, float) and abs(value) < 1e300)
     )
+
+
+def _under_newest_names(order: list[str], states: Mapping[str, State]) -> dict[str, State]:
+    """States with the newest key of each setting, where an older release had that as another spelling."""
+    newest: dict[Identity, str] = {}
+    renamed: dict[str, State] = {}
+    for name in reversed(order):
+        state: State = {}
+        for (place, key), entry in states[name].items():
+            spellings = [key, *entry.get("aliases", ())]
+            canonical = next((newest[place, item] for item in spellings if (place, item) in newest), key)
+            if canonical == key or canonical not in spellings or (place, canonical) in states[name]:
+                state[place, key] = entry
+                continue
+            others = [item for item in spellings if item != canonical]
+            state[place, canonical] = {**entry, "key": canonical, "aliases": others}
+        renamed[name] = state
+        for (place, key), entry in state.items():
+            for item in (key, *(item for item in entry.get("aliases", ()) if item.startswith("--"))):
+                newest.setdefault((place, item), key)
+    return renamed
 
 
 def _folded(order: list[str], states: Mapping[str, State]) -> list[dict[str, Any]]:

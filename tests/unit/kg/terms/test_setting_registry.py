@@ -75,6 +75,19 @@ def test_variables_are_found_as_they_are_written_only(toy: SettingRegistry) -> N
     assert toy.at("2.0").look_up("TOY-NEW", SettingPlace.ENV).standing is Standing.UNKNOWN
 
 
+def test_a_name_that_another_setting_took_over_is_taken(toy: SettingRegistry) -> None:
+    renamed = [
+        {"key": "OLD_NAME", "place": "env", "removed": "2.0", "at": "envs.py"},
+        {"key": "NEW_NAME", "place": "env", "since": "2.0", "aliases": ["OLD_NAME"], "at": "envs.py"},
+    ]
+    registry = SettingRegistry({**CONTENT, "settings": renamed})
+    for release, key in (("1.0", "OLD_NAME"), ("2.0", "NEW_NAME")):
+        found = registry.at(release).look_up("OLD_NAME")
+        assert found.standing is Standing.TAKEN
+        assert found.setting is not None
+        assert found.setting.key == key
+
+
 def test_the_place_must_be_right(toy: SettingRegistry) -> None:
     assert toy.at("2.0").look_up("--max-model-len", SettingPlace.ENV).standing is Standing.UNKNOWN
     assert toy.at("2.0").look_up("TOY_NEW", SettingPlace.FLAG).standing is Standing.UNKNOWN

@@ -95,3 +95,21 @@ def test_the_file_is_json_with_a_setting_a_line() -> None:
     text = to_text(made)
     assert json.loads(text) == made
     assert sum(line.startswith('{"key"') for line in text.splitlines()) == len(entries(made))
+
+
+def test_a_flag_keeps_its_history_when_another_spelling_comes_first() -> None:
+    old = state_of([flag("--tensor-parallel-size", aliases=("--tp-size",), default=1)])
+    new = state_of([flag("--tp-size", aliases=("--tensor-parallel-size",), default=1)])
+    made = add_release(None, PLAN, "1.0", "v1.0", old, {})
+    made = add_release(made, PLAN, "2.0", "v2.0", new, {})
+    found = entries(made)
+    assert set(found) == {"--tp-size"}
+    assert "since" not in found["--tp-size"]
+
+
+def test_a_renamed_variable_is_another_setting() -> None:
+    old = state_of([Mined(key="OLD", place="env", path="envs.py", type="bool")])
+    new = state_of([Mined(key="NEW", place="env", path="envs.py", type="bool", aliases=("OLD",))])
+    made = add_release(None, PLAN, "1.0", "v1.0", old, {})
+    found = entries(add_release(made, PLAN, "2.0", "v2.0", new, {}))
+    assert (found["OLD"]["removed"], found["NEW"]["since"]) == ("2.0", "2.0")
