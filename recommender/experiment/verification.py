@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import Settings
-from recommender.measuring.command import placeholders
+from recommender.measuring.command import placeholders, show
+from recommender.measuring.shell_text import OPTIONS, PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST = 3
 """Recommendations that are verified; the gain from the first to the third is the largest there is."""
-
-OPTIONS = "options"
-"""Placeholder of an arm's command-line flags."""
 
 _EXPORT = "export "
 

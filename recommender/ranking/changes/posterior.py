@@ -18,7 +18,9 @@ repeats itself cannot buy more weight than its trust.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +29,7 @@ from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.drift import change
+from recommender.ranking.changes.robust import K, location_and_scale, mean_square, weighted_median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,9 +47,13 @@ LEAST_SPREAD = 0.03
 """Standard deviation between contexts at least, in nats: repeats of one measurement differ by 1 to 3 %."""
 
 UNINFORMED = (0.02, 0.10, 0.10)
-"""Prior mean and the two standard deviations, in nats, where fewer than :data:`LEAST_STRATEGIES` strategies
-have effects: most tuning gains little, and 10 % either way covers the ordinary."""
+"""Mean gain of a strategy and the two standard deviations, in nats, before any is known: most tuning gains
+little, and 10 % either way covers the ordinary."""
 LEAST_STRATEGIES = 5
+"""For how many strategies :data:`UNINFORMED` counts beside those that are known."""
+LEAST_DIFFERENCES = 30
+"""For how many differences within a strategy its two deviations count: that many tell a variance within a
+quarter (relative error sqrt(2 / 30)), fewer do not tell how a spread divides."""
 
 KIND_TRUST = {Kind.MEASURED: 1.0, Kind.PUBLISHED: 0.5, Kind.MODELLED: 0.25}
 """What a gain counts by how it is known. Published ones say little of their conditions and modelled ones have
@@ -55,6 +62,14 @@ never run; how much less they count is not measured: a half and a quarter are ch
 USUAL_NOISE = (0.05, 4)
 """Standard deviation of one gain around its effect, in nats, and for how many gains this guess counts beside
 those that are known: problems of one context differ by several per cent where they can be compared."""
+
+WIDEST_NOISE = 2.0
+"""Variance of one effect at most, in variances of all: 84 % of those of two normal gains are smaller."""
+
+_SCORES = tuple(
+    NormalDist().inv_cdf((number + 0.5) / LEAST_STRATEGIES) for number in range(LEAST_STRATEGIES)
+)
+"""Normal scores: where observations of a standard normal distribution lie."""
 
 SHARED_LEVELS = {
     Distance.SAME_DEVICE: 1.0,
@@ -85,51 +100,50 @@ class Prior:
     noise: float = USUAL_NOISE[0]
 
     @classmethod
-    def of(cls, effects: Iterable[Effect]) -> Prior:
-        """The prior that effects of comparable metrics give; what is distrusted counts less."""
-        groups: dict[str, list[tuple[float, float]]] = {}
-        squares, freedom = USUAL_NOISE[0] ** 2 * USUAL_NOISE[1], float(USUAL_NOISE[1])
-        for effect in effects:
-            known = standing(effect)
-            if known is None:
-                continue
-            trust = min(effect.trust.weight, 1.0)
-            groups.setdefault(effect.strategy, []).append((known.mean, trust))
-            if effect.kind is Kind.MEASURED and known.variance is not None:
-                squares += trust * (known.n - 1) * known.variance
-                freedom += trust * (known.n - 1)
-        noise = math.sqrt(squares / freedom)
-        if len(groups) < LEAST_STRATEGIES:
-            mean, between, contexts = UNINFORMED
-            return cls(
-                mean=mean,
-                between_strategies=between,
-                between_contexts=contexts,
-                strategies=len(groups),
-                noise=noise,
-            )
-        weights = [sum(trust for _, trust in group) for group in groups.values()]
-        sizes = [min(1.0, weight) for weight in weights]  # of a strategy, however many contexts it has
-        means = [
-            sum(gain * trust for gain, trust in group) / weight
-            for group, weight in zip(groups.values(), weights, strict=True)
+    def of(
+        cls, effects: Iterable[Effect], sources: Callable[[Effect], Iterable[str]] | None = None
+    ) -> Prior:
+        """The prior that effects of comparable metrics give, which no source moves far.
+
+        A source has one vote, however many strategies it speaks of, and a strategy one, however many contexts it
+        was seen in; one of low trust has none, for it speaks for its own strategy alone. With the votes of 31
+        strategies, one source moves the mean by less than 0.01 nats (see ``recommender.ranking.changes.robust``).
+
+        Args:
+            effects: Whose gains are comparable.
+            sources: Ids of the sources of an effect; each effect is a source of its own if None.
+        """
+        told = [
+            (effect, state)
+            for effect in effects
+            if (state := standing(effect)) is not None and effect.trust.weight >= 1
         ]
-        centre = sum(map(float.__mul__, sizes, means)) / sum(sizes)
-        apart, degrees = 0.0, 0.0
-        for group, weight, middle in zip(groups.values(), weights, means, strict=True):
-            apart += sum(trust * (gain - middle) ** 2 for gain, trust in group)
-            degrees += weight * (len(group) - 1) / len(group)
-        within = max(LEAST_SPREAD, math.sqrt(apart / degrees)) if degrees else UNINFORMED[2]
-        squared = [(middle - centre) ** 2 for middle in means]
-        total = sum(map(float.__mul__, sizes, squared)) / sum(sizes) * len(means) / (len(means) - 1)
-        size = len(groups) / sum(1 / len(group) for group in groups.values())  # harmonic mean
-        deviation = math.sqrt(max(LEAST_SPREAD**2, total - within**2 / size))
+        votes = _votes([effect for effect, _ in told], sources)
+        means = [state.mean for _, state in told]
+        centre, deviation, own = UNINFORMED[0], math.hypot(*UNINFORMED[1:]), UNINFORMED[1]
+        guesses = [centre + deviation * score for score in _SCORES]
+        mean, total = location_and_scale([*means, *guesses], [*votes, *[1.0] * LEAST_STRATEGIES], LEAST_SPREAD)
+        share, known = (own / deviation) ** 2 * LEAST_DIFFERENCES, float(LEAST_DIFFERENCES)
+        groups: dict[str, list[tuple[float, float]]] = {}
+        for (effect, state), vote in zip(told, votes, strict=True):
+            groups.setdefault(effect.strategy, []).append((state.mean, vote))
+        for group in groups.values():
+            if len(group) < 2:
+                continue
+            gains, counts = zip(*group, strict=True)
+            middle, correction = weighted_median(gains, counts), len(group) / (len(group) - 1)
+            for gain, vote in group:
+                square = min(K**2, (gain - middle) ** 2 * correction / total**2) / mean_square(K)
+                # A vote counts for its part of the strategy's contexts but one, which is their middle.
+                weight = vote * (len(group) - 1)
+                share, known = share + weight * (1 - square), known + weight
+        between = max(0.0, min(1.0, share / known)) * total**2
         return cls(
-            mean=centre,
-            between_strategies=deviation,
-            between_contexts=within,
+            mean=mean,
+            between_strategies=max(LEAST_SPREAD, math.sqrt(between)),
+            between_contexts=max(LEAST_SPREAD, math.sqrt(total**2 - between)),
             strategies=len(groups),
-            noise=noise,
+            noise=_noise(told, votes),
         )
 
 
@@ -281,6 +295,40 @@ def shared(
     found = components.hardware * levels[np.ix_(at, at)]
     found += components.family * (family[:, None] == family[None, :])
     return np.where(number[:, None] == number[None, :], 1.0, found)
+
+
+def _votes(effects: Sequence[Effect], sources: Callable[[Effect], Iterable[str]] | None) -> list[float]:
+    """What each effect counts: one vote a source divides among its effects, at most one for a strategy."""
+    cited = [tuple(sources(effect)) if sources is not None else () for effect in effects]
+    said = Counter(source for names in cited for source in set(names))
+    votes = [min(1.0, sum(1 / said[name] for name in set(names))) if names else 1.0 for names in cited]
+    of_strategy: dict[str, float] = {}
+    for effect, vote in zip(effects, votes, strict=True):
+        of_strategy[effect.strategy] = of_strategy.get(effect.strategy, 0.0) + vote
+    return [
+        vote / max(1.0, of_strategy[effect.strategy]) for effect, vote in zip(effects, votes, strict=True)
+    ]
+
+
+def _noise(told: Sequence[tuple[Effect, EffectState]], votes: Sequence[float]) -> float:
+    """Deviation of one gain around its effect, in nats: the usual one and what measured effects show.
+
+    An effect's variance counts up to :data:`WIDEST_NOISE` times the result.
+    """
+    shown = [
+        (state.variance, vote)
+        for (effect, state), vote in zip(told, votes, strict=True)
+        if effect.kind is Kind.MEASURED and state.variance is not None
+    ]
+    usual, count = USUAL_NOISE
+    square = usual**2
+    for _ in range(100):
+        before = square
+        total = sum(vote * min(variance, WIDEST_NOISE * square) for variance, vote in shown)
+        square = (usual**2 * count + total) / (count + sum(vote for _, vote in shown))
+        if abs(square - before) < 1e-9 * before:
+            break
+    return math.sqrt(square)
 
 
 def _around(mean: float, deviation: float) -> Gain:
