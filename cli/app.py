@@ -23,6 +23,7 @@ from cli.commands.predict import predict
 from cli.commands.recommend import recommend, similar
 from cli.commands.sensitivity import sensitivity
 from cli.context import CommandContext
+from cli.output import make_harmless
 from cli.search import commands as search
 
 app = typer.Typer(
@@ -70,6 +71,7 @@ def _settings(
     ] = False,
 ) -> None:
     """Recommend tuning configurations from a knowledge graph of measured cases."""
+    make_harmless()
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.WARNING,

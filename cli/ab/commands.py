@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.ab.consent import AllowTrustOption, AllowValueOption
 from cli.options import JsonOption, pairs
 from kg.errors import InputError
 
@@ -109,6 +110,8 @@ def run(
     recommendation: RecommendationOption = "",
     problem: ProblemOption = None,
     strategy: StrategyOption = "",
+    allow_value: AllowValueOption = None,
+    allow_low_trust: AllowTrustOption = False,
     device_hours: HoursOption = None,
     price: PriceOption = None,
     currency: CurrencyOption = "",
@@ -140,6 +143,7 @@ def run(
     others = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
     if recommendation and not others:
         others = [ab_outcome.changed(first, tried)]
+        ab_outcome.ask_before(context, recommendation, others[0], allow_value or (), unasked=allow_low_trust)
     if self_test:
         others = [first]
     readings = readings_of(metric or (), pattern or (), better=better)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,8 @@ from kg.errors import InputError, UnknownEntityError
 from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import typer
 
     from recommender.experiment.journal import Logged
@@ -72,6 +76,32 @@ def changed(control: Settings, told: dict[str, object]) -> Settings:
     if not isinstance(configuration, dict):
         raise InputError("the recommendation sets nothing")
     return Settings({**control, **configuration})
+
+
+def ask_before(
+    context: typer.Context, recommendation: str, sets: Settings, allowed: Sequence[str], *, unasked: bool
+) -> None:
+    """See that the user knows what a recommendation runs: values that are not plain, sources of low trust.
+
+    Raises:
+        InputError: A value needs the user's word, or the user says no.
+    """
+    from cli.ab.consent import ask_for_distrusted
+    from kg.nouns.values import show
+    from recommender.experiment.verification import Candidate, is_plain
+
+    for name, value in sets.items():
+        if not is_plain(show(value), allowed):
+            raise InputError(
+                f"{name}={show(value)!r} is from a case and not plain",
+                hint=f"to run it: --allow-value {shlex.quote(show(value))}",
+            )
+    if unasked:
+        return
+    with open_workspace(context) as workspace, suppress(UnknownEntityError):
+        item = workspace.explain(recommendation).item
+        candidate = Candidate(id=item.id, configuration=item.configuration, trust=item.trust)
+        ask_for_distrusted({"the treatment": candidate}, "the command of this test")
 
 
 def told(context: typer.Context, logged: Logged, state: ExperimentState) -> str | None:

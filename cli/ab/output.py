@@ -59,8 +59,7 @@ class ExperimentProgress:
             parts.append(f"about {state.pairs_left} more")
         text = "; ".join(parts)
         if self._live:
-            sys.stderr.write("\r\x1b[2K" + text[:200])
-            sys.stderr.flush()
+            output.moving_line(text)
         else:
             print(text, file=sys.stderr, flush=True)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.ab.commands import AlphaOption, GuardOption, MetricOption, PatternOption
+from cli.ab.consent import AllowTrustOption, AllowValueOption, ask_for_distrusted
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from recommender.workspace import Workspace
 
 __all__ = [
+    "AllowTrustOption",
+    "AllowValueOption",
     "AlphaOption",
     "BudgetOption",
     "ExploreOption",
@@ -62,6 +65,8 @@ class VerificationRequest:
         alpha: Chance that a verdict is wrong.
         pairs: Pairs at most.
         time: Time of all runs at most; empty without bound.
+        allowed: Values of cases that may run although they are not plain.
+        allows_low_trust: Configurations of low-trust sources run unasked.
     """
 
     command: str
@@ -71,6 +76,8 @@ class VerificationRequest:
     alpha: float = 0.01
     pairs: int = 200
     time: str = ""
+    allowed: Sequence[str] = ()
+    allows_low_trust: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what says how to verify and not what.
@@ -123,13 +130,16 @@ def verified(
             flags=tuple(item.flags),
             strategy=item.strategy,
             bottleneck=item.bottleneck,
+            trust=item.trust,
         )
         for item in answer
     ]
     sizes = Settings(answer.problem.workload.shape)
-    made = verification(candidates, Settings(control), wanted.command, sizes)
+    made = verification(candidates, Settings(control), wanted.command, sizes, wanted.allowed)
     for text in made.left_out:
         output.note(text)
+    if not wanted.allows_low_trust:
+        ask_for_distrusted(made.tried, wanted.command)
     readings = readings_of(wanted.metrics, wanted.patterns, better="")
     design = ExperimentDesign(
         metric=readings[0].metric,

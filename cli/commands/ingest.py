@@ -174,7 +174,7 @@ class _progress:  # noqa: N801  a context manager used like a function
             DownloadColumn(),
             TransferSpeedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(file=output.raw(sys.stderr)),
             transient=True,
         )
         task = bar.add_task("reading", total=total)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.ab.verify import (
+    AllowTrustOption,
+    AllowValueOption,
     AlphaOption,
     BudgetOption,
     ExploreOption,
@@ -60,6 +62,8 @@ def recommend(
     alpha: AlphaOption = 0.01,
     verify_pairs: PairsOption = 30,
     verify_time: BudgetOption = "",
+    allow_value: AllowValueOption = None,
+    allow_low_trust: AllowTrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Recommend configurations for one problem, best first; with --verify, test the first three."""
@@ -74,6 +78,8 @@ def recommend(
         alpha=alpha,
         pairs=verify_pairs,
         time=verify_time,
+        allowed=allow_value or (),
+        allows_low_trust=allow_low_trust,
     )
     raw = asked.raw()
     with open_workspace(context) as workspace:

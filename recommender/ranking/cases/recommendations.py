@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyoxigraph import NamedNode
 
-from kg.nouns.entities import Source
+from kg.nouns.entities import Source, Trust
 from kg.nouns.gain import Gain
 from kg.triples.serialisation import from_graph
 from kg.triples.vocabulary import Shared, name_of, problem_iri
@@ -143,6 +143,7 @@ class CaseChooser:
             },
             evidence=tuple(self._evidence(ranking, place)),
             conditions=() if gain else ("published as somebody's choice, without its time",),
+            trust=_trust(ranking, place),
         )
 
     def _evidence(self, ranking: Ranking, place: int) -> Iterator[Support]:
@@ -178,6 +179,18 @@ class CaseChooser:
                     self._cited[problem_id] = " ".join(part for part in parts if part)
                     break
         return self._cited[problem_id]
+
+
+def _trust(ranking: Ranking, place: int) -> Trust:
+    """Of the most trusted source that has the configuration; of all, where it is composed of several."""
+    evidence = ranking.evidence
+    column = ranking.scores.chosen[place]
+    saying = np.flatnonzero(np.isfinite(evidence.ratios[:, column]) | evidence.votes[:, column])
+    trusts = [evidence.sources[row].problem.trust for row in saying.tolist()] or [
+        source.problem.trust for source in evidence.sources
+    ]
+    pick = max if len(saying) else min
+    return pick(trusts, key=lambda trust: trust.weight, default=Trust.MEDIUM)
 
 
 def _basis(ranking: Ranking, place: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Trust
 from kg.nouns.values import show
 from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
 
@@ -71,6 +72,8 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         conditions=tuple(_conditions(strategy)),
         accuracy=strategy.accuracy,
         strategy=strategy.id,
+        trust=max((source.trust for source in strategy.sources), key=lambda it: it.weight, default=Trust.MEDIUM),
+        influence=item.influence,
     )
 
 

@@ -18,6 +18,7 @@ from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import TG, Shared, bottleneck_iri, name_of, parameter_iri
 from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
 from recommender.ranking.changes.bottlenecks import Observed
+from recommender.ranking.changes.influence import most_influential
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
+    from recommender.ranking.recommendation import SourceInfluence
 
 WHOLE = {
     WorkloadKind.TRAINING: frozenset(
@@ -127,6 +129,7 @@ class RankedStrategy:
         distance: Of the nearest effect; None without any.
         prior: What is expected of any strategy.
         conflicts: Ids of strategies that it excludes.
+        influence: The source without which the expected gain would change most; None without any.
     """
 
     strategy: Strategy
@@ -136,6 +139,7 @@ class RankedStrategy:
     distance: Distance | None
     prior: Prior
     conflicts: tuple[str, ...]
+    influence: SourceInfluence | None = None
 
     @property
     def score(self) -> float:
@@ -160,6 +164,7 @@ class StrategyRanker:
         self._read: dict[str, Strategy] = {}
         self._models: dict[str, Model | None] = {}
         self._cited: dict[str, tuple[Source, ...]] = {}
+        self._cited_ids: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def _scopes(self) -> Scopes:
@@ -218,7 +223,8 @@ class StrategyRanker:
         family = self._family(problem.workload.model)
         observed = Observed(self._graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
-        prior = Prior.of(effect for effect in comparable if effect.metric != OPERATOR_TIME)
+        whole = (effect for effect in comparable if effect.metric != OPERATOR_TIME)
+        prior = Prior.of(whole, self._source_ids)
         effects: dict[str, list[Effect]] = {}
         for effect in comparable:
             effects.setdefault(effect.strategy, []).append(effect)
@@ -289,7 +295,7 @@ class StrategyRanker:
             )
             evidence.append(ObservedEffect(context=effect.context, mean=mean, n=known.n, trust=trust))
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
-        gain = None
+        gain = influence = None
         if (
             evidence
             or problem.objective.metric == "peak_memory"
@@ -298,6 +304,17 @@ class StrategyRanker:
             asked = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
             found, weights = posterior(own_prior, evidence, asked, self._tree.distance, self._components)
             gain = found.capped(match.ceiling)
+
+            def without(source: str) -> Gain:
+                kept = [
+                    item
+                    for item, of in zip(evidence, seen, strict=True)
+                    if all(other.id != source for other in of.sources)
+                ]
+                told = posterior(own_prior, kept, asked, self._tree.distance, self._components)[0]
+                return told.capped(match.ceiling)
+
+            influence = most_influential(gain, {s.id: s for item in seen for s in item.sources}, without)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
         seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))
         return RankedStrategy(
@@ -308,6 +325,7 @@ class StrategyRanker:
             distance=min((item.distance for item in seen), default=None),
             prior=own_prior,
             conflicts=tuple(sorted(item.target for item in strategy.conflicts_with if item.target)),
+            influence=influence,
         )
 
     def _refusal(self, strategy: Strategy, problem: Problem, in_use: Sequence[Strategy]) -> Refusal | None:
@@ -351,11 +369,19 @@ class StrategyRanker:
         node = EFFECT.iri(effect)
         if node.value not in self._cited:
             self._cited[node.value] = tuple(
-                from_graph(self._graph, Source, name_of(triple.object))
+                from_graph(self._graph, Source, name) for name in self._source_ids(effect)
+            )
+        return self._cited[node.value]
+
+    def _source_ids(self, effect: Effect) -> tuple[str, ...]:
+        node = EFFECT.iri(effect)
+        if node.value not in self._cited_ids:
+            self._cited_ids[node.value] = tuple(
+                name_of(triple.object)
                 for triple in self._graph.triples(node, Shared.DERIVED_FROM)
                 if isinstance(triple.object, NamedNode)
             )
-        return self._cited[node.value]
+        return self._cited_ids[node.value]
 
     def _kinds(self, bottleneck: str) -> set[str]:
         """A bottleneck and all that it is a kind of."""
@@ -402,12 +428,7 @@ def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
 
 def _halved(prior: Prior) -> Prior:
     """What only promotional text claims is expected to gain half of what published strategies do."""
-    return Prior(
-        mean=prior.mean / 2,
-        between_strategies=prior.between_strategies,
-        between_contexts=prior.between_contexts,
-        strategies=prior.strategies,
-    )
+    return replace(prior, mean=prior.mean / 2)
 
 
 def _cited(source: object) -> str:
