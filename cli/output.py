@@ -108,8 +108,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=raw(sys.stdout), highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    shown = Table(title=harmless(title) or None, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    console = Console(
+        file=raw(sys.stdout), highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
+    )
+    shown = Table(
+        title=harmless(title) or None, title_justify="left", box=None, header_style="bold", pad_edge=False
+    )
     for position, column in enumerate(columns):
         shown.add_column(harmless(column), overflow="fold", no_wrap=position == 0 and len(column) < 3)
     for row in rows:

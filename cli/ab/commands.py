@@ -127,7 +127,9 @@ def run(
     from cli.ab import running as ab_running
     from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
     from recommender.experiment.metrics import readings_of
+    from kg.nouns.values import Settings
     from recommender.experiment.preparing import Runs, evaluators_of
+    from recommender.measuring.masking import masked
     from recommender.search.run.task_file import seconds
 
     prices = _prices(device_hours, price, currency, power, intensity)
@@ -147,11 +149,17 @@ def run(
     if self_test:
         others = [first]
     readings = readings_of(metric or (), pattern or (), better=better)
+    arms = {CONTROL: first, **treatments_named(others)}
+    secret_commands: dict[str, str] = {}
+    if not is_command:
+        texts = {arm: str(item["command"]) for arm, item in arms.items()}
+        secret_commands = {arm: text for arm, text in texts.items() if masked(text) != text}
+        arms |= {arm: Settings({"command": masked(text)}) for arm, text in secret_commands.items()}
     design = ExperimentDesign(
         metric=readings[0].metric,
         better=readings[0].better,
         unit=readings[0].objective.unit,
-        arms={CONTROL: first, **treatments_named(others)},
+        arms=arms,
         alpha=alpha,
         margin=_share(margin, "--margin"),
         guards=tuple(Guard.parse(text) for text in guard or ()),
@@ -169,11 +177,12 @@ def run(
         readings=readings,
         folder=folder.absolute(),
         timeout_s=seconds(timeout),
+        secret_commands=secret_commands,
     )
     evaluators_of(design, runs, base={}, mark="")  # what cannot be run leaves no log behind
     about: dict[str, object] = {"runs": runs.to_json(), "tried": tried}
     logged = ab_running.begin(context, name, design, about, keeps_seed=seed is None)
-    ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json)
+    ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json, runs=runs)
 
 
 @app.command()

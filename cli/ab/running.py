@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.impact import Prices
     from recommender.experiment.journal import Logged
+    from recommender.experiment.preparing import Runs
     from recommender.experiment.samples import Sample
     from recommender.experiment.standing import ExperimentState
 
@@ -93,9 +94,18 @@ def keep(
 
 
 def go_on(
-    context: typer.Context, logged: Logged, prices: Prices | None, *, tell: bool, as_json: bool
+    context: typer.Context,
+    logged: Logged,
+    prices: Prices | None,
+    *,
+    tell: bool,
+    as_json: bool,
+    runs: Runs | None = None,
 ) -> None:
-    """Run an experiment to its end, or to Ctrl-C, and tell its result."""
+    """Run an experiment to its end, or to Ctrl-C, and tell its result.
+
+    ``runs`` is how its arms are run; None to take that from its log, which has no secrets.
+    """
     import signal
     import threading
 
@@ -107,7 +117,7 @@ def go_on(
     from recommender.measuring.process import kill_marked
 
     path = path_of(folder(context), logged.name)
-    runs = Runs.of(logged)
+    runs = runs or Runs.of(logged)
     mark = digest("experiment", str(path.resolve()))
     evaluators = evaluators_of(logged.design, runs, base=dict(os.environ), mark=mark)
     shown = ab_output.ExperimentProgress(logged.design, prices)

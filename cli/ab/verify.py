@@ -167,4 +167,4 @@ def verified(
     }
     about: dict[str, object] = {"runs": runs.to_json(), "tried": {"question": dict(raw), "arms": arms}}
     logged = ab_running.begin(context, "", design, about, keeps_seed=False)
-    ab_running.go_on(context, logged, None, tell=True, as_json=as_json)
+    ab_running.go_on(context, logged, None, tell=True, as_json=as_json, runs=runs)

@@ -88,7 +88,9 @@ def implausible_gain(outcome: RecordOutcome | None, baseline: Baseline | None, s
     highest = HIGHEST_OPERATOR_GAIN if outcome.metric in _OPERATOR_METRICS else HIGHEST_GAIN
     if factor <= highest:
         return []
-    return [f"baseline: {factor:.4g}x apart from the value, above {highest:g}x, which no strategy does: check the units"]
+    return [
+        f"baseline: {factor:.4g}x apart from the value, above {highest:g}x, which no strategy does: check the units"
+    ]
 
 
 def marked(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:

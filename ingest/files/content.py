@@ -51,8 +51,8 @@ class Content:
 
     @property
     def reference(self) -> str:
-        """The file by its own and its folder's name: what to call it as a source, wherever it lies."""
-        return "/".join(self.path.absolute().parts[-2:]).lstrip("/")
+        """The file by its name alone: what to call it as a source, wherever and in whose folder it lies."""
+        return self.path.name
 
     def chunks(self) -> Iterator[bytes]:
         """The content in pieces of at most a mebibyte.

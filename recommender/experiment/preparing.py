@@ -13,6 +13,7 @@ from kg.errors import InputError, WorkspaceError
 from kg.nouns.entities import Better
 from recommender.experiment.schemes import Scheme
 from recommender.measuring.command import CommandObjective, placeholders
+from recommender.measuring.masking import has_mask, masked, masked_environment, masked_words
 from recommender.measuring.process import Bounds
 from recommender.measuring.readings import OutputReading
 from recommender.measuring.shell_text import OPTIONS
@@ -37,6 +38,7 @@ class Runs:
         timeout_s: Time of one run at most.
         environment: Variables, which may hold placeholders.
         options: Flags of each arm, which stand for ``{options}`` in a text for the shell.
+        secret_commands: Commands of arms that are commands, where they hold secrets; never written.
     """
 
     command: tuple[str, ...] | str | None
@@ -45,11 +47,15 @@ class Runs:
     timeout_s: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    secret_commands: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Plain content, secrets masked."""
+        command = self.command
         return {
-            "command": list(self.command) if isinstance(self.command, tuple) else self.command,
+            "command": masked_words(list(command))
+            if isinstance(command, tuple)
+            else command and masked(command),
             "readings": [
                 {
                     "metric": item.metric,
@@ -62,8 +68,10 @@ class Runs:
             ],
             "folder": str(self.folder),
             "timeout_s": self.timeout_s,
-            "environment": dict(self.environment),
-            **({"options": dict(self.options)} if self.options else {}),
+            "environment": masked_environment(self.environment),
+            **(
+                {"options": {arm: masked(text) for arm, text in self.options.items()}} if self.options else {}
+            ),
         }
 
     @classmethod
@@ -71,12 +79,17 @@ class Runs:
         """How the arms of a log are run.
 
         Raises:
-            InputError: It was recorded, not run.
+            InputError: It was recorded, not run; or it was run with a secret, which no log keeps.
             WorkspaceError: Its first line is damaged.
         """
         told: Any = logged.about.get("runs")
         if not told:
             raise InputError(f"{logged.name} was recorded: nothing here can run it")
+        if has_mask(told, *(dict(arm) for arm in logged.design.arms.values())):
+            raise InputError(
+                f"{logged.name} was run with a secret, which its log does not keep",
+                hint=f"go on with it: the same tunegraph ab run as before, with --name {logged.name}",
+            )
         try:
             return cls(
                 command=tuple(told["command"]) if isinstance(told["command"], list) else told["command"],
@@ -129,7 +142,7 @@ def evaluators_of(
         commands = []
         for given in design.inputs:
             command = CommandObjective(
-                command=str(settings["command"]) if runs.command is None else runs.command,
+                command=_command(runs, arm, settings),
                 options=tuple(shlex.split(runs.options.get(arm, ""))) if runs.options else None,
                 readings=runs.readings,
                 folder=runs.folder,
@@ -147,3 +160,9 @@ def evaluators_of(
     if isinstance(runs.command, tuple) and shutil.which(runs.command[0]) is None:
         raise InputError(f"cannot run {runs.command[0]!r}: there is no such program")
     return found
+
+
+def _command(runs: Runs, arm: str, settings: Settings) -> tuple[str, ...] | str:
+    if runs.command is not None:
+        return runs.command
+    return runs.secret_commands.get(arm) or str(settings["command"])

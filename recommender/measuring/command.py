@@ -194,7 +194,9 @@ class CommandObjective:
         if self._script is not None:
             return ["sh", "-c", self._script.text, "sh", *(self.options or ())]
         filled = (
-            _filled(word, {name: shlex.quote(show(value)) for name, value in values.items()} if quoted else values)
+            _filled(
+                word, {name: shlex.quote(show(value)) for name, value in values.items()} if quoted else values
+            )
             for word, quoted in zip(self.command, self._quoted, strict=True)
         )
         return [word for word in filled if word is not None]

@@ -27,12 +27,17 @@ PLAIN = re.compile(r"[\w.,:/+=@%-]*", re.ASCII)
 OPTIONS = "options"
 """Placeholder of flags: several words, the arguments ``"$@"`` of the script."""
 
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "su", "runuser", "sg", "flock", "script"})
+_SHELLS = frozenset(
+    {"sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "su", "runuser", "sg", "flock", "script"}
+)
 _REMOTE = frozenset({"ssh", "rsh", "pdsh", "clush"})
 _BUILTINS = frozenset({"eval", "source", ".", "trap"})
 _EVALUATORS = frozenset({"watch", "parallel", "sed", "awk", "gawk", "mawk", "nawk", "fish", "csh", "tcsh"})
 _BEFORE_COMMANDS = frozenset(
-    {*("!", "{", "if", "then", "else", "elif", "while", "until", "do"), *("builtin", "command", "exec", "time")}
+    {
+        *("!", "{", "if", "then", "else", "elif", "while", "until", "do"),
+        *("builtin", "command", "exec", "time"),
+    }
 )
 _LANGUAGE = re.compile(r"(?:python|pypy|perl|ruby|node|lua|php|julia|Rscript)[\d.]*")
 _CODE_FLAG = re.compile(r"-[A-Za-z]*[ceEr]|--eval|--execute")
@@ -165,9 +170,7 @@ def _variable(names: dict[str, str], prefix: str, name: str) -> str:
 
 
 def _refusal(name: str, where: str, hint: str) -> InputError:
-    return InputError(
-        f"the command has {{{name}}} {where}, where its value could be run as code", hint=hint
-    )
+    return InputError(f"the command has {{{name}}} {where}, where its value could be run as code", hint=hint)
 
 
 class _Cursor:
@@ -255,7 +258,9 @@ class _Cursor:
         command = next((word for word in words if word not in _BEFORE_COMMANDS), "")
         culprits = [command] if command in _BUILTINS else [word for word in words if word in _EVALUATORS]
         if culprits:
-            raise _refusal(name, f"in an argument of {culprits[0]}", "put that command into a script of its own")
+            raise _refusal(
+                name, f"in an argument of {culprits[0]}", "put that command into a script of its own"
+            )
         if _reads_code(words):
             raise _refusal(name, f"in the code after {words[-1]}", "let that code read it from its arguments")
         is_remote = any(word in _REMOTE for word in words)
@@ -271,7 +276,9 @@ class _Cursor:
         if named and self.reader(named) is _Reader.PROGRAM and not text.lstrip().startswith(("{", "[")):
             if _CODE.search(text):
                 raise _refusal(
-                    named, "inside quotes that hold more than a word", f"take it out of them: '...' {{{named}}}"
+                    named,
+                    "inside quotes that hold more than a word",
+                    f"take it out of them: '...' {{{named}}}",
                 )
 
     def _next_word(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,12 @@ def factor_text(gain: Gain | None) -> str:
 
 def plain_flags(configuration: Configuration) -> tuple[str, ...]:
     """Settings that have no better spelling, as ``name=value``."""
-    return tuple(f"{name}={show(value)}" for name, value in configuration.items())
+    return tuple(f"{shell_word(name)}={shell_word(show(value))}" for name, value in configuration.items())
+
+
+def shell_word(text: str) -> str:
+    """A text as people paste it into a shell: quoted where the shell would take it for more than text."""
+    return shlex.quote(text) if text else ""
 
 
 def changes(configuration: Configuration, current: Configuration | None) -> Settings:

@@ -66,9 +66,7 @@ those that are known: problems of one context differ by several per cent where t
 WIDEST_NOISE = 2.0
 """Variance of one effect at most, in variances of all: 84 % of those of two normal gains are smaller."""
 
-_SCORES = tuple(
-    NormalDist().inv_cdf((number + 0.5) / LEAST_STRATEGIES) for number in range(LEAST_STRATEGIES)
-)
+_SCORES = tuple(NormalDist().inv_cdf((number + 0.5) / LEAST_STRATEGIES) for number in range(LEAST_STRATEGIES))
 """Normal scores: where observations of a standard normal distribution lie."""
 
 SHARED_LEVELS = {
@@ -100,9 +98,7 @@ class Prior:
     noise: float = USUAL_NOISE[0]
 
     @classmethod
-    def of(
-        cls, effects: Iterable[Effect], sources: Callable[[Effect], Iterable[str]] | None = None
-    ) -> Prior:
+    def of(cls, effects: Iterable[Effect], sources: Callable[[Effect], Iterable[str]] | None = None) -> Prior:
         """The prior that effects of comparable metrics give, which no source moves far.
 
         A source has one vote, however many strategies it speaks of, and a strategy one, however many contexts it
@@ -122,7 +118,9 @@ class Prior:
         means = [state.mean for _, state in told]
         centre, deviation, own = UNINFORMED[0], math.hypot(*UNINFORMED[1:]), UNINFORMED[1]
         guesses = [centre + deviation * score for score in _SCORES]
-        mean, total = location_and_scale([*means, *guesses], [*votes, *[1.0] * LEAST_STRATEGIES], LEAST_SPREAD)
+        mean, total = location_and_scale(
+            [*means, *guesses], [*votes, *[1.0] * LEAST_STRATEGIES], LEAST_SPREAD
+        )
         share, known = (own / deviation) ** 2 * LEAST_DIFFERENCES, float(LEAST_DIFFERENCES)
         groups: dict[str, list[tuple[float, float]]] = {}
         for (effect, state), vote in zip(told, votes, strict=True):

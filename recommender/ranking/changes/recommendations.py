@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
 from kg.nouns.values import show
-from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
+from recommender.ranking.recommendation import (
+    Recommendation,
+    Support,
+    changes,
+    recommendation_id,
+    shell_word,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,7 +78,9 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         conditions=tuple(_conditions(strategy)),
         accuracy=strategy.accuracy,
         strategy=strategy.id,
-        trust=max((source.trust for source in strategy.sources), key=lambda it: it.weight, default=Trust.MEDIUM),
+        trust=max(
+            (source.trust for source in strategy.sources), key=lambda it: it.weight, default=Trust.MEDIUM
+        ),
         influence=item.influence,
     )
 
@@ -81,12 +89,12 @@ def flag(assignment: Assignment) -> str:
     """How an assignment is written: an ``export``, a command-line flag, or ``name=value``."""
     value = assignment.value
     if assignment.environment:
-        return f"export {assignment.parameter}={'' if value is None else show(value)}"
+        return f"export {assignment.parameter}={'' if value is None else shell_word(show(value))}"
     if assignment.flag:
         # A flag that is merely present, and one that brings its value along.
         bare = value is None or value is True or assignment.flag.endswith(show(value))
-        return assignment.flag if bare else f"{assignment.flag} {show(value)}"
-    return assignment.parameter if value is None else f"{assignment.parameter}={show(value)}"
+        return assignment.flag if bare else f"{assignment.flag} {shell_word(show(value))}"
+    return assignment.parameter if value is None else f"{assignment.parameter}={shell_word(show(value))}"
 
 
 def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:

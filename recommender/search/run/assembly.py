@@ -14,6 +14,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings, digest
 from recommender.measuring.command import CommandObjective
+from recommender.measuring.masking import has_mask
 from recommender.measuring.process import Bounds
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import SourceTable
@@ -111,11 +112,26 @@ def command_of(task: Task, place: SearchPlace) -> CommandObjective:
             disk_bytes=int(_number(raw, "disk_bytes", bounds.disk_bytes)),
         ),
         folder=place.folder,
-        environment={str(name): str(item) for name, item in environment.items()},
+        environment={
+            str(name): _unmasked(str(name), str(item), place.base) for name, item in environment.items()
+        },
         base=place.base,
         kernels=str(Path(str(data.resource("kernels/matmul.c"))).parent),
         mark=place.mark,
     )
+
+
+def _unmasked(name: str, value: str, base: Mapping[str, str]) -> str:
+    """A variable of a file; where its log masked it, what the environment here has.
+
+    Raises:
+        InputError: The environment does not have it.
+    """
+    if not has_mask(value):
+        return value
+    if name not in base:
+        raise InputError(f"the log keeps no secrets, and {name} is not set here", hint=f"export {name}=...")
+    return base[name]
 
 
 def _check_program(command: CommandObjective) -> None:

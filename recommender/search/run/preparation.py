@@ -22,6 +22,7 @@ from kg.nouns.values import Settings
 from kg.triples.names import Names, Resolved
 from kg.triples.serialisation import from_graph
 from recommender.measuring.environment import capture
+from recommender.measuring.masking import masked_environment, masked_words
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.study import SearchLog
 from recommender.search.run.assembly import (
@@ -84,17 +85,20 @@ class Prepared:
     allow_unmeasured_accuracy: bool
 
     def begin(self, storage: str) -> SearchLog:
-        """Begin its log.
+        """Begin its log, which keeps no secrets: workers take those from their own environment.
 
         Raises:
             InputError: There is such a search already.
         """
+        raw = dict(self.task.raw)
+        if isinstance(raw.get("environment"), dict):
+            raw["environment"] = masked_environment(raw["environment"])
         return SearchLog.create(
             storage,
             name=self.task.name,
             objectives=self.task.objectives,
             about={
-                "task": dict(self.task.raw),
+                "task": raw,
                 "digest": self.task.digest,
                 "seed": self.seed,
                 "folder": str(self.folder),
@@ -164,6 +168,7 @@ class Tuner:
             content["modelled_memory"] = self._memory(content)
         task = Task.of(content, name=name, allow_unmeasured_accuracy=allow_unmeasured_accuracy)
         self._notes.extend(fit_notes(task))
+        _refuse_secrets(content.get("command"))
         evaluator_of(task, SearchPlace(folder=folder, base=base))
         versions = content.get("versions") or {}
         if not isinstance(versions, dict) or not all(isinstance(item, list) for item in versions.values()):
@@ -339,6 +344,21 @@ class _KnownOrNot:
     def bottleneck(self, text: str) -> Resolved:
         """A bottleneck."""
         return self.names.bottleneck(text)
+
+
+def _refuse_secrets(command: object) -> None:
+    """Refuse a command that holds a secret: all workers read it in the log, which has no place to hide it.
+
+    Raises:
+        InputError: It does.
+    """
+    words = [command] if isinstance(command, str) else command if isinstance(command, list) else []
+    texts = [str(word) for word in words]
+    if masked_words(texts) != texts:
+        raise InputError(
+            "the command holds a secret, and the log of a search is read by others",
+            hint="name it as a variable ($API_KEY) and set that, or give it in the file's environment: block",
+        )
 
 
 def here(asked: str, environment: Mapping[str, object]) -> tuple[str, int] | None:

@@ -318,7 +318,8 @@ def test_a_gain_that_no_strategy_does_is_a_fault(
 
 @pytest.mark.parametrize("mark", ["\x1b]0;x\x07", "\x9b2J", "\u202e", "\x08", "\x7f", "\r"])
 @pytest.mark.parametrize(
-    "place", [("config", "mode"), ("hardware", "name"), ("source", "note"), ("outcome", "metric"), ("task", "op")]
+    "place",
+    [("config", "mode"), ("hardware", "name"), ("source", "note"), ("outcome", "metric"), ("task", "op")],
 )
 def test_control_characters_are_a_fault(
     names: NameResolver, record: Record, place: tuple[str, str], mark: str

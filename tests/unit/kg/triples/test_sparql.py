@@ -218,5 +218,7 @@ def test_each_means_keeps_a_process_off_by_itself(means: str, listener: tuple[st
 
 
 def test_a_query_that_cannot_be_kept_off_the_network_is_not_run(snapshot: Path) -> None:
-    assert "kept off the network" in str(answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: False)["broken"])
+    assert "kept off the network" in str(
+        answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: False)["broken"]
+    )
     assert answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: True) == {"truth": True}

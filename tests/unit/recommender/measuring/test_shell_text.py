@@ -26,7 +26,7 @@ HOSTILE = (
     "a; touch PWNED #",
     "'; touch PWNED; '",
     '"; touch PWNED; "',
-    "\\\"; touch PWNED; \\\"",
+    '\\"; touch PWNED; \\"',
     "a\ntouch PWNED\n",
     "x[$(touch PWNED)]",
     "$(touch PWNED)' $(touch PWNED) \"",
@@ -36,7 +36,7 @@ TEXTS = (
     "./show --mode={x}",
     './show "{x}"',
     "./show '{x}'",
-    "./show \"--mode={x}\" '{{\"mode\": {x}}}'",
+    './show "--mode={x}" \'{{"mode": {x}}}\'',
     "v={x}; ./show $v",
     "bash -c './show {x}'",
     'bash -c "./show {x}"',
@@ -71,7 +71,9 @@ REFUSED = (
 )
 
 
-def objective(text: str | tuple[str, ...], folder: Path, options: tuple[str, ...] | None = None) -> CommandObjective:
+def objective(
+    text: str | tuple[str, ...], folder: Path, options: tuple[str, ...] | None = None
+) -> CommandObjective:
     return CommandObjective(
         command=text,
         readings=readings_of((), (), better=""),
@@ -119,9 +121,15 @@ def test_a_hostile_value_arrives_as_it_is(text: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("bash", "-c", "./show {x}"), ("./ssh", "node", "./show {x}"), ("env", "A=1", "sh", "-c", "./show -m {x}")],
+    [
+        ("bash", "-c", "./show {x}"),
+        ("./ssh", "node", "./show {x}"),
+        ("env", "A=1", "sh", "-c", "./show -m {x}"),
+    ],
 )
-def test_a_list_that_ends_in_a_second_shell_runs_no_value_either(words: tuple[str, ...], folder: Path) -> None:
+def test_a_list_that_ends_in_a_second_shell_runs_no_value_either(
+    words: tuple[str, ...], folder: Path
+) -> None:
     for value in HOSTILE:
         run(objective(words, folder), x=value)
     assert not (folder / "PWNED").exists()
@@ -134,14 +142,21 @@ def test_what_no_quoting_makes_safe_is_refused(text: str, folder: Path) -> None:
         objective(text, folder)
 
 
-@pytest.mark.parametrize("words", [("bash", "-c", "./show '{x}'"), ("python3", "-c", "print({x})"), ("eval", "{x}")])
+@pytest.mark.parametrize(
+    "words", [("bash", "-c", "./show '{x}'"), ("python3", "-c", "print({x})"), ("eval", "{x}")]
+)
 def test_what_no_quoting_makes_safe_is_refused_in_a_list(words: tuple[str, ...], folder: Path) -> None:
     with pytest.raises(InputError, match="could be run as code"):
         objective(words, folder)
 
 
 def test_what_looks_alike_is_not_refused(folder: Path) -> None:
-    for text in ("python train.py -c {x}", "docker run -e TILE={x} image", "./bench --eval {x}", "find . -name {x}"):
+    for text in (
+        "python train.py -c {x}",
+        "docker run -e TILE={x} image",
+        "./bench --eval {x}",
+        "find . -name {x}",
+    ):
         objective(text, folder)
 
 
@@ -171,5 +186,7 @@ def test_any_text_arrives_as_it_is(value: str) -> None:
     import shlex
 
     variables = {script.plain["x"]: value, script.quoted["x"]: shlex.quote(value)}
-    done = subprocess.run(["sh", "-c", script.text], env={**os.environ, **variables}, capture_output=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", script.text], env={**os.environ, **variables}, capture_output=True, check=True
+    )
     assert done.stdout == (value * 2).encode()

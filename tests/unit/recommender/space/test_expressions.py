@@ -91,7 +91,13 @@ def test_a_text_cannot_be_added() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["'a' * 2000000000 == c", "2000000000 * c == 'x'", "'%99999999999d' % a == c", "c + c == 'xx'", "c % a == 'x'"],
+    [
+        "'a' * 2000000000 == c",
+        "2000000000 * c == 'x'",
+        "'%99999999999d' % a == c",
+        "c + c == 'xx'",
+        "c % a == 'x'",
+    ],
 )
 def test_text_is_compared_and_never_reckoned_with(text: str) -> None:
     with pytest.raises(InputError, match="no arithmetic with text"):
