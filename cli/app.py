@@ -22,9 +22,10 @@ from cli.commands.ingest import ingest
 from cli.commands.predict import predict
 from cli.commands.recommend import recommend, similar
 from cli.commands.sensitivity import sensitivity
-from cli.context import CommandContext
 from cli.output import make_harmless
 from cli.search import commands as search
+from tunegraph.packages import __version__
+from tunegraph.places import Places
 
 app = typer.Typer(
     name="tunegraph",
@@ -52,9 +53,7 @@ app.command()(doctor)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"tunegraph {version('tunegraph')}")
+        typer.echo(f"tunegraph {__version__}")
         raise typer.Exit
 
 
@@ -77,4 +76,4 @@ def _settings(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(levelname)s %(name)s: %(message)s",
     )
-    context.obj = CommandContext.from_environment(workspace, os.environ)
+    context.obj = Places.resolve(workspace, os.environ)

@@ -8,22 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
 
-PACKAGES = ("kg", "embeddings", "recommender", "ingest", "cli", "data")
 INTERRUPTED = 130
 SHOWN_FAULTS = 20
-
-
-def foreign_packages() -> list[str]:
-    """Packages of ours that Python takes from another place, because of ``PYTHONPATH`` for instance."""
-    home = Path(__file__).resolve().parent.parent
-    found = {}
-    for name in PACKAGES:
-        module = import_module(name)
-        found[name] = Path(module.__file__ or "").resolve().parent.parent
-    return [f"{name} from {place}" for name, place in found.items() if place != home]
 
 
 def main() -> None:
@@ -38,12 +26,20 @@ def main() -> None:
 
 
 def _run() -> int:
-    strangers = foreign_packages()
-    if strangers:
-        _say(
-            f"another package stands in for ours: {', '.join(strangers)}",
-            "unset PYTHONPATH, or use a fresh venv",
-        )
+    try:
+        from tunegraph.packages import foreign_packages
+    except ImportError as fault:
+        stranger = sys.modules.get("tunegraph")
+        if stranger is None:  # its own check has refused one of the others
+            message, _, hint = str(fault).partition("\n  ")
+        else:
+            place = next(iter(stranger.__path__), "") if hasattr(stranger, "__path__") else stranger.__file__
+            message = f"another package stands in for ours: tunegraph at {place}"
+            hint = "take its folder off PYTHONPATH, or use a fresh venv"
+        _say(message, hint)
+        return 1
+    if (strangers := foreign_packages()) is not None:
+        _say(*strangers)
         return 1
     from cli.app import app
     from kg.errors import TuningError
@@ -68,7 +64,7 @@ def _run() -> int:
 
 
 def _message(error: Exception) -> str:
-    """What is wrong, on one line; of a file with several faults, each on a line of its own."""
+    """The message of an error, on one line; of a file with several faults, each on a line of its own."""
     from kg.errors import CaseFormatError
 
     if not isinstance(error, CaseFormatError) or len(error.faults) < 2:

@@ -1,8 +1,7 @@
-"""Options that several commands share, and what their texts mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from pathlib import Path
@@ -10,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg.errors import InputError
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ingest.questions.launches.launch_facts import LaunchFacts
 
 
 def finite(value: float | None) -> float | None:
-    """What an option says, if that is a number: a range lets nan pass."""
+    """Refuse an option that is no number: a range lets nan pass."""
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a number")
     return value
@@ -83,77 +78,32 @@ SmiOption = Annotated[
 ]
 
 
-def value_of(text: str) -> object:
-    """The value that a person means by ``text``: a JSON scalar or list where it is one, else the text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):  # the latter of brackets by the thousand
-        return text
-
-
-def pairs(
-    option: str, texts: Iterable[str] | None, *, bare: bool = False, as_text: bool = False
-) -> dict[str, object]:
-    """``name=value`` texts as a mapping; several may share one text, separated by commas.
-
-    Args:
-        option: Name of the option, for the error.
-        texts: As given on the command line.
-        bare: Whether a name may stand alone; its value is then None.
-        as_text: Keep values as they stand: version 2.10 is not the number 2.1.
-
-    Raises:
-        InputError: A text has no ``=``, or an empty name.
-    """
-    found: dict[str, object] = {}
-    for text in texts or ():
-        for piece in _split(text):
-            name, equals, value = piece.partition("=")
-            if not name.strip() or not (equals or bare):
-                raise InputError(f"{option} {piece!r}: expected name=value")
-            value = value.strip()
-            found[name.strip()] = None if not equals else value if as_text else value_of(value)
-    return found
-
-
-def _split(text: str) -> list[str]:
-    """Split at commas that are outside brackets and quotes, and that begin another ``name=``."""
-    pieces, depth, start = [], 0, 0
-    for position, letter in enumerate(text):
-        if letter in "[({":
-            depth += 1
-        elif letter in "])}":
-            depth -= 1
-        elif letter == "," and depth == 0 and "=" in text[position + 1 :].partition(",")[0]:
-            pieces.append(text[start:position])
-            start = position + 1
-    return [*pieces, text[start:]]
-
-
-def told(*, from_command: str | None, config_json: Path | None, smi: Path | None) -> list[LaunchFacts]:
-    """What the texts that people have tell; a command over a model's sizes, those over a table of devices.
+def facts_at_hand(
+    *, from_command: str | None, config_json: Path | None, smi: Path | None
+) -> list[LaunchFacts]:
+    """Read the texts that people have: a command wins over a model's sizes, those over a table of devices.
 
     Raises:
         InputError: One cannot be read, or is something else.
     """
     from ingest.questions.launches import launch_facts as texts
 
-    found: list[LaunchFacts] = []
+    facts: list[LaunchFacts] = []
     if smi is not None:
         from ingest.questions.launches.smi import read_smi
 
-        found.append(read_smi(texts.text_of(smi), smi.name))
+        facts.append(read_smi(texts.read_text(smi), smi.name))
     if config_json is not None:
         from ingest.questions.launches.model_config import read_config
 
-        found.append(read_config(texts.text_of(config_json), config_json.name))
+        facts.append(read_config(texts.read_text(config_json), config_json.name))
     if from_command == "-":
         from ingest.questions.launches.launch import read_launch
 
         raw = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1)
-        found.append(read_launch(texts.checked_text(raw, "standard input"), "standard input"))
+        facts.append(read_launch(texts.decode_text(raw, "standard input"), "standard input"))
     elif from_command is not None:
         from ingest.questions.launches.launch import read_launch
 
-        found.append(read_launch(texts.text_of(Path(from_command)), Path(from_command).name))
-    return found
+        facts.append(read_launch(texts.read_text(Path(from_command)), Path(from_command).name))
+    return facts

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, stable JSON for programs. Results go to stdout alone."""
+"""Printing: tables for people, stable JSON for programs. Results go to stdout alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
-"""What a terminal takes for an order (C0, C1) or what turns the order of letters; tab and line ends stay."""
+"""Orders to a terminal (C0, C1) and characters that turn the order of letters; tab and line ends stay."""
 
 
 def harmless(text: str) -> str:
@@ -80,7 +80,7 @@ def make_harmless() -> None:
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream behind the door, for our own colours and moving lines; texts go through ``harmless`` first."""
+    """The stream behind the door, for colours and moving lines of our own; texts pass ``harmless`` first."""
     return stream.stream if isinstance(stream, HarmlessStream) else stream
 
 

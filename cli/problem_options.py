@@ -1,4 +1,4 @@
-"""A question on the command line: its options, for all commands that ask one, and the problem they make."""
+"""The options of a question, for all commands that ask one, and the problem that they make."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from cli.options import (
     SmiOption,
     SoftwareOption,
     TraitOption,
-    pairs,
-    told,
+    facts_at_hand,
 )
+from cli.values import limits, pairs
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemOptions:
-    """What a user put: a file, texts that are at hand, and options; the options win."""
+    """The question of a user: a file, texts that are at hand, and options; the options win."""
 
     file: ProblemFile = None
     model: ModelOption = None
@@ -57,16 +57,18 @@ class ProblemOptions:
     smi: SmiOption = None
 
     def raw(self) -> dict[str, object]:
-        """The problem as the user put it: what texts tell, a problem file over them, options over all.
+        """The problem as the user put it: texts at hand, a problem file over them, options over all.
 
         Raises:
             InputError: A file cannot be read, or an option has the wrong form.
         """
-        from ingest.questions.launches.launch_facts import LaunchFacts, together
+        from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
         from ingest.questions.problems import read_problem_file
 
-        parts = told(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
-        raw = together([*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts)
+        parts = facts_at_hand(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
+        raw = merge_facts(
+            [*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts
+        )
         plain = {
             "model": self.model,
             "op": self.operator,
@@ -88,12 +90,12 @@ class ProblemOptions:
             if table:
                 raw[name] = {**_table(name, raw.get(name)), **table}
         if self.limit:
-            raw["limits"] = [*_limits(raw.get("limits")), *self.limit]
+            raw["limits"] = [*limits(raw.get("limits")), *self.limit]
         return raw
 
 
 def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a problem in the place of its parameter ``asked``.
+    """Give a command the options of a problem in the place of its parameter ``question``.
 
     Args:
         left_out: Fields of :class:`ProblemOptions` that the command does not take.
@@ -110,12 +112,12 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         parameters: list[inspect.Parameter] = []
         for parameter in own.parameters.values():
             as_keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            parameters += options if parameter.name == "asked" else [as_keyword]
+            parameters += options if parameter.name == "question" else [as_keyword]
 
         @wraps(command)
         def asking(**given: object) -> None:
-            asked = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
-            command(asked=asked, **given)
+            question = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
+            command(question=question, **given)
 
         asking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
         asking.__annotations__ = {item.name: item.annotation for item in parameters}
@@ -126,7 +128,7 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def _table(name: str, before: object) -> dict[str, object]:
-    """What a file says of something that options add to; bottlenecks may be names alone."""
+    """The names and values of a file that options add to; bottlenecks may be names alone."""
     if isinstance(before, list) and name == "bottlenecks":
         return dict.fromkeys(map(str, before))
     if before is None:
@@ -134,12 +136,3 @@ def _table(name: str, before: object) -> dict[str, object]:
     if not isinstance(before, dict):
         raise InputError(f"{name}: expected names and values, not {before!r}")
     return dict(before)
-
-
-def _limits(before: object) -> list[object]:
-    """What a file says of limits, as a list."""
-    if isinstance(before, dict):
-        return [f"{metric}<={value}" for metric, value in before.items()]
-    if not isinstance(before, list | None):
-        raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {before!r}")
-    return before or []

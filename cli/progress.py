@@ -1,4 +1,4 @@
-"""How a search stands, on stderr: one line that moves on a terminal, a line an evaluation elsewhere."""
+"""The progress of a search on stderr: one line that moves on a terminal, a line an evaluation elsewhere."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProgressDisplay:
             print(file=sys.stderr)
 
     def update(self, progress: Progress) -> None:
-        """Show where it stands."""
+        """Show the progress."""
         if progress.trial is None and not self._live:
             return
         again = progress.trial is not None and progress.trial.origin == "repeat"
@@ -43,20 +43,20 @@ class ProgressDisplay:
         if progress.trial is not None and not self._brief:
             parts.append(f"trial {progress.trial.number}: {progress.trial.configuration}")
         if progress.trial is not None and progress.trial.evaluation is not None and not self._live:
-            parts.append(self._said(progress.trial.evaluation))
+            parts.append(self._result(progress.trial.evaluation))
         if progress.best is not None:
             parts.append(f"best {self._value(progress.best)}")
         if progress.running > 1:
             parts.append(f"{progress.running} running")
-        if progress.left_s is not None and not again:
-            parts.append(f"at most {clock(progress.left_s)} left")
+        if progress.remaining_s is not None and not again:
+            parts.append(f"at most {clock(progress.remaining_s)} left")
         text = "; ".join(part for part in parts if part)
         if self._live:
             output.moving_line(text)
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def _said(self, evaluation: Evaluation) -> str:
+    def _result(self, evaluation: Evaluation) -> str:
         if not evaluation.ok:
             return f"failed: {evaluation.reason[:100]}"
         return self._value(evaluation)

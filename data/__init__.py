@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
+__tunegraph__ = "0.1.0"
+
 
 def _root() -> Traversable:
     return resources.files(__name__)

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @lru_cache(maxsize=65536)
 def code(name: str, width: int) -> NDArray[np.float64]:
-    """The code of a name.
+    """Return the code of a name.
 
     Args:
         name: Any text; equal texts have equal codes.
@@ -40,7 +40,7 @@ def code(name: str, width: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=65536)
 def name_code(name: str, width: int) -> NDArray[np.float64]:
-    """The code of a name that shares part of itself with names of similar spelling.
+    """Return the code of a name that shares part of itself with names of similar spelling.
 
     Half of it belongs to the whole name, half is the mean over its words, so ``gemm_a8w8`` is nearer
     to ``gemm`` than to ``copy``, and still not the same.
@@ -53,13 +53,13 @@ def name_code(name: str, width: int) -> NDArray[np.float64]:
         Shape (width,); read-only.
     """
     words = split(name)
-    whole = code(name.lower(), width)
-    parts = np.mean([code(word, width) for word in words], axis=0) if words else whole
-    both: NDArray[np.float64] = 0.5 * whole + 0.5 * parts
+    exact = code(name.lower(), width)
+    parts = np.mean([code(word, width) for word in words], axis=0) if words else exact
+    both: NDArray[np.float64] = 0.5 * exact + 0.5 * parts
     both.setflags(write=False)
     return both
 
 
 def split(name: str) -> list[str]:
-    """Words of a name in lower case, parted by all that is no letter or digit: gemm, a8w8."""
+    """Split a name into words in lower case at everything that is no letter or digit."""
     return _WORD.findall(name.lower())

@@ -69,7 +69,7 @@ class ProblemEncoder:
 
     @property
     def starts(self) -> list[int]:
-        """Where each block begins in a vector, in the order of the weights."""
+        """The first column of each block of a vector, in the order of the weights."""
         widths = [*BLOCKS.values(), TEXT_WIDTH][: len(BLOCKS) + (self._projection is not None)]
         return [sum(widths[:place]) for place in range(len(widths))]
 
@@ -84,7 +84,7 @@ class ProblemEncoder:
         return digest(FEATURE_VERSION, dict(BLOCKS), self.weights.as_dict(), text)
 
     def encode(self, problems: Sequence[Problem]) -> NDArray[np.float32]:
-        """Vectors to keep.
+        """Return the vectors of problems, to be kept.
 
         Args:
             problems: n problems with canonical names.
@@ -98,7 +98,7 @@ class ProblemEncoder:
         return self._fuse(self.blocks(problems))
 
     def query(self, problem: Problem) -> NDArray[np.float32]:
-        """The vector of a question; one whose words cannot be read stands at the mean of all words.
+        """Return the vector of a question; without known words its text block is the mean of all words.
 
         The ranking of the answers then rests on the structured features, and ``notes`` says so.
 
@@ -116,7 +116,7 @@ class ProblemEncoder:
         return self._fuse(neutral).reshape(self.dimension)
 
     def blocks(self, problems: Sequence[Problem]) -> dict[str, NDArray[np.float32]]:
-        """Blocks before weighting, by name; shape (n, its width) each."""
+        """Return the blocks before weighting, by name; shape (n, its width) each."""
         blocks = self._features.matrix(problems)
         if self._text is not None and self._projection is not None:
             texts = [words(problem, self._hardware) for problem in problems]

@@ -86,23 +86,23 @@ _NAMED_BITS = {"single": 32.0, "float": 32.0, "double": 64.0, "half": 16.0}
 
 
 class HardwareFacts(Protocol):
-    """What is asked of the hardware tree (:class:`kg.triples.hardware_tree.HardwareTree`)."""
+    """The part of :class:`kg.triples.hardware_tree.HardwareTree` that features need."""
 
     def facts(self, hardware_id: str, /) -> Mapping[str, float | str]:
-        """Facts by name, inherited ones included; empty for a node it lacks."""
+        """Return facts by name, inherited ones included; empty for an unknown node."""
         ...
 
     def path(self, hardware_id: str, /) -> Sequence[str]:
-        """Ids from the node up to its vendor; empty for a node it lacks."""
+        """Return the ids from the node up to its vendor; empty for an unknown node."""
         ...
 
     def node(self, hardware_id: str, /) -> HardwareNode | None:
-        """The node; None for one it lacks."""
+        """Return the node; None if it is unknown."""
         ...
 
 
 def places(hardware: HardwareFacts, name: str) -> list[str]:
-    """The node and those above it, nearest first; for a server, then what it holds and those above that."""
+    """Return a node and those above it, nearest first; for a server, then those of the device it holds."""
     node = hardware.node(name)
     held = hardware.path(node.device) if node is not None and node.device else ()
     return list(dict.fromkeys([name, *hardware.path(name), *held]))
@@ -120,7 +120,7 @@ class Features:
         self._rows: dict[str, dict[Hashable, NDArray[np.float64]]] = {block: {} for block in BLOCKS}
 
     def matrix(self, problems: Sequence[Problem]) -> dict[str, NDArray[np.float32]]:
-        """Features by block.
+        """Return the features of problems by block.
 
         Args:
             problems: n problems.
@@ -153,7 +153,7 @@ class Features:
     def _gather(
         self, block: str, keys: Sequence[_Key], compute: Callable[[_Key], NDArray[np.float64]]
     ) -> NDArray[np.float32]:
-        """A row for each key, computed once for equal keys."""
+        """Stack a row for each key, computed once for equal keys."""
         rows = self._rows[block]
         place: dict[Hashable, int] = {}
         distinct: list[NDArray[np.float64]] = []
@@ -170,7 +170,7 @@ class Features:
         return table[order]
 
     def _levels(self, name: str) -> NDArray[np.float64]:
-        """Base-2 logarithm of each fact over its neutral point; NaN where unknown."""
+        """Return base-2 logarithm of each fact over its neutral point; NaN where unknown."""
         facts = self.hardware.facts(name)
         levels = np.full(len(FACTS), np.nan)
         for position, (fact, neutral) in enumerate(FACTS.items()):
@@ -188,7 +188,7 @@ class Features:
         return levels
 
     def _known(self, name: str) -> NDArray[np.float64]:
-        """Which facts are known, folded: two devices known equally well are at distance 0."""
+        """Return which facts are known, folded: two devices known equally well are at distance 0."""
         unknown = np.isnan(self._levels(name))
         codes = [code(fact, BLOCKS["known"]) for fact, lacking in zip(FACTS, unknown, strict=True) if lacking]
         return _APART * np.sum(codes, axis=0) if codes else np.zeros(BLOCKS["known"])
@@ -222,7 +222,7 @@ def _model(name: str | None) -> NDArray[np.float64]:
 
 
 def _precision(name: str | None) -> NDArray[np.float64]:
-    """Code of the format's name, then its mean bits (log2, 1 for a factor of 4) and whether it is said."""
+    """Return the code of a format's name, its mean bits (log2, 1 for a factor of 4), 1 if stated."""
     row = np.zeros(BLOCKS["precision"])
     if name is None:
         return row
@@ -237,7 +237,7 @@ def _precision(name: str | None) -> NDArray[np.float64]:
 
 
 def _trait_items(problem: Problem) -> tuple[tuple[str, Value], ...]:
-    """What sets a problem apart without a scale, and the words among its dimensions."""
+    """Return the traits without a scale, and the words among the dimensions."""
     hardware, workload = problem.hardware, problem.workload
     words = [(name, value) for name, value in workload.shape.items() if number_of(value) is None]
     return (
@@ -267,18 +267,18 @@ def _objective(key: tuple[str, Better]) -> NDArray[np.float64]:
 
 
 def _count(count: int | None) -> NDArray[np.float64]:
-    """Base-2 logarithm of the number of devices, 1 for a factor of 4, and whether it is said."""
+    """Return base-2 logarithm of the number of devices, 1 for a factor of 4, and 1 if it is stated."""
     return np.array([0.0, 0.0]) if count is None else np.array([math.log2(count) / 2, 0.5])
 
 
 def _bottlenecks(items: tuple[tuple[str, Value], ...]) -> NDArray[np.float64]:
-    """Sum of codes weighted by share; an unknown share stands in the middle, not at zero."""
+    """Sum codes weighted by share; an unknown share counts as a half, not as zero."""
     shares = [(name, float(share) if isinstance(share, int | float) else 0.5) for name, share in items]
     return _sum([share * code(name, BLOCKS["bottlenecks"]) for name, share in shares], BLOCKS["bottlenecks"])
 
 
 def _limits(items: tuple[tuple[str, float, str], ...]) -> NDArray[np.float64]:
-    """Sum of codes of the limited metrics, longer by 1 for a bound larger by a factor of 2**16."""
+    """Sum codes of the limited metrics, longer by 1 for a bound larger by a factor of 2**16."""
     width = BLOCKS["limits"]
     parts = []
     for metric, maximum, unit in items:

@@ -77,11 +77,11 @@ class ProblemIndex:
         self._tail: tuple[int, NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
-        """Rows of the log, also those of batches that are not acknowledged."""
+        """Count the rows of the log, those of unacknowledged batches included."""
         return len(self._log)
 
     def keys(self, acknowledged: int | None = None) -> NDArray[np.int64]:
-        """Keys of the problems that have a vector, in the order they came."""
+        """Return the keys of the problems that have a vector, in the order they came."""
         return self._log.rows(0, self._log.visible(acknowledged))[0]
 
     def append(self, keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]) -> int:
@@ -112,7 +112,7 @@ class ProblemIndex:
         return len(fresh)
 
     def search(self, vector: NDArray[np.float32], k: int, acknowledged: int | None = None) -> Neighbours:
-        """The k nearest problems.
+        """Return the k nearest problems.
 
         Args:
             vector: Shape (dimension,).
@@ -123,22 +123,22 @@ class ProblemIndex:
             At most k problems; exact for rows outside the index and below 50,000 rows, at least 98 %
             of the true ones beyond.
         """
-        asked = np.ascontiguousarray(vector, dtype=np.float32)
+        query = np.ascontiguousarray(vector, dtype=np.float32)
         visible = self._log.visible(acknowledged)
         self._file.refresh(self._log)
         indexed = min(self._file.manifest.count, visible) if self._file.manifest else 0
-        found, squared = self._file.search(asked, k, indexed)
+        rows, squared = self._file.search(query, k, indexed)
         if visible > indexed:
-            tail, tail_squared = self._search_log(asked, k, indexed, visible)
-            found = np.concatenate([found, tail])
+            tail, tail_squared = self._search_log(query, k, indexed, visible)
+            rows = np.concatenate([rows, tail])
             squared = np.concatenate([squared, tail_squared])
             order = np.argsort(squared, kind="stable")[:k]
-            found, squared = found[order], squared[order]
+            rows, squared = rows[order], squared[order]
         distances = np.sqrt(np.maximum(squared, 0)).astype(np.float32)
-        return Neighbours(self._log.keys(found), distances, found)
+        return Neighbours(self._log.keys(rows), distances, rows)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Vectors of rows of the log, in their order, shape (n, dimension)."""
+        """Return the vectors of rows of the log, in their order, shape (n, dimension)."""
         return self._log.vectors(rows)
 
     def catch_up(self, acknowledged: int | None = None) -> bool:
@@ -185,7 +185,7 @@ class ProblemIndex:
         return there - keep
 
     def verify(self) -> list[str]:
-        """Faults of log and index, every byte read; empty if they are whole. ``rebuild`` mends an index."""
+        """List the faults of log and index, reading every byte; ``rebuild`` mends an index."""
         faults = []
         keys, batches, vectors = self._log.rows(0, len(self._log))
         if not np.isfinite(vectors).all():
@@ -203,7 +203,7 @@ class ProblemIndex:
     def _search_log(
         self, vector: NDArray[np.float32], k: int, start: int, stop: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The nearest of the rows from ``start`` to ``stop``, and their squared distances."""
+        """Return the nearest of the rows from ``start`` to ``stop``, and their squared distances."""
         vectors = self._rows(start, stop)
         parts = []
         for first in range(0, len(vectors), _FLAT_SEARCH_ROWS):
@@ -218,7 +218,7 @@ class ProblemIndex:
         return nearest.astype(np.int64) + start, squared[nearest]
 
     def _rows(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Vectors of rows of the log, kept while the same ones are asked for."""
+        """Return vectors of rows of the log; the last ones are cached."""
         if self._tail is None or self._tail[0] != start or len(self._tail[1]) < stop - start:
             self._tail = (start, self._log.rows(start, stop)[2])
         return self._tail[1][: stop - start]

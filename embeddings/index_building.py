@@ -30,14 +30,14 @@ _RECALL_NEIGHBOURS = 50
 
 
 def faiss_library() -> Any:
-    """FAISS, imported at first use; untyped, since its stubs lack the search parameters."""
+    """Import FAISS at first use; untyped, since its stubs lack the search parameters."""
     import faiss
 
     return faiss
 
 
 def build(log: VectorLog, rows: int) -> tuple[Any, int, int, float]:
-    """An index of the first ``rows`` rows.
+    """Build an index of the first ``rows`` rows.
 
     Returns:
         The index, nlist and nprobe (0 and 0 for exact search), and the recall measured with them.
@@ -65,27 +65,27 @@ def _chunks(log: VectorLog, start: int, stop: int) -> Iterator[tuple[int, NDArra
 
 
 def _sample(log: VectorLog, rows: int, wanted: int) -> NDArray[np.float32]:
-    """About ``wanted`` rows, evenly spread over the log."""
+    """Sample about ``wanted`` rows, evenly spread over the log."""
     step = max(1, rows // wanted)
     return np.concatenate([vectors[(-first) % step :: step] for first, vectors in _chunks(log, 0, rows)])
 
 
 def _choose_nprobe(index: Any, log: VectorLog, rows: int) -> tuple[int, float]:
-    """Twice the fewest cells that find enough of the nearest, and the share that half of them find.
+    """Return twice the fewest cells that find enough of the nearest, and the share that half of them find.
 
     Half of the questions are rows of the log, half lie between two rows, where no case is. A
     neighbour counts as found if it is as near as the true one: equal problems are interchangeable.
     """
-    asked = _sample(log, rows, _RECALL_QUERIES)[:_RECALL_QUERIES]
-    half = len(asked) // 2
-    asked[:half] = 0.7 * asked[:half] + 0.3 * asked[-half:][::-1]
+    queries = _sample(log, rows, _RECALL_QUERIES)[:_RECALL_QUERIES]
+    half = len(queries) // 2
+    queries[:half] = 0.7 * queries[:half] + 0.3 * queries[-half:][::-1]
     k = min(_RECALL_NEIGHBOURS, rows)
-    truth, _ = _probe(index, asked, k, index.nlist)
+    truth, _ = _probe(index, queries, k, index.nlist)
     limit = truth[:, -1:] * (1 + 1e-5) + 1e-6
     nprobe, recall = 1, 0.0
     while nprobe < index.nlist:
-        found, _ = _probe(index, asked, k, nprobe)
-        near = np.mean(found <= limit, axis=1)
+        rows_found, _ = _probe(index, queries, k, nprobe)
+        near = np.mean(rows_found <= limit, axis=1)
         recall = float(min(near[:half].mean(), near[half:].mean()))
         if recall >= RECALL:
             # Twice as many as needed here: a question about a device no case has lies between the cells.
@@ -94,5 +94,5 @@ def _choose_nprobe(index: Any, log: VectorLog, rows: int) -> tuple[int, float]:
     return int(index.nlist), 1.0
 
 
-def _probe(index: Any, asked: NDArray[np.float32], k: int, nprobe: int) -> Any:
-    return index.search(asked, k, params=faiss_library().SearchParametersIVF(nprobe=nprobe))
+def _probe(index: Any, queries: NDArray[np.float32], k: int, nprobe: int) -> Any:
+    return index.search(queries, k, params=faiss_library().SearchParametersIVF(nprobe=nprobe))

@@ -37,7 +37,7 @@ _OUTGROWN = 3  # times the rows it was trained on, after which cells are drawn a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexManifest:
-    """What an index file is, beside it on disk.
+    """The manifest of an index file, beside it on disk.
 
     Attributes:
         encoder_hash: What made the vectors.
@@ -97,7 +97,7 @@ class IndexFile:
     def search(
         self, vector: NDArray[np.float32], k: int, rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The nearest of the first ``rows`` rows: row numbers and squared distances, nearest first."""
+        """Return row numbers and squared distances of the nearest among the first ``rows`` rows."""
         if self.manifest is None or rows <= 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         faiss = faiss_library()
@@ -106,12 +106,12 @@ class IndexFile:
             parameters = faiss.SearchParametersIVF(nprobe=self.manifest.nprobe, sel=selector)
         else:
             parameters = faiss.SearchParameters(sel=selector)
-        distances, found = self._index.search(vector[None, :], min(k, rows), params=parameters)
-        valid = (found[0] >= 0) & (found[0] < rows)
-        return found[0][valid], distances[0][valid]
+        distances, numbers = self._index.search(vector[None, :], min(k, rows), params=parameters)
+        valid = (numbers[0] >= 0) & (numbers[0] < rows)
+        return numbers[0][valid], distances[0][valid]
 
     def outgrown(self, rows: int) -> bool:
-        """Whether ``rows`` rows ask for another kind of index than the one there."""
+        """Return whether ``rows`` rows need another kind of index than the one on disk."""
         if self.manifest is None or rows < self.manifest.count:
             return True
         if rows < index_building.FLAT_BELOW:
@@ -157,7 +157,7 @@ class IndexFile:
         self.manifest, self._index, self._stamp = None, None, None
 
     def verify(self, log: VectorLog) -> list[str]:
-        """Faults of the files on disk, checksum included; empty if they are whole, or there are none."""
+        """List the faults of the files on disk, checksum included; empty if they are intact or absent."""
         if not (self.folder / "manifest.json").exists():
             return []
         manifest = self._read_manifest()
@@ -173,7 +173,7 @@ class IndexFile:
         return []
 
     def _open(self, manifest: IndexManifest) -> Any:
-        """The mapped index; None if the file is not what the manifest says."""
+        """Return the mapped index; None if the file is not what the manifest says."""
         faiss = faiss_library()
 
         path = self.folder / manifest.file
@@ -204,10 +204,10 @@ class IndexFile:
 
     def _stat(self) -> tuple[int, int] | None:
         try:
-            found = (self.folder / "manifest.json").stat()
+            status = (self.folder / "manifest.json").stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino
+        return status.st_mtime_ns, status.st_ino
 
     def _write(self, index: Any, log: VectorLog, rows: int, **details: Any) -> None:
         """Write beside, flush, name it in the manifest, remove what it replaces."""
@@ -249,7 +249,7 @@ class IndexFile:
 
 
 def _belongs(manifest: IndexManifest, log: VectorLog) -> bool:
-    """Whether the index was made from the first rows of this log."""
+    """Return whether the index was made from the first rows of this log."""
     return (
         (manifest.encoder_hash, manifest.dimension) == (log.encoder_hash, log.dimension)
         and 0 < manifest.count <= len(log)

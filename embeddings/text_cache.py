@@ -43,20 +43,20 @@ class TextCache:
         self._connection: sqlite3.Connection | None = None
 
     def get(self, encoder: str, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors that are there, by text."""
+        """Return the cached vectors, by text."""
         connection = self._open()
-        found: dict[str, NDArray[np.float32]] = {}
+        vectors: dict[str, NDArray[np.float32]] = {}
         if connection is None:
-            return found
+            return vectors
         query = "SELECT vector FROM vectors WHERE encoder = ? AND text = ?"
         try:
             for text in texts:
                 row: tuple[bytes] | None = connection.execute(query, (encoder, text)).fetchone()
                 if row is not None:
-                    found[text] = np.frombuffer(row[0], dtype="<f4")
+                    vectors[text] = np.frombuffer(row[0], dtype="<f4")
         except sqlite3.Error as error:
             logger.warning("%s cannot be read, texts are encoded again: %s", self.path, error)
-        return found
+        return vectors
 
     def put(self, encoder: str, vectors: Mapping[str, NDArray[np.float32]]) -> None:
         """Keep vectors; does nothing where the cache may not be written."""
@@ -77,7 +77,7 @@ class TextCache:
             self._connection = None
 
     def _open(self) -> sqlite3.Connection | None:
-        """The connection, or None where there is nothing to open."""
+        """Return the connection, or None where there is nothing to open."""
         if self._connection is not None:
             return self._connection
         try:
@@ -138,23 +138,23 @@ class CachedTextEncoder:
 
     @property
     def available(self) -> bool:
-        """Whether a text it never saw can be encoded."""
+        """True if a new text can be encoded."""
         return self.encoder.available
 
     def cached(self, texts: Sequence[str]) -> bool:
-        """Whether every text can be had without the model."""
+        """Return whether every text can be encoded without the model."""
         return not self._missing(texts)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of texts, shape (n, dimension); the model is asked only for what is not kept.
+        """Return vectors of texts, shape (n, dimension); the model encodes only those not cached.
 
         Raises:
             MissingDependencyError: A text is not kept and the model is not there.
         """
         missing = self._missing(texts)
         if missing:
-            made = self.encoder.encode(missing)
-            fresh: dict[str, Any] = dict(zip(missing, made, strict=True))
+            vectors = self.encoder.encode(missing)
+            fresh: dict[str, Any] = dict(zip(missing, vectors, strict=True))
             self._seen.update(fresh)
             self.cache.put(self.hash, fresh)
         return np.array([self._seen[text] for text in texts], dtype=np.float32).reshape(
@@ -162,7 +162,7 @@ class CachedTextEncoder:
         )
 
     def _missing(self, texts: Sequence[str]) -> list[str]:
-        """Distinct texts that neither memory nor the cache has."""
+        """Return distinct texts that neither memory nor the cache has."""
         unseen = list(dict.fromkeys(text for text in texts if text not in self._seen))
         if unseen:
             self._seen.update(

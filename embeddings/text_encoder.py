@@ -51,7 +51,7 @@ class TextEncoder(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Name of the model."""
         ...
 
     @property
@@ -66,11 +66,11 @@ class TextEncoder(Protocol):
 
     @property
     def available(self) -> bool:
-        """Whether a text it never saw can be encoded here and now."""
+        """True if a new text can be encoded here and now."""
         ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (n, dimension).
+        """Return unit vectors, shape (n, dimension).
 
         Raises:
             MissingDependencyError: The model is not there.
@@ -80,7 +80,7 @@ class TextEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderManifest:
-    """What an exported text model is.
+    """The manifest of an exported text model.
 
     Attributes:
         name: Name or path it was asked for by.
@@ -103,7 +103,7 @@ class EncoderManifest:
     made_with: dict[str, str]
 
     def to_json(self) -> str:
-        """The manifest as a file's content."""
+        """Return the manifest as the content of its file."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
 
@@ -133,7 +133,7 @@ class OnnxTextEncoder:
 
     @cached_property
     def manifest(self) -> EncoderManifest | None:
-        """What is in the folder; None if nothing whole is.
+        """The manifest of the folder; None if the folder holds no intact model.
 
         Raises:
             WorkspaceError: The default model was made from other weights than the pinned ones.
@@ -153,7 +153,7 @@ class OnnxTextEncoder:
 
     @property
     def available(self) -> bool:
-        """Whether the files are there."""
+        """True if the files are there."""
         return self.manifest is not None
 
     @property
@@ -177,7 +177,7 @@ class OnnxTextEncoder:
         return manifest.dimension
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of texts.
+        """Return unit vectors of texts.
 
         Args:
             texts: n texts.
@@ -199,11 +199,13 @@ class OnnxTextEncoder:
         return out
 
     def verify(self) -> list[str]:
-        """Faults of the files, by comparing checksums; empty if they are as they were made."""
+        """List the files whose checksums differ from those of the export."""
         manifest = self.manifest
         if manifest is None:
             return [f"no text model in {self.folder}"]
-        changed = [file for file, known in manifest.files.items() if sha256_of(self.folder / file) != known]
+        changed = [
+            file for file, checksum in manifest.files.items() if sha256_of(self.folder / file) != checksum
+        ]
         return [f"{self.folder / file} is not as it was made" for file in changed]
 
     def _missing(self) -> MissingDependencyError:
@@ -271,12 +273,12 @@ class HashingEncoder:
 
 
 def encoder_folder(cache: Path, name: str) -> Path:
-    """Where the model ``name`` lives in a cache directory."""
+    """Return the folder of the model ``name`` in a cache directory."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
     return cache / "encoders" / (slug if name == DEFAULT_MODEL else f"{slug}-{digest(name)[:8]}")
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

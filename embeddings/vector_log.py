@@ -70,13 +70,13 @@ class VectorLog:
             self._cut_torn_tail()
 
     def __len__(self) -> int:
-        """Whole records in the file now; a writer elsewhere may have added some since the last call."""
+        """Count the complete records in the file; a writer elsewhere may add some at any time."""
         if self._file is None:
             return 0
         return max(0, os.fstat(self._file).st_size - HEADER_BYTES) // self._record.itemsize
 
     def visible(self, acknowledged: int | None) -> int:
-        """How many rows belong to batches up to and including ``acknowledged`` (None: all)."""
+        """Count the rows of batches up to and including ``acknowledged`` (None: all)."""
         low, high = 0, len(self)
         if acknowledged is None or high == 0 or self.batch(high - 1) <= acknowledged:
             return high
@@ -89,27 +89,27 @@ class VectorLog:
         return low
 
     def batch(self, row: int) -> int:
-        """The batch of a row."""
+        """Return the batch of a row."""
         return int(np.frombuffer(self._read(row, 1, 16), dtype="<i8", count=2)[1])
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Problem keys of rows, in their order, shape (n,)."""
+        """Return problem keys of rows, in their order, shape (n,)."""
         read = [np.frombuffer(self._read(int(row), 1, 8), dtype="<i8", count=1)[0] for row in rows]
         return np.array(read, dtype=np.int64)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Vectors of rows, in their order, shape (n, dimension)."""
+        """Return vectors of rows, in their order, shape (n, dimension)."""
         read = [self._read(int(row), 1) for row in rows]
         return np.ascontiguousarray(np.frombuffer(b"".join(read), dtype=self._record)["vector"])
 
     def rows(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-        """Keys, batches and vectors of rows ``start`` to ``stop``, shapes (n,), (n,) and (n, dimension)."""
+        """Return keys, batches and vectors of rows ``start`` to ``stop``: (n,), (n,), (n, dimension)."""
         count = max(0, min(stop, len(self)) - start)
         records = np.frombuffer(self._read(start, count), dtype=self._record)
         return records["key"], records["batch"], np.ascontiguousarray(records["vector"])
 
     def raw(self, row: int) -> bytes:
-        """The bytes of one record."""
+        """Return the bytes of one record."""
         return self._read(row, 1)
 
     def append(self, keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]) -> None:
@@ -159,22 +159,22 @@ class VectorLog:
 
     def _check_header(self) -> None:
         header = read_header(self.path)
-        found = header.get("encoder"), header.get("dimension")
-        if found != (self.encoder_hash, self.dimension):
+        identity = header.get("encoder"), header.get("dimension")
+        if identity != (self.encoder_hash, self.dimension):
             raise IndexMismatchError(
-                f"{self.path} was made by encoder {found[0]} (dimension {found[1]}), "
+                f"{self.path} was made by encoder {identity[0]} (dimension {identity[1]}), "
                 f"not by {self.encoder_hash} (dimension {self.dimension})",
                 hint="make the vectors anew with: tunegraph doctor --repair",
             )
 
     def _cut_torn_tail(self) -> None:
         if self._file is not None:
-            whole = HEADER_BYTES + len(self) * self._record.itemsize
-            if os.fstat(self._file).st_size != whole:
-                os.ftruncate(self._file, whole)
+            intact_bytes = HEADER_BYTES + len(self) * self._record.itemsize
+            if os.fstat(self._file).st_size != intact_bytes:
+                os.ftruncate(self._file, intact_bytes)
 
     def _read(self, row: int, count: int, length: int | None = None) -> bytes:
-        """Bytes from the start of a row: whole records, or the first ``length`` of one."""
+        """Read bytes from the start of a row: complete records, or the first ``length`` bytes of one."""
         size = self._record.itemsize
         wanted = count * size if length is None else length
         at = HEADER_BYTES + row * size
@@ -196,7 +196,7 @@ class VectorLog:
 
 
 def read_header(path: Path) -> dict[str, object]:
-    """The header of a vector log: ``encoder`` and ``dimension``.
+    """Return the header of a vector log: ``encoder`` and ``dimension``.
 
     Raises:
         WorkspaceError: The file is no vector log.

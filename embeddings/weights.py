@@ -1,6 +1,6 @@
-"""What a difference in each block is worth: one weight a block, learned from transfer regret.
+"""Weights of the blocks of a problem vector, learned from transfer regret.
 
-The weights ship as JSON with where they come from; ``benchmarks/fit_block_weights.py`` makes them.
+The weights ship as JSON with where they come from; ``tools/fit_block_weights.py`` makes them.
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ class BlockWeights:
 
     @classmethod
     def shipped(cls) -> BlockWeights:
-        """The weights of ``data/retrieval/weights.json``."""
+        """Load the weights of ``data/retrieval/weights.json``."""
         weights = json.loads(data.text("retrieval/weights.json"))["weights"]
         return cls(**{item.name: float(weights[item.name]) for item in fields(cls)})

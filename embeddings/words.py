@@ -23,7 +23,7 @@ _VERBS = {"lower": "minimise", "higher": "maximise"}
 
 
 def words(problem: Problem, hardware: HardwareFacts) -> str:
-    """A problem in words: activity, model, where it runs, what limits it, what is wanted.
+    """Describe a problem in words: activity, model, hardware, bottlenecks, objective.
 
     Args:
         problem: A problem with canonical names.
@@ -38,10 +38,10 @@ def words(problem: Problem, hardware: HardwareFacts) -> str:
     if workload.model:
         parts.append(f"of {_without_sizes(workload.model)}")
     parts.append("on " + ", ".join(_plain(node) for node in places(hardware, problem.hardware.name)))
-    told = " ".join(parts)
+    text = " ".join(parts)
     limits = ", ".join(_plain(name) for name in problem.bottlenecks)
     wanted = f"{_VERBS[problem.objective.better]} {_plain(problem.objective.metric)}"
-    return "; ".join(part for part in (told, limits, wanted) if part)
+    return "; ".join(part for part in (text, limits, wanted) if part)
 
 
 def _plain(name: str) -> str:
@@ -49,6 +49,6 @@ def _plain(name: str) -> str:
 
 
 def _without_sizes(model: str) -> str:
-    """Family words of a model: ``meta-llama/Llama-3-8B`` gives ``meta llama``."""
+    """Return family words of a model: ``meta-llama/Llama-3-8B`` gives ``meta llama``."""
     kept = [word for word in _plain(model).split() if not _SIZE.fullmatch(word)]
     return " ".join(dict.fromkeys(kept)) or _plain(model)

@@ -1,1 +1,3 @@
-"""Files to cases, and knowledge files to the nouns of the graph."""
+"""Readers: files to cases, knowledge files to nouns, questions to problems, profiles to facts."""
+
+__tunegraph__ = "0.1.0"

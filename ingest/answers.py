@@ -1,4 +1,4 @@
-"""Recommended configurations in the forms that other programs take, best first."""
+"""Recommended configurations written in the formats of other programs, best first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RecommendedConfiguration:
     """One recommended configuration.
 
     Attributes:
-        configuration: What to set; empty for advice that sets nothing.
+        configuration: Parameters and values; empty for advice that sets none.
         flags: The same as people type it.
     """
 
@@ -35,12 +35,12 @@ class RecommendedConfiguration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """An answer in another form.
+class WrittenAnswer:
+    """An answer written in the format of another program.
 
     Attributes:
-        text: What to print.
-        notes: What the form could not hold, and where to put it.
+        text: The answer.
+        notes: Facts that the format has no place for, and where to save the file.
     """
 
     text: str
@@ -49,20 +49,20 @@ class Written:
 
 def write_answer(
     name: str, problem: Problem, choices: Sequence[RecommendedConfiguration], *, remarks: Sequence[str] = ()
-) -> Written:
-    """An answer in a form.
+) -> WrittenAnswer:
+    """Write an answer in a format.
 
     Args:
         name: One of ``ANSWERS``.
         problem: The question.
         choices: The answer, best first.
-        remarks: What to know of it, each a line: comments where the form has such, else notes.
+        remarks: Remarks, each a line: comments where the format has such, else notes.
 
     Raises:
         InputError: The form is unknown, or cannot hold the answer.
     """
     if name == "flags":
-        return Written(
+        return WrittenAnswer(
             text="".join(" ".join(choice.flags) + "\n" for choice in choices), notes=tuple(remarks)
         )
     if name not in _FORMS:
@@ -76,12 +76,12 @@ def write_answer(
     notes = (f"{left} recommendations set no parameter and are left out",) if left else ()
     written = _FORMS[name](problem, set_)
     if name not in _COMMENTED:
-        return Written(text=written.text, notes=(*notes, *written.notes, *remarks))
+        return WrittenAnswer(text=written.text, notes=(*notes, *written.notes, *remarks))
     comments = "".join(f"# {' '.join(line.split())}\n" for line in remarks)
-    return Written(text=comments + written.text, notes=(*notes, *written.notes))
+    return WrittenAnswer(text=comments + written.text, notes=(*notes, *written.notes))
 
 
-def _environment(_: Problem, configurations: Sequence[Configuration]) -> Written:
+def _environment(_: Problem, configurations: Sequence[Configuration]) -> WrittenAnswer:
     for configuration in configurations:
         for name in configuration:
             if not (name.isascii() and name.isidentifier()):
@@ -92,34 +92,34 @@ def _environment(_: Problem, configurations: Sequence[Configuration]) -> Written
         " ".join(f"{name}={shlex.quote(show(value))}" for name, value in item.items())
         for item in configurations
     )
-    return Written(text="".join(f"{line}\n" for line in lines))
+    return WrittenAnswer(text="".join(f"{line}\n" for line in lines))
 
 
-def _yaml(_: Problem, configurations: Sequence[Configuration]) -> Written:
+def _yaml(_: Problem, configurations: Sequence[Configuration]) -> WrittenAnswer:
     content = [item.to_json() for item in configurations]
-    return Written(text=yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    return WrittenAnswer(text=yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
-def _table(*, sglang: bool) -> Callable[[Problem, Sequence[Configuration]], Written]:
-    def written(problem: Problem, configurations: Sequence[Configuration]) -> Written:
+def _table(*, sglang: bool) -> Callable[[Problem, Sequence[Configuration]], WrittenAnswer]:
+    def written(problem: Problem, configurations: Sequence[Configuration]) -> WrittenAnswer:
         name = file_name(problem, sglang=sglang)
         notes = [f"save it as {name}"]
         if len(configurations) > 1:
             notes.append("a table holds one configuration a size: this is the first")
-        return Written(text=table_text({size_of(problem): configurations[0]}), notes=tuple(notes))
+        return WrittenAnswer(text=table_text({size_of(problem): configurations[0]}), notes=tuple(notes))
 
     return written
 
 
-_FORMS: dict[str, Callable[[Problem, Sequence[Configuration]], Written]] = {
+_FORMS: dict[str, Callable[[Problem, Sequence[Configuration]], WrittenAnswer]] = {
     "env": _environment,
     "yaml": _yaml,
     "vllm": _table(sglang=False),
     "sglang": _table(sglang=True),
-    "triton": lambda _, configurations: Written(text=triton_configs(configurations)),
-    "kernel-tuner": lambda _, configurations: Written(text=t4_of_choices(configurations)),
-    "kernel-tuner-restriction": lambda _, configurations: Written(text=restriction(configurations)),
-    "optuna": lambda _, configurations: Written(text=queue(configurations)),
+    "triton": lambda _, configurations: WrittenAnswer(text=triton_configs(configurations)),
+    "kernel-tuner": lambda _, configurations: WrittenAnswer(text=t4_of_choices(configurations)),
+    "kernel-tuner-restriction": lambda _, configurations: WrittenAnswer(text=restriction(configurations)),
+    "optuna": lambda _, configurations: WrittenAnswer(text=queue(configurations)),
 }
 _COMMENTED = frozenset({"yaml", "triton", "kernel-tuner-restriction"})
 """Forms with comments; a line of flags or variables is one configuration."""

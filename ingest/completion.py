@@ -1,6 +1,6 @@
-"""Files that were taken in whole before and need not be read again.
+"""Files that were ingested completely before and need not be read again.
 
-A file counts as the same if its bytes, its place, what reads it, and what is known and said beside it are
+A file counts as the same if its bytes, its place, its reader, and the names and options around it are
 the same: a table copied under the name of another device says something else.
 """
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.door.search_space import SearchSpaceFile
-    from ingest.formats.registry import Format
+    from ingest.formats.format import Format
 
 PLACE = 6
-"""Names at the end of a path that may tell something: system, framework, version, folder and file."""
+"""Names at the end of a path that may state a fact: system, framework, version, folder and file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What was completed before.
+    """Files that were ingested completely before, and the state that they depend on.
 
     Attributes:
         known: Rows of each completed file, by the file's key.
-        setting: What readers rest on besides files: known names, options.
+        setting: Everything that readers rest on besides files: known names, options.
         again: Read those files all the same.
     """
 
@@ -57,7 +57,7 @@ class Completion:
 
 
 def mark(key: str, rows: int) -> str:
-    """What a batch says of a file that it completed."""
+    """The note of a batch that it completed a file."""
     return f"{key} {rows}"
 
 

@@ -1,4 +1,4 @@
-"""Cases out again, in the forms that other programs read."""
+"""Export of cases, in the formats that other programs read."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SUFFIXES = {".jsonl": "cases", ".csv": "csv", ".parquet": "parquet"}
 
 
 @dataclass(slots=True)
-class Exported:
-    """What was written.
+class ExportResult:
+    """The result of an export.
 
     Attributes:
         rows: Cases that the form holds.
         files: Files that they went into.
-        left_out: Cases that it has no place for, by the reason.
+        left_out: Number of cases that it has no place for, by the reason.
     """
 
     rows: int = 0
@@ -48,50 +48,50 @@ class Exported:
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
 
-def write_file(form: str, cases: Iterable[Case], stream: IO[bytes]) -> Exported:
+def write_file(form: str, cases: Iterable[Case], stream: IO[bytes]) -> ExportResult:
     """Write cases as one table.
 
     Args:
         form: ``cases``, ``csv`` or ``parquet``.
-        cases: What to write.
-        stream: Where to.
+        cases: The cases.
+        stream: The file.
 
     Raises:
         MissingDependencyError: What the form needs is not installed.
         InputError: The form cannot hold a name.
     """
     if form == "parquet":
-        return Exported(rows=cases_parquet.write(cases, stream), files=1)
-    done = Exported(files=1, rows=-1 if form == "csv" else 0)  # a table has a header
+        return ExportResult(rows=cases_parquet.write(cases, stream), files=1)
+    done = ExportResult(files=1, rows=-1 if form == "csv" else 0)  # a table has a header
     for line in cases_csv.write(cases) if form == "csv" else case_jsonl.write(cases):
         stream.write(line.encode())
         done.rows += 1
     return done
 
 
-def write_study(cases: Iterable[Case], path: Path) -> Exported:
+def write_study(cases: Iterable[Case], path: Path) -> ExportResult:
     """Write cases as an Optuna journal.
 
     Raises:
         MissingDependencyError: Optuna is not installed.
         InputError: Not one case fits.
     """
-    done = Exported(files=1)
+    done = ExportResult(files=1)
     done.rows = optuna_writing.write(_fitting(cases, optuna_writing.check, done), path)
     return _not_empty("optuna", done)
 
 
-def write_folder(form: str, cases: Iterable[Case]) -> tuple[Exported, list[TritonTable]]:
+def write_folder(form: str, cases: Iterable[Case]) -> tuple[ExportResult, list[TritonTable]]:
     """The files of a form that is a folder.
 
     Args:
         form: ``vllm``, ``sglang`` or ``kernel-tuner``.
-        cases: What to write.
+        cases: The cases.
 
     Raises:
         InputError: Not one case fits.
     """
-    done = Exported()
+    done = ExportResult()
     if form == "kernel-tuner":
         tables = t4_writing.t4(_counted(_fitting(cases, t4_writing.check, done), done))
     else:
@@ -117,7 +117,7 @@ def _has_table(case: Case) -> None:
     triton_tables.size_of(problem)
 
 
-def _fitting(cases: Iterable[Case], check: Callable[[Case], None], done: Exported) -> Iterator[Case]:
+def _fitting(cases: Iterable[Case], check: Callable[[Case], None], done: ExportResult) -> Iterator[Case]:
     for case in cases:
         try:
             check(case)
@@ -127,13 +127,13 @@ def _fitting(cases: Iterable[Case], check: Callable[[Case], None], done: Exporte
             yield case
 
 
-def _counted(cases: Iterable[Case], done: Exported) -> Iterator[Case]:
+def _counted(cases: Iterable[Case], done: ExportResult) -> Iterator[Case]:
     for case in cases:
         done.rows += 1
         yield case
 
 
-def _not_empty(form: str, done: Exported) -> Exported:
+def _not_empty(form: str, done: ExportResult) -> ExportResult:
     if not done.rows:
         reasons = "; ".join(done.left_out or ()) or "there are no cases"
         raise InputError(

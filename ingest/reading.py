@@ -1,4 +1,4 @@
-"""Files and folders to cases, and a report on each file."""
+"""Reading of files and folders: their cases, and a report on each file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest.door.context import IngestContext
-from ingest.door.plausibility import marked
+from ingest.door.plausibility import mark_implausible
 from ingest.door.records import NameResolver, Records
 from ingest.files.content import Content
-from ingest.files.sniffing import Head, look
+from ingest.files.sniffing import Head, read_head
+from ingest.formats.cases.mapped_csv import FORMAT as MAPPED_CSV
 from ingest.formats.cases.mapped_csv import is_table
-from ingest.formats.registry import FORMATS, MAPPED, Format, companion, recognise
+from ingest.formats.registry import FORMATS, companion_reason, recognise
 from kg.errors import Fault, InputError
 from kg.nouns.entities import Case
 
@@ -22,17 +23,18 @@ if TYPE_CHECKING:
     from ingest.completion import Completion
     from ingest.door.plausibility import Facts
     from ingest.door.search_space import SearchSpaceFile
+    from ingest.formats.format import Format
 
 MAXIMUM_DEPTH = 100
 """Folders in folders beyond which nobody keeps results."""
 
 KEPT_FAULTS = 100
-"""Faults of a file that are told one by one; the others are counted."""
+"""Faults of a file that are listed one by one; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReport:
-    """What became of one file.
+    """The report on one file: its rows, faults and guesses.
 
     Attributes:
         path: The file.
@@ -43,9 +45,9 @@ class FileReport:
         good: Rows that became cases.
         bad: Faults met, which is the number of bad rows in formats that have rows.
         faults: The first hundred of them.
-        guesses: What had to be assumed.
-        skipped: Why it was not read; empty if it was.
-        key: What to remember it by, so that it is not read again; empty if it has to be.
+        guesses: Assumptions of the reader.
+        skipped: Reason why it was not read; empty if it was.
+        key: Key under which it is remembered, so that it is not read again; empty if it has to be.
         is_known: It was taken in before and not read again; ``good`` counts its rows of then.
         space: The search space that the file declares; None for one with cases.
     """
@@ -75,7 +77,7 @@ class ReadableFile:
 
 
 def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[ReadableFile]:
-    """All files under ``paths``, sorted, each once, and who reads them.
+    """All files under ``paths``, sorted, each once, with the format that reads them.
 
     Args:
         paths: Files and folders. Folders are walked through symbolic links, each folder once; hidden
@@ -118,11 +120,11 @@ def read(
 
     Args:
         paths: Files and folders.
-        names: Knows hardware and models by name.
-        on_progress: Told the bytes read since it was last told, of the sizes that ``discover`` gives.
-        hardware: Where runs were made whose files name no hardware.
+        names: Resolves names of hardware and models.
+        on_progress: Called with the bytes read since its last call, of the sizes that ``discover`` gives.
+        hardware: Hardware of the runs whose files name none.
         mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
-        facts: What is known of hardware by its id; with it, times that no hardware reaches are marked.
+        facts: Facts of hardware by its id; with them, times that no hardware reaches are marked.
         completed: Files that need not be read again; None to read all.
 
     Raises:
@@ -181,7 +183,7 @@ def _read_file(
     try:
         with Content(item.path, on_progress=on_progress) as content:
             rows = known.read(content, records)
-            for row in rows if facts is None else marked(rows, facts, records):
+            for row in rows if facts is None else mark_implausible(rows, facts, records):
                 if isinstance(row, Case):
                     good += 1
                     yield row
@@ -250,15 +252,15 @@ def _identify(path: Path, mapping: Path | None) -> ReadableFile:
     if not path.is_file():
         return ReadableFile(path=path, size=0, format=None, skipped="no regular file")
     try:
-        head: Head = look(path)
+        head: Head = read_head(path)
     except OSError as fault:
         return ReadableFile(
             path=path, size=0, format=None, skipped=f"cannot be read ({fault.strerror or fault})"
         )
     known = recognise(head)
     if known is None and mapping is not None and is_table(head):
-        known = MAPPED
-    skipped = "" if known else companion(head) or head.flaw or "in no format that is known"
+        known = MAPPED_CSV
+    skipped = "" if known else companion_reason(head) or head.flaw or "in no format that is known"
     return ReadableFile(path=path, size=head.size, format=known, skipped=skipped)
 
 

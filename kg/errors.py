@@ -1,4 +1,4 @@
-"""What can go wrong, named by what the caller can do about it.
+"""The errors of the project, named by what the caller can do about them.
 
 ::
 

@@ -87,7 +87,7 @@ class WriterLock:
 
 
 def _holder(descriptor: int) -> str:
-    """Who wrote the file, in words; the holder may not have written it yet."""
+    """Describe the holder of the lock; it may not have written the file yet."""
     try:
         about = json.loads(os.pread(descriptor, 1 << 16, 0))
         return "`{command}` (process {pid} on {host}, since {since})".format(**about)

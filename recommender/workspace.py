@@ -7,37 +7,48 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ingest.questions.problems import problem_from
-from kg.errors import InputError, NoEvidenceError, UnknownEntityError, WorkspaceError
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
-from recommender.calibration.reliability import Reliability
 from recommender.files import WorkspaceFiles
-from recommender.store import answered_questions as asked
-from recommender.store import creation
+from recommender.store import answered_questions, creation
 from recommender.store.contents import WorkspaceContents
+from recommender.store.snapshot import WorkspaceSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import date
     from pathlib import Path
 
     import numpy as np
 
+    from ingest.profiles.facts.run import Profile
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
+    from recommender.answers.diagnose import Allowed, DiagnosisAnswer
+    from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
+    from recommender.answers.sensitivity import LayerSensitivity
+    from recommender.answers.space_making import SpaceMaker
+    from recommender.answers.verification import VerificationRequest
     from recommender.backtest.recalibration import Recalibration
-    from recommender.evolution.exploring import Explored
+    from recommender.cost_model.operators.kinds import Operators
+    from recommender.diagnosis.logs import SeenFault
+    from recommender.evolution.exploring import Exploration
+    from recommender.experiment.testing import PreparedTest
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.log.study import SearchLog
-    from recommender.search.run.preparation import Prepared
+    from recommender.search.run.preparation import Prepared, SearchOptions
     from recommender.store.editor import Editor
+    from recommender.store.experiments import StoredExperiments, WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
-    from recommender.store.merging import Merged
+    from recommender.store.inspection import CheckResult
+    from recommender.store.merging import MergeResult
 
 
 def _now() -> datetime:
@@ -45,11 +56,47 @@ def _now() -> datetime:
 
 
 class Workspace(WorkspaceContents):
-    """A workspace, open for reading; see :class:`recommender.store.reader.Opened` for what it takes."""
+    """A workspace, open for reading; a context manager.
+
+    Args:
+        path: Its directory.
+        cache: The user's cache directory, where text models are.
+        clock: Tells the time, with its time zone.
+
+    Raises:
+        WorkspaceError: There is none, it is damaged, or it is of another version.
+    """
+
+    def __init__(self, path: Path, *, cache: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.layout = WorkspaceFiles(path)
+        self._cache = cache
+        self._clock = clock
+        super().__init__(WorkspaceSnapshot.open(self.layout, cache))
+
+    @classmethod
+    def open(cls, path: Path, *, cache: Path) -> Self:
+        """Open a workspace for reading."""
+        return cls(path, cache=cache)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        self.snapshot.close()
+
+    def refresh(self) -> None:
+        """Read on from the newest acknowledged state."""
+        snapshot = WorkspaceSnapshot.open(self.layout, self._cache)
+        self.snapshot.close()
+        self.snapshot = snapshot
 
     @staticmethod
     def exists(path: Path) -> bool:
-        """Whether there is a workspace at ``path``."""
+        """Return whether ``path`` holds a workspace."""
         return WorkspaceFiles(path).exists()
 
     @classmethod
@@ -81,7 +128,7 @@ class Workspace(WorkspaceContents):
         )
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
-        """The writing side; enter it to take the lock."""
+        """Return the writing side; enter it to take the lock."""
         return self.editor(self.layout.root, cache=self._cache, command=command, durable=durable)
 
     @staticmethod
@@ -93,7 +140,7 @@ class Workspace(WorkspaceContents):
         durable: bool = False,
         clock: Callable[[], datetime] = _now,
     ) -> Editor:
-        """The writing side of a workspace, which need not be readable.
+        """Return the writing side of a workspace, which need not be readable.
 
         Entering it mends what a crash or another encoder left.
 
@@ -119,11 +166,11 @@ class Workspace(WorkspaceContents):
         options: Options | None = None,
     ) -> IngestSummary:
         """Read files as an ingest would, and write nothing."""
-        from recommender.store.ingestion import take_in
+        from recommender.store.ingestion import ingest_files
 
-        return take_in(paths, self.graph, None, on_progress=on_progress, options=options)
+        return ingest_files(paths, self.graph, None, on_progress=on_progress, options=options)
 
-    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> Merged:
+    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> MergeResult:
         """Join another workspace, and see what came; see ``recommender.store.merging.merge``."""
         if dry_run:
             from recommender.store.merging import merge
@@ -135,7 +182,7 @@ class Workspace(WorkspaceContents):
         return merged
 
     def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
-        """A question as people put it (``ingest.questions.problems.KEYS``), and notes on what was assumed.
+        """Read a question (keys of ``ingest.questions.problems.KEYS``); return it with notes on assumptions.
 
         Raises:
             InputError: Something of it is wrong, or a name is not known.
@@ -153,7 +200,7 @@ class Workspace(WorkspaceContents):
         )
 
     def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
-        """The k configurations to try, best first, with expected gain, interval and evidence.
+        """Recommend k configurations, best first, with expected gain, interval and evidence.
 
         Args:
             problem: The question; :meth:`problem` makes one from plain words.
@@ -164,12 +211,12 @@ class Workspace(WorkspaceContents):
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        return self._recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+        return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
-    ) -> Explored:
-        """The same by Thompson sampling, hypotheses among them, with the price of exploring.
+    ) -> Exploration:
+        """Recommend by Thompson sampling, hypotheses included, with the price of exploring.
 
         Args:
             problem: The question.
@@ -180,11 +227,13 @@ class Workspace(WorkspaceContents):
         Raises:
             NoEvidenceError, InfeasibleError: As for :meth:`recommend`.
         """
-        from recommender.evolution.exploring import POOL, explored
+        from recommender.evolution.exploring import POOL, explore
 
         model = self.model_facts(problem)
-        pool = self._recommender.answer(problem, POOL * k, model=model, notes=notes, with_hypotheses=True)
-        return explored(pool, k, self._recommender.strategies.outcomes(problem), rng)
+        pool = self.snapshot.recommender.answer(
+            problem, POOL * k, model=model, notes=notes, with_hypotheses=True
+        )
+        return explore(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
 
     def predict(
         self,
@@ -195,12 +244,12 @@ class Workspace(WorkspaceContents):
         intensity_g_per_kwh: float | None = None,
         notes: Sequence[str] = (),
     ) -> Prediction:
-        """What the k recommendations would bring: throughput, memory, energy and carbon, with intervals.
+        """Predict throughput, memory, energy and carbon of k recommendations, with intervals.
 
         Args:
             problem: The question.
             k: How many recommendations at most.
-            server: What the devices sit in, for their links; empty if not told.
+            server: Name of the server around the devices; empty if it is not stated.
             intensity_g_per_kwh: Of the grid, in grams of CO2; None for no carbon.
             notes: What was assumed when the question was read.
 
@@ -209,77 +258,154 @@ class Workspace(WorkspaceContents):
             InfeasibleError: All that is known was refused.
             InputError: An intensity that no grid has, or an unknown server.
         """
-        from recommender.answers.predict import check_intensity, job_of, predict
+        from recommender.answers.predict import check_intensity, predict, question_of
 
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.hardware(server).id if server else ""
-        job, said = job_of(problem, self.model_facts(problem), self.hardware, around)
-        return predict(answer, job, intensity_g_per_kwh=intensity_g_per_kwh, notes=said)
+        question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around)
+        return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
+
+    def estimate(
+        self,
+        raw: Mapping[str, object],
+        *,
+        phase: str = "training",
+        server: str = "",
+        settings: Mapping[str, object] | None = None,
+        axes: Mapping[str, Sequence[object]] | None = None,
+        constants: Path | None = None,
+    ) -> Estimate:
+        """Time, throughput, memory and energy of a step, by the cost model.
+
+        ``raw`` is a question as for :meth:`problem`; ``settings`` of the cost model win over it, and every
+        combination of the values of ``axes`` is estimated. ``server`` is a name, empty if it is not stated.
+
+        Raises:
+            InputError: The question, the phase or a setting is wrong, or no such layout can be.
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        from recommender.answers.estimate import estimate_problem
+        from recommender.cost_model.question import check_phase
+
+        check_phase(phase)
+        problem, notes = self.problem({**raw, "phase": phase})
+        around = self.names.hardware(server) if server else None
+        return estimate_problem(
+            problem,
+            self.model_facts(problem),
+            self.hardware,
+            phase=phase,
+            server=around.id if around else "",
+            settings=settings,
+            axes=axes,
+            constants=constants,
+            notes=[*notes, around.note] if around and around.note else notes,
+        )
+
+    def diagnose(
+        self,
+        profile: Path | Profile,
+        *,
+        before: Path | Profile | None = None,
+        least: float = 0.05,
+        allowed: Allowed | None = None,
+        hardware: str = "",
+        model: str = "",
+    ) -> DiagnosisAnswer:
+        """The causes of lost time in a profile, with remedies and matching cases.
+
+        Args:
+            profile: A profile, or the path of one.
+            before: An earlier profile of the same job: then what became worse is explained.
+            least: Share of the step from which a cause is significant.
+            allowed: What remedies may do; anything if None.
+            hardware: Name of the device; as far as the profile tells if empty.
+            model: Name of the model; empty if it is not stated.
+
+        Raises:
+            InputError: A path is no profile.
+        """
+        from kg.rows.gains import gains
+        from recommender.answers.diagnose import diagnose_profile, present_of, profile_at
+
+        run = profile_at(profile)
+        return diagnose_profile(
+            self.graph,
+            run,
+            before=None if before is None else profile_at(before),
+            least=least,
+            allowed=allowed,
+            gains=gains(self.trials),
+            present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
+        )
+
+    def faults(self, log: Path) -> list[SeenFault]:
+        """The known faults in a log.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        from recommender.answers.diagnose import faults_in
+
+        return faults_in(self.graph, log)
+
+    @property
+    def space(self) -> SpaceMaker:
+        """Makes search files: layouts, kernels, run-time variables, or a file pruned by measurements."""
+        from recommender.answers.space_making import SpaceMaker
+
+        return SpaceMaker(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            problem=self.problem,
+            similar=self.similar,
+        )
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
-        """The k known problems that are nearest; those of another operator or metric come last."""
-        found = self._retriever.find(problem, most=k)
-        there = {item.problem.key for item in found}
-        others = self._retriever.find(problem, most=k, any_operator=True)
-        return [*found, *(item for item in others if item.problem.key not in there)][:k]
+        """Return the k nearest known problems; those of another operator or metric come last."""
+        comparable = self.snapshot.retriever.find(problem, most=k)
+        there = {item.problem.key for item in comparable}
+        others = self.snapshot.retriever.find(problem, most=k, any_operator=True)
+        return [*comparable, *(item for item in others if item.problem.key not in there)][:k]
 
     def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
-        """The same for people: each with its shape, how many rows it has, and its best value."""
+        """Describe the k nearest known problems: shape, number of rows, and best value of each."""
         return [describe(item, self.graph, self.trials) for item in self.similar(problem, k)]
 
     def explain(self, recommendation_id: str) -> Explanation:
-        """Why a recommendation was made: its answer is made again from the remembered question.
+        """Explain a recommendation; its answer is computed again from the remembered question.
 
         Raises:
             UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
         """
-        found = asked.recall(self.layout.asked, recommendation_id) if recommendation_id else []
-        if len({item[0] for item in found}) > 1:
-            raise UnknownEntityError(f"{recommendation_id} begins several ids", hint="give more of it")
-        for identifier, question, k, known in found:
-            problem, notes = self.problem(json.loads(question))
-            answer = self.recommend(problem, k, notes=notes)
-            if any(item.id == identifier for item in answer):
-                return explain(answer, identifier)
-            raise UnknownEntityError(
-                f"{identifier} was answered by knowledge {known}; now it is {self.knowledge_version}",
-                hint="ask again: tunegraph recommend",
-            )
+        remembered = answered_questions.question_of(self.layout.asked, recommendation_id)
+        problem, notes = self.problem(json.loads(remembered.question))
+        answer = self.recommend(problem, remembered.k, notes=notes)
+        if any(item.id == remembered.id for item in answer):
+            return explain(answer, remembered.id)
         raise UnknownEntityError(
-            f"no recommendation {recommendation_id!r} is remembered", hint="ask again: tunegraph recommend"
+            f"{remembered.id} was answered by knowledge {remembered.version};"
+            f" now it is {self.knowledge_version}",
+            hint="ask again: tunegraph recommend",
         )
 
     def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
         """Keep which question some recommendations answered; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
-        chosen = [asked.content_of(item) for item in answer]
-        ids, version = [identifier for identifier, _ in chosen], self.knowledge_version
-        return asked.remember(self.layout.asked, ids, question=question, k=k, version=version, chosen=chosen)
+        return answered_questions.remember(
+            self.layout.asked, answer, question=question, k=k, version=self.knowledge_version
+        )
 
-    def search(
-        self,
-        raw: Mapping[str, object],
-        *,
-        log: str,
-        name: str = "search",
-        folder: Path,
-        base: Mapping[str, str],
-        seed: int = 0,
-        cold: bool = False,
-        allow_unmeasured_accuracy: bool = False,
-    ) -> SearchLog:
+    def search(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> SearchLog:
         """Begin a search that starts from the tables of similar problems; needs Optuna.
 
         Args:
-            raw: What a search file says (docs/search.md).
+            raw: Content of a search file (docs/search.md).
             log: File or URL of its log.
-            name: What to call it where ``raw`` does not say.
-            folder: Where its commands run.
-            base: Environment of its commands.
-            seed: Of its randomness.
-            cold: Start from nothing.
-            allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
+            options: See ``recommender.search.run.preparation.SearchOptions``.
 
         Returns:
             The log; ``recommender.search.run.assembly.runner_of`` runs it.
@@ -287,29 +413,10 @@ class Workspace(WorkspaceContents):
         Raises:
             InputError: ``raw`` is wrong, or the log holds such a search already.
         """
-        prepared = self.prepare_search(
-            raw,
-            name=name,
-            folder=folder,
-            base=base,
-            seed=seed,
-            cold=cold,
-            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
-        )
-        return prepared.begin(log)
+        return self.prepare_search(raw, **options).begin(log)
 
-    def prepare_search(
-        self,
-        raw: Mapping[str, object],
-        *,
-        name: str,
-        folder: Path,
-        base: Mapping[str, str],
-        seed: int = 0,
-        cold: bool = False,
-        allow_unmeasured_accuracy: bool = False,
-    ) -> Prepared:
-        """A search with everything looked up, not begun; as for :meth:`search`."""
+    def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+        """Prepare a search without beginning it; see :meth:`search`."""
         from recommender.search.run.preparation import Tuner
 
         tuner = Tuner(
@@ -317,44 +424,92 @@ class Workspace(WorkspaceContents):
             names=self.names,
             hardware=self.hardware,
             trials=self.trials,
-            retriever=lambda: self._retriever,
+            retriever=lambda: self.snapshot.retriever,
             operator=self.operator,
         )
-        return tuner.prepare(
-            raw,
-            name=name,
-            folder=folder,
-            base=base,
-            seed=seed,
-            cold=cold,
-            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
-        )
+        return tuner.prepare(raw, **options)
 
     def recalibrate(self, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
-        """Learn from the workspace's own problems what differences are worth and what to expect of answers.
+        """Learn similarity and the width of intervals from the workspace's own problems.
+
+        The lock is held from the first to the last step, which takes minutes where there are many problems.
 
         Args:
-            progress: Told what is being done, a line at a time.
+            progress: Called with each step, in words.
 
         Raises:
             MissingDependencyError: scikit-learn is needed and not installed.
-            WorkspaceError: What was learned cannot be written.
+            WorkspaceError: Another process is writing, or the result cannot be written.
         """
-        from recommender.backtest.recalibration import recalibrate
+        with self.edit(command="calibrate --retrieval") as editor:
+            recalibration = editor.recalibrate(self.knowledge_version, progress)
+        self.refresh()
+        return recalibration
 
-        done = recalibrate(
-            self.graph,
-            self.trials,
-            self.hardware,
-            self.encoder,
-            Reliability.load(self.layout.calibration),
-            origin=f"calibrate --retrieval on knowledge {self.knowledge_version}",
-            progress=progress,
+    @staticmethod
+    def sensitivity(
+        file: Path, *, grouping: str = "kind", low: str = "int8", budget: float | None = None
+    ) -> LayerSensitivity:
+        """Rank groups of layers by the expected cost of low precision in them; see ``rank_file``.
+
+        Raises:
+            InputError: The file cannot be read, or has no losses to spend.
+            NoEvidenceError: No statistic covers half of the layers that may go down.
+        """
+        from recommender.answers.sensitivity import rank_file
+
+        return rank_file(file, grouping=grouping, low=low, budget=budget)
+
+    @staticmethod
+    def calibrate(
+        files: Sequence[Path], folder: Path, *, quick: bool = False, on: date | None = None
+    ) -> Operators:
+        """Fit the cost model's constants to tables of measured operators, and write them into ``folder``.
+
+        Raises:
+            InputError: No file is such a table.
+            MissingDependencyError: scikit-learn is needed and not installed.
+        """
+        from recommender.cost_model.fit.calibrate import calibrate
+
+        return calibrate(files, folder, on=on or _now().date(), quick=quick)
+
+    @staticmethod
+    def check_installation(cache: Path) -> list[CheckResult]:
+        """Findings on the installed packages and the text model; needs no workspace."""
+        from recommender.store.environment_checks import installation
+
+        return list(installation(cache))
+
+    @staticmethod
+    def experiments_at(path: Path) -> StoredExperiments:
+        """The A/B tests of the workspace at ``path``, which need not be open."""
+        from recommender.store.experiments import StoredExperiments
+
+        files = WorkspaceFiles(path)
+        return StoredExperiments(files.experiments, files.asked)
+
+    @property
+    def experiments(self) -> WorkspaceExperiments:
+        """The A/B tests of the workspace: begin, run, record, find and tell them."""
+        from recommender.store.experiments import WorkspaceExperiments
+
+        return WorkspaceExperiments(
+            self.layout.experiments,
+            self.layout.asked,
+            graph=self.graph,
+            problem=self.problem,
+            edit=lambda: self.edit(command="ab"),
+            clock=self._clock,
         )
-        try:
-            done.save(self.layout)
-        except OSError as error:
-            raise WorkspaceError(f"cannot write {self.layout.root}: {error.strerror}") from error
-        for name in ("knowledge_version", "_retriever", "_recommender"):
-            self.__dict__.pop(name, None)
-        return done
+
+    @staticmethod
+    def verification(answer: Answer, raw: Mapping[str, object], request: VerificationRequest) -> PreparedTest:
+        """The A/B test of an answer's first recommendations against the current settings.
+
+        Raises:
+            InputError: The question does not say what is set now, or the command can try nothing.
+        """
+        from recommender.answers.verification import prepare_verification
+
+        return prepare_verification(answer, raw, request)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.ab.consent import AllowTrustOption, AllowValueOption
-from cli.options import JsonOption, pairs
+from cli.ab.consent import AllowValueOption
+from cli.options import JsonOption
+from cli.values import pairs, share, span_s
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -111,7 +112,6 @@ def run(
     problem: ProblemOption = None,
     strategy: StrategyOption = "",
     allow_value: AllowValueOption = None,
-    allow_low_trust: AllowTrustOption = False,
     device_hours: HoursOption = None,
     price: PriceOption = None,
     currency: CurrencyOption = "",
@@ -123,48 +123,41 @@ def run(
     """Run randomised interleaved pairs until there is a verdict or the budget is used up."""
     import secrets
 
-    from cli.ab import outcome as ab_outcome
-    from cli.ab import running as ab_running
+    from cli.ab import running
+    from cli.ab.consent import check_values
+    from kg.nouns.values import show
     from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
+    from recommender.experiment.metadata import Runs
     from recommender.experiment.metrics import readings_of
-    from kg.nouns.values import Settings
-    from recommender.experiment.preparing import Runs, evaluators_of
-    from recommender.measuring.masking import masked
-    from recommender.search.run.task_file import seconds
+    from recommender.experiment.testing import PreparedTest
 
     prices = _prices(device_hours, price, currency, power, intensity)
     if resume:
-        logged = ab_running.find(context, resume)
-        ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json)
+        logged = running.experiments(context).find(resume)
+        running.run(context, logged, prices, tell=tell, as_json=as_json)
         return
-    tried = ab_outcome.tried(context, recommendation, problem, strategy)
+    subject = running.subject_of(context, recommendation, problem, strategy)
     is_command = bool(command or words)
     if command and words:
         raise InputError("a command is given twice", hint="either --command or what stands after --")
     first = _settings(control, "--control", is_command=is_command)
     others = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
-    if recommendation and not others:
-        others = [ab_outcome.changed(first, tried)]
-        ab_outcome.ask_before(context, recommendation, others[0], allow_value or (), unasked=allow_low_trust)
+    if recommendation and subject and not others:
+        others = [subject.changed(first)]
+        check_values(others[0], [*(allow_value or ()), *map(show, first.values())])
     if self_test:
         others = [first]
     readings = readings_of(metric or (), pattern or (), better=better)
-    arms = {CONTROL: first, **treatments_named(others)}
-    secret_commands: dict[str, str] = {}
-    if not is_command:
-        texts = {arm: str(item["command"]) for arm, item in arms.items()}
-        secret_commands = {arm: text for arm, text in texts.items() if masked(text) != text}
-        arms |= {arm: Settings({"command": masked(text)}) for arm, text in secret_commands.items()}
     design = ExperimentDesign(
         metric=readings[0].metric,
         better=readings[0].better,
         unit=readings[0].objective.unit,
-        arms=arms,
+        arms={CONTROL: first, **treatments_named(others)},
         alpha=alpha,
-        margin=_share(margin, "--margin"),
+        margin=share("--margin", margin),
         guards=tuple(Guard.parse(text) for text in guard or ()),
         pairs=most,
-        budget_s=seconds(time) if time else None,
+        budget_s=span_s(time) if time else None,
         warmup=warmup,
         repeats=repeats,
         drop=drop,
@@ -176,13 +169,10 @@ def run(
         command=tuple(words) if words else command or None,
         readings=readings,
         folder=folder.absolute(),
-        timeout_s=seconds(timeout),
-        secret_commands=secret_commands,
+        timeout_s=span_s(timeout),
     )
-    evaluators_of(design, runs, base={}, mark="")  # what cannot be run leaves no log behind
-    about: dict[str, object] = {"runs": runs.to_json(), "tried": tried}
-    logged = ab_running.begin(context, name, design, about, keeps_seed=seed is None)
-    ab_running.go_on(context, logged, prices, tell=tell, as_json=as_json, runs=runs)
+    test = PreparedTest(design=design, runs=runs, subject=subject, is_seed_free=seed is None)
+    running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json)
 
 
 @app.command()
@@ -222,21 +212,20 @@ def record(
     as_json: JsonOption = False,
 ) -> None:
     """Take measurements made elsewhere, judge their design, and say what they show."""
-    from cli.ab import outcome as ab_outcome
-    from cli.ab import running as ab_running
+    from cli.ab import running
     from recommender.experiment.design import Guard
-    from recommender.experiment.recording import Asked, recorded
+    from recommender.experiment.recording import RecordingRequest, recorded
 
     if problem is not None and not (strategy or treatment_settings):
         raise InputError("the graph needs to know what was tried", hint="--treatment-settings name=value,...")
-    tried = ab_outcome.tried(context, recommendation, problem, strategy)
+    subject = running.subject_of(context, recommendation, problem, strategy)
     first = _settings(control_settings, "--control-settings", is_command=True)
     other = _settings(treatment_settings, "--treatment-settings", is_command=True)
-    if recommendation and not treatment_settings:
-        other = ab_outcome.changed(first, tried)
-    found = recorded(
+    if recommendation and subject and not treatment_settings:
+        other = subject.changed(first)
+    measured = recorded(
         files,
-        Asked(
+        RecordingRequest(
             metrics=metric or (),
             patterns=pattern or (),
             better=better,
@@ -244,14 +233,14 @@ def record(
             settings=(first, other),
             guards=tuple(Guard.parse(text) for text in guard or ()),
             alpha=alpha,
-            margin=_share(margin, "--margin"),
+            margin=share("--margin", margin),
             warmup=warmup,
             in_order=in_order,
         ),
     )
-    logged = ab_running.keep(context, name or found.name, found.design, found.samples, {"tried": tried})
+    logged = running.experiments(context).record(measured, subject, name)
     prices = _prices(device_hours, price, currency, power, intensity)
-    ab_running.finish(context, logged, prices, tell=tell, as_json=as_json)
+    running.finish(context, logged, prices, tell=tell, as_json=as_json)
 
 
 @app.command()
@@ -269,23 +258,23 @@ def show(
     """Show how an experiment stands, or list them all."""
     from cli import output
     from cli.ab import output as ab_output
-    from cli.ab import running as ab_running
-    from recommender.experiment.journal import names
+    from cli.ab.running import experiments
+    from recommender.experiment.testing import state_of
 
+    known = experiments(context)
     if not name:
-        there = names(ab_running.folder(context))
-        found = [ab_running.find(context, item) for item in there]
+        listed = [known.find(item) for item in known.names()]
         if as_json:
-            output.as_json({"experiments": [ab_output.in_short(item) for item in found]})
+            output.as_json({"experiments": [ab_output.in_short(item) for item in listed]})
         else:
-            ab_output.listing(found)
+            ab_output.listing(listed)
         return
-    logged = ab_running.find(context, name)
+    logged = known.find(name)
     if samples:
         ab_output.raw(logged)
         return
     prices = _prices(device_hours, price, currency, power, intensity)
-    ab_output.result(logged, ab_running.stands(logged), prices, as_json=as_json)
+    ab_output.result(logged, state_of(logged), prices, as_json=as_json)
 
 
 @app.command()
@@ -301,20 +290,21 @@ def plan(
 ) -> None:
     """Say how many pairs a gain needs at a noise given or seen."""
     from cli.ab import output as ab_output
-    from cli.ab import running as ab_running
-    from recommender.experiment.planning import plan as planned
+    from cli.ab.running import experiments
+    from recommender.experiment.planning import plan as plan_pairs
+    from recommender.experiment.testing import state_of
 
     if bool(noise) == bool(name):
         raise InputError("give the noise, or an experiment that has seen it", hint="--noise 2%, or --of NAME")
     pair_s = None
     if name:
-        state = ab_running.stands(ab_running.find(context, name))
+        state = state_of(experiments(context).find(name))
         spread = state.comparisons[0].interval.noise
         pair_s = state.cost_s / state.rounds if state.rounds and state.cost_s else None
     else:
-        spread = _share(noise, "--noise") * 2**0.5
-    chosen = [_share(text, "a gain") for text in gains or ["1%", "3%", "10%"]]
-    ab_output.plans(planned(chosen, spread, alpha, pair_s=pair_s), spread, alpha, as_json=as_json)
+        spread = share("--noise", noise) * 2**0.5
+    chosen = [share("a gain", text) for text in gains or ["1%", "3%", "10%"]]
+    ab_output.plans(plan_pairs(chosen, spread, alpha, pair_s=pair_s), spread, alpha, as_json=as_json)
 
 
 def _settings(text: str, option: str, *, is_command: bool) -> Settings:
@@ -326,15 +316,6 @@ def _settings(text: str, option: str, *, is_command: bool) -> Settings:
     if not text.strip():
         raise InputError(f"{option}: nothing to run", hint="a command, or settings and --command")
     return Settings({"command": text})
-
-
-def _share(text: str, what: str) -> float:
-    """``3%`` or ``0.03``, as a share."""
-    cleaned = text.strip()
-    try:
-        return float(cleaned.removesuffix("%")) / (100 if cleaned.endswith("%") else 1)
-    except ValueError:
-        raise InputError(f"{what} {text!r} is no share", hint="3% or 0.03") from None
 
 
 def _prices(

@@ -1,7 +1,8 @@
-"""The user's word before a configuration runs that comes from a source of low trust."""
+"""The user's word before values or configurations of doubtful origin are run."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,39 +11,53 @@ import typer
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from recommender.experiment.verification import Candidate
+    from kg.nouns.values import Settings
 
 AllowValueOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-value", help="Run this value although it holds more than letters and digits."),
+    typer.Option("--allow-value", help="Run this value of a case although it is no plain word or number."),
 ]
 AllowTrustOption = Annotated[
     bool, typer.Option("--allow-low-trust", help="Run configurations of low-trust sources unasked.")
 ]
 
 
-def ask_for_distrusted(tried: Mapping[str, Candidate], command: str) -> None:
+def check_values(settings: Settings, allowed: Collection[str]) -> None:
+    """Refuse settings of a recommendation that a shell could take for more than values.
+
+    Raises:
+        InputError: There is one that the user does not allow.
+    """
+    from kg.nouns.values import show
+    from recommender.experiment.verification import is_plain
+
+    for name, value in settings.items():
+        text = show(value)
+        if not is_plain(text, allowed):
+            raise InputError(
+                f"{name}={text!r} is the value of a case and not plain",
+                hint=f"to run it: --allow-value {shlex.quote(text)}",
+            )
+
+
+def ask_for_distrusted(distrusted: Mapping[str, Settings], command: str) -> None:
     """Show what comes from sources of low trust alone, and ask whether it may run.
 
     Raises:
         InputError: The user says no, or there is nobody to ask.
     """
     from cli import output
-    from kg.nouns.entities import Trust
-    from kg.nouns.values import show
 
-    doubted = {arm: item for arm, item in tried.items() if item.trust is Trust.LOW}
-    if not doubted:
+    if not distrusted:
         return
-    for arm, item in doubted.items():
-        sets = ", ".join(f"{name}={show(value)}" for name, value in item.configuration.items())
-        output.note(f"{arm} is from sources of low trust: {sets}")
+    for arm, settings in distrusted.items():
+        output.note(f"{arm} is from sources of low trust: {settings}")
     output.note(f"it would run in: {command}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(
-            f"{next(iter(doubted))} is from sources of low trust, and nobody is here to be asked",
+            f"{next(iter(distrusted))} is from sources of low trust, and nobody is here to be asked",
             hint="read the settings above; --allow-low-trust runs them",
         )
     if not typer.confirm("Run it?", default=False, err=True):

@@ -1,4 +1,4 @@
-"""What ``tunegraph ab`` prints: how an experiment stands, while it runs and afterwards."""
+"""Printing for ``tunegraph ab``: the state of an experiment, while it runs and afterwards."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from recommender.experiment.journal import Logged
     from recommender.experiment.planning import Plan
     from recommender.experiment.standing import ExperimentState
+    from recommender.experiment.testing import Lesson
     from recommender.experiment.verdict import Interval
 
 
 class ExperimentProgress:
-    """How an experiment stands, on stderr: one line that moves on a terminal, a line a round elsewhere.
+    """The progress of an experiment on stderr: one line that moves on a terminal, a line a round elsewhere.
 
     Args:
         design: What is fixed.
@@ -47,7 +48,7 @@ class ExperimentProgress:
             print(file=sys.stderr)
 
     def update(self, state: ExperimentState) -> None:
-        """Show where it stands."""
+        """Show the state after a round."""
         parts = [f"pair {state.rounds}"]
         for item in state.comparisons:
             name = f"{item.arm} " if len(state.comparisons) > 1 else ""
@@ -72,15 +73,21 @@ def ratio(interval: Interval) -> str:
 
 
 def result(
-    logged: Logged, state: ExperimentState, prices: Prices | None, *, as_json: bool, told: str | None = None
+    logged: Logged,
+    state: ExperimentState,
+    prices: Prices | None,
+    *,
+    as_json: bool,
+    lesson: Lesson | None = None,
 ) -> None:
-    """Print how an experiment stands."""
+    """Print the state of an experiment."""
     worth = {
         item.arm: savings(item.interval, prices) if prices is not None and item.interval.pairs else []
         for item in state.comparisons
     }
+    learned = None if lesson is None else _learned(lesson)
     if as_json:
-        output.as_json(_plain(logged, state, worth, told))
+        output.as_json(_plain(logged, state, worth, learned))
         return
     design = logged.design
     print(f"{logged.name}: {design.metric}, {design.better!s} is better, alpha {design.alpha:g}")
@@ -101,8 +108,16 @@ def result(
     print(f"{state.rounds} rounds, {_cost(state, prices)}; {_why(state)}")
     for note in state.notes:
         output.note(note)
-    if told:
-        output.note(told)
+    if learned:
+        output.note(learned)
+
+
+def _learned(lesson: Lesson) -> str:
+    if not lesson.rows:
+        return "the graph knew this outcome already"
+    if lesson.strategies:
+        return f"the graph has learned from this: {', '.join(lesson.strategies)}"
+    return "the graph has this case now"
 
 
 def listing(found: Sequence[Logged]) -> None:
@@ -179,7 +194,7 @@ def plans(found: Sequence[Plan], noise: float, alpha: float, *, as_json: bool) -
 
 
 def _plain(
-    logged: Logged, state: ExperimentState, worth: dict[str, list[Saving]], told: str | None
+    logged: Logged, state: ExperimentState, worth: dict[str, list[Saving]], learned: str | None
 ) -> dict[str, object]:
     content = state.to_json()
     treatments = content["treatments"]
@@ -191,7 +206,7 @@ def _plain(
         "design": logged.design.to_json(),
         "samples": len(logged.samples),
         **content,
-        "told": told,
+        "told": learned,
     }
 
 

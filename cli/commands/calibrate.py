@@ -38,12 +38,10 @@ def calibrate(
     if retrieval:
         _retrieval(context, as_json=as_json)
         return
-    from datetime import UTC, datetime
-
     from cli import output
-    from recommender.cost_model.fit.calibrate import calibrate as fit
+    from recommender.workspace import Workspace
 
-    operators = fit(files or [], output_folder, on=datetime.now(UTC).date(), quick=quick)
+    operators = Workspace.calibrate(files or [], output_folder, quick=quick)
     rows = [
         {
             "operator": stem,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import textwrap
@@ -12,14 +13,14 @@ import typer
 
 from cli.context import open_workspace
 from cli.options import JsonOption, finite
+from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from ingest.profiles.facts.run import Profile, Rank
+    from ingest.profiles.facts.run import Rank
     from recommender.answers.diagnose import DiagnosisAnswer, Remedy
     from recommender.diagnosis.diagnosis import Finding
     from recommender.diagnosis.logs import SeenFault
-    from recommender.retrieval.past_cases import PastCase, Present
-    from recommender.workspace import Workspace
+    from recommender.retrieval.past_cases import PastCase
 
 
 def diagnose(
@@ -54,10 +55,8 @@ def diagnose(
 ) -> None:
     """Name at most three causes of lost time in a profile, or the known faults in a log."""
     from cli import output
-    from ingest.profiles.folders import is_log, read_profile
-    from kg.errors import InputError
-    from kg.rows.gains import gains
-    from recommender.answers.diagnose import Allowed, diagnose_profile, faults_in
+    from ingest.profiles.folders import is_log
+    from recommender.answers.diagnose import Allowed
 
     if is_log(path):
         given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
@@ -67,77 +66,45 @@ def diagnose(
                 hint="leave it out, or name a profile",
             )
         with open_workspace(context) as workspace:
-            seen = faults_in(workspace.graph, path)
+            faults = workspace.faults(path)
         if as_json:
-            output.as_json({"path": str(path), "faults": [item.to_json() for item in seen]})
+            output.as_json({"path": str(path), "faults": [item.to_json() for item in faults]})
         else:
-            _faults(path, seen)
+            _show_faults(path, faults)
         return
-    profile = read_profile(path)
-    before = read_profile(compare) if compare is not None else None
     with open_workspace(context) as workspace:
-        answer = diagnose_profile(
-            workspace.graph,
-            profile,
-            before=before,
+        answer = workspace.diagnose(
+            path,
+            before=compare,
             least=least,
             allowed=Allowed(accuracy=not keep_accuracy, code=not settings_only),
-            gains=gains(workspace.trials),
-            present=_present(workspace, profile, hardware, model),
+            hardware=hardware or "",
+            model=model or "",
         )
     if html is not None:
-        from recommender.diagnosis.page import write_page
-
-        write_page(html, answer.to_json(), profile)
+        answer.write_page(html)
         print(f"Wrote {html}", file=sys.stderr)
     if as_json:
         output.as_json(answer.to_json())
     else:
-        _show(answer, profile, before)
+        _show(answer)
 
 
-def _present(workspace: Workspace, profile: Profile, hardware: str | None, model: str | None) -> Present:
-    """What runs and where, as the user says, else as far as the profile tells."""
-    from kg.errors import UnknownEntityError
-    from kg.nouns.knowledge import Model
-    from kg.triples.serialisation import from_graph
-    from recommender.retrieval.past_cases import Present
-
-    def family_of(name: str) -> str:
-        try:
-            return from_graph(workspace.graph, Model, name).family
-        except UnknownEntityError:
-            return ""
-
-    if hardware is not None:
-        place = workspace.names.hardware(hardware).id
-    else:
-        told = next((rank.device for rank in profile.ranks if rank.device), "")
-        place, is_known = workspace.names.hardware_or_slug(told) if told else ("", False)
-        place = place if is_known else ""
-    return Present(
-        tree=workspace.hardware,
-        hardware=place,
-        model="" if model is None else workspace.names.model(model).id,
-        family_of=family_of,
-    )
-
-
-def _show(answer: DiagnosisAnswer, profile: Profile, before: Profile | None) -> None:
+def _show(answer: DiagnosisAnswer) -> None:
     from cli import output
 
-    found = answer.diagnosis
+    found, profile = answer.diagnosis, answer.profile
     rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
     output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
     print()
     if not found.findings:
         print(
             "Nothing costs more than it did before."
-            if before is not None
+            if answer.is_comparison
             else f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
         )
-    told = zip(found.findings, answer.remedies, answer.cases, strict=True)
-    for place, (item, remedies, cases) in enumerate(told, 1):
+    causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
+    for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
     if found.besides:
         print("Seen besides, at no cost that shows")
@@ -151,11 +118,11 @@ def _show(answer: DiagnosisAnswer, profile: Profile, before: Profile | None) -> 
 
 
 def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
-    from recommender.diagnosis.diagnosis import name_of
+    from recommender.diagnosis.diagnosis import rank_name
 
     return [
         (
-            name_of(rank, path),
+            rank_name(rank, path),
             step.step,
             f"{step.step_us / 1e3:.2f}",
             *(
@@ -171,7 +138,7 @@ LABEL_WIDTH = 15
 
 
 def _line(label: str, text: str) -> None:
-    """What a line tells behind its label; on a terminal, wrapped below where it begins."""
+    """Print a text behind its label; on a terminal, wrapped below where it begins."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     first = f"   {label:<{LABEL_WIDTH - 3}}"
     wrapper = textwrap.TextWrapper(
@@ -184,8 +151,8 @@ def _line(label: str, text: str) -> None:
     print(wrapper.fill(text))
 
 
-TELLING = 0.95
-"""Likelihood ratio of a fix test below which it is told."""
+SHOWN_RATIO = 0.95
+"""Likelihood ratio of a fix test below which it is shown."""
 
 MOST_STEPS = 4
 """Steps shown of a rank; --json has all."""
@@ -194,22 +161,23 @@ MOST_STEPS = 4
 def _cause(
     place: int, item: Finding, remedies: tuple[Remedy, ...], cases: tuple[PastCase, ...], labels: object
 ) -> None:
-    accused, gain = item.accused, item.gain
+    likely, gain = item.cause, item.gain
     names = labels if isinstance(labels, dict) else {}
-    print(f"{place}. {names.get(accused.cause, accused.cause)}   [{accused.cause}]")
+    print(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
     _line(
         "cost",
-        f"{accused.share:.0%} of the step ({accused.lost_us / 1e3:.2f} ms), "
-        f"confidence {accused.chance:.0%}, at most {accused.ceiling:.2f}x",
+        f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), "
+        f"confidence {likely.chance:.0%}, at most {likely.ceiling:.2f}x",
     )
-    _line("gain", f"{gain.expected:.2f}x, 90 % interval {gain.low:.2f}x to {gain.high:.2f}x, modelled")
+    low, high = math.exp(gain.low), math.exp(gain.high)
+    _line("gain", f"{gain.factor:.2f}x, 90 % interval {low:.2f}x to {high:.2f}x, modelled")
     if item.fix is not None:
         eased = "eases" if item.fix.holds else "does not ease"
         _line(
             "fix test",
             f"replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
             f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
-            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < TELLING else ""),
+            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < SHOWN_RATIO else ""),
         )
     if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
         _line(
@@ -217,13 +185,13 @@ def _cause(
             f"these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
             f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled",
         )
-    _line("chain", " <- ".join(accused.chain))
-    for evidence in reversed(accused.evidence):
+    _line("chain", " <- ".join(likely.chain))
+    for evidence in reversed(likely.evidence):
         where = "; ".join(map(str, evidence.places[:2]))
         rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
         _line("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
-    if accused.perhaps:
-        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in accused.perhaps))
+    if likely.perhaps:
+        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in likely.perhaps))
     for remedy in remedies:
         written = "; ".join(remedy.settings[:3])
         _line("try", remedy.strategy.label + (f": {written}" if written else ""))
@@ -238,11 +206,11 @@ def _cause(
     print()
 
 
-def _faults(path: Path, seen: list[SeenFault]) -> None:
-    if not seen:
+def _show_faults(path: Path, faults: list[SeenFault]) -> None:
+    if not faults:
         print(f"{path}: no known fault.")
         return
-    for item in seen:
+    for item in faults:
         codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
         lines = ", ".join(map(str, item.lines))
         more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""

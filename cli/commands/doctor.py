@@ -19,13 +19,13 @@ def doctor(
 ) -> None:
     """Check the installation and the workspace: all parts in step, text model there."""
     from cli import output
-    from recommender.store.environment_checks import installation
+    from recommender.workspace import Workspace
 
     chosen = settings(context)
     if repair:
         with open_for_writing(context) as editor:
             editor.repair()
-    findings = list(installation(chosen.cache))
+    findings = Workspace.check_installation(chosen.cache)
     with open_workspace(context) as workspace:
         findings += workspace.check()
     faults = sum(finding.severity == "fault" for finding in findings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,15 +16,10 @@ from cli.options import (
     JsonOption,
     ModelOption,
     SmiOption,
-    told,
-    value_of,
+    facts_at_hand,
 )
-from ingest.questions.launches.launch_facts import together
-from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Problem
-    from recommender.cost_model.facts.model import ModelSizes
+from cli.values import axes, pairs
+from ingest.questions.launches.launch_facts import merge_facts
 
 SetOption = Annotated[
     list[str] | None,
@@ -64,76 +59,29 @@ def estimate(
 ) -> None:
     """Estimate time, throughput, memory and energy of a training or serving step, with its split."""
     from cli import output
-    from recommender.cost_model import estimate as costs
-    from recommender.cost_model.operators.kinds import load
 
-    raw = together(told(from_command=from_command, config_json=config_json, smi=smi))
+    raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}
     raw.update({name: value for name, value in given.items() if value is not None})
-    phase = phase or str(raw.get("phase", "training"))
-    if phase not in costs.PHASES:
-        raise InputError(f"no phase named {phase!r}", hint=f"known: {', '.join(costs.PHASES)}")
     with open_workspace(context) as workspace:
-        problem, notes = workspace.problem({**raw, "phase": phase})
-        where = problem.hardware.name
-        facts = workspace.hardware.facts(where)
-        held = workspace.names.hardware(server) if server else None
-        around = workspace.hardware.facts(held.id) if held else None
-        known = workspace.model_facts(problem)
-    for text in (*notes, held.note if held else ""):
-        if text:
-            output.note(text)
-    what = problem.workload.model or ""
-    sizes = costs.model_of(what, str(known.get("architecture", "")), known)
-    count = problem.hardware.count or 1
-    machine = costs.machine(where, facts, count=count, server=held.id if held else "", server_facts=around)
-    base = {**_told_settings(problem, phase, count, sizes), **_pairs(settings)}
-    chosen = costs.sweep(base, {name: _values(values) for name, values in _pairs(sweep).items()})
-    steps = costs.estimate(
-        model=sizes,
-        machine=machine,
-        phase=phase,
-        settings=chosen,
-        operators=load(constants) if constants else None,
-    )
-    records = costs.as_records(steps, chosen)
-    if plot is not None:
-        from recommender.cost_model.plots import roofline_svg, split_svg, write
-
-        write(plot, split_svg(records))
-        write(plot.with_name(f"{plot.stem}-roofline.svg"), roofline_svg(machine.device, records))
-        output.note(f"wrote {plot} and {plot.stem}-roofline.svg")
-    if as_json:
-        output.as_json(
-            {
-                "model": what,
-                "hardware": where,
-                "server": held.id if held else None,
-                "count": count,
-                "phase": phase,
-                "kind": "modelled",
-                "estimates": records,
-            }
+        estimated = workspace.estimate(
+            raw,
+            phase=phase or str(raw.get("phase", "training")),
+            server=server or "",
+            settings=pairs("--set", settings),
+            axes=axes("--sweep", sweep),
+            constants=constants,
         )
+    for text in estimated.notes:
+        output.note(text)
+    if plot is not None:
+        split, roofline = estimated.write_plots(plot)
+        output.note(f"wrote {split} and {roofline.name}")
+    if as_json:
+        output.as_json(estimated.to_json())
         return
-    for record in records:
-        _show(record, phase=phase)
-
-
-def _told_settings(problem: Problem, phase: str, count: int, sizes: ModelSizes) -> dict[str, object]:
-    """What a launch sets, in the words of the cost model; what it has no setting for is noted."""
-    from cli import output
-    from recommender.cost_model.settings.dialects import translate
-    from recommender.cost_model.settings.plans import SERVING, TRAINING
-
-    found = translate(problem.current or {}, phase, count=count, layers=int(sizes.layers) or None)
-    if found.untold:
-        output.note(f"the cost model has no setting for {', '.join(found.untold)}")
-    known = TRAINING if phase == "training" else SERVING
-    told = {name: value for name, value in problem.workload.shape.items() if name in known}
-    if problem.workload.precision:
-        told["precision"] = problem.workload.precision
-    return {**told, **found.settings}
+    for record in estimated.records:
+        _show(record, phase=estimated.question.phase)
 
 
 def _show(record: dict[str, object], *, phase: str) -> None:
@@ -180,17 +128,3 @@ def _show(record: dict[str, object], *, phase: str) -> None:
     else:
         rows.append(("energy", "unknown", "idle or full power of the device is not known"))
     output.table(("", "estimate", ""), rows, title=title or "defaults")
-
-
-def _pairs(given: list[str] | None) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for text in given or []:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip() or not value.strip():
-            raise InputError(f"{text!r} is not name=value")
-        found[name.strip()] = value_of(value.strip()) if "," not in value else value.strip()
-    return found
-
-
-def _values(raw: object) -> list[object]:
-    return [value_of(part.strip()) for part in str(raw).split(",") if part.strip()]

@@ -27,10 +27,8 @@ def with_profile(workspace: Workspace, raw: dict[str, object], path: Path | None
     if path is None:
         return raw
     from cli import output
-    from ingest.profiles.folders import read_profile
-    from recommender.answers.diagnose import diagnose_profile
 
-    found = diagnose_profile(workspace.graph, read_profile(path)).diagnosis.bottlenecks()
+    found = workspace.diagnose(path).diagnosis.bottlenecks()
     if not found:
         output.note(
             f"{path}: nothing costs a significant part of the step, so no bottleneck is taken from it"

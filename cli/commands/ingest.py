@@ -10,6 +10,7 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
+from kg.errors import MissingDependencyError
 from kg.nouns.entities import Trust
 
 if TYPE_CHECKING:
@@ -98,14 +99,11 @@ def _suggest(paths: list[Path]) -> None:
 
 def _learn(editor: Editor) -> KeyboardInterrupt | None:
     """Learn from what was taken in; what stopped it, if somebody did."""
-    from recommender.backtest.learning import INSTALL_HINT, can_learn
-
-    if not can_learn():
-        print(f"nothing is learned from these rows: {INSTALL_HINT}", file=sys.stderr)
-        return None
     try:
         print("learning how operators respond to configurations ...", file=sys.stderr)
         print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
+    except MissingDependencyError as missing:
+        print(f"nothing is learned from these rows: {missing.hint}", file=sys.stderr)
     except KeyboardInterrupt as stopped:
         print("learning was stopped: what was learned before stays", file=sys.stderr)
         return stopped
@@ -167,6 +165,8 @@ class _progress:  # noqa: N801  a context manager used like a function
             TransferSpeedColumn,
         )
 
+        from cli.output import raw
+
         total = sum(size for size in _sizes(self._paths))
         bar = Progress(
             "reading",
@@ -174,7 +174,7 @@ class _progress:  # noqa: N801  a context manager used like a function
             DownloadColumn(),
             TransferSpeedColumn(),
             TimeRemainingColumn(),
-            console=Console(file=output.raw(sys.stderr)),
+            console=Console(file=raw(sys.stderr)),
             transient=True,
         )
         task = bar.add_task("reading", total=total)

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from cli.context import open_for_writing, open_workspace
-from cli.options import JsonOption, finite, pairs
+from cli.options import JsonOption, finite
+from cli.values import pairs
 from kg.errors import InputError
 
 app = typer.Typer(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @asks("operator", "trait")
 def predict(
     context: typer.Context,
-    asked: ProblemOptions,
+    question: ProblemOptions,
     server: Annotated[
         str | None,
         typer.Option("--server", help="What the devices sit in: its links."),
@@ -32,7 +32,7 @@ def predict(
     """Predict gain, memory, energy and carbon of tuning, with intervals, before any of it is done."""
     from cli import output
 
-    raw = asked.raw()
+    raw = question.raw()
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
         prediction = workspace.predict(
@@ -78,9 +78,9 @@ def show(prediction: Prediction) -> None:
 
 
 def _show(item: Benefit, unit: str) -> None:
-    for name, told in (("throughput", item.throughput), ("memory", item.memory), ("energy", item.energy)):
-        if told is not None:
-            print(f"   {name:<12}{_factor(told)}, {told.kind}")
+    for name, gain in (("throughput", item.throughput), ("memory", item.memory), ("energy", item.energy)):
+        if gain is not None:
+            print(f"   {name:<12}{_factor(gain)}, {gain.kind}")
         elif name == "throughput":
             print(f"   {name:<12}unknown: nothing supports a figure")
     if item.carbon_g is not None:
@@ -91,8 +91,8 @@ def _show(item: Benefit, unit: str) -> None:
         print(f"   {'rests on':<12}{item.throughput.reason}")
 
 
-def _factor(told: Expected) -> str:
-    return f"{told.factor:.2f}x ({told.low:.2f} to {told.high:.2f})"
+def _factor(gain: Expected) -> str:
+    return f"{gain.factor:.2f}x ({gain.low:.2f} to {gain.high:.2f})"
 
 
 def _interval(value: float, spread: float) -> tuple[float, float]:

@@ -25,11 +25,13 @@ from cli.commands.from_profile import ProfileOption, with_profile
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
+from cli.values import span_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.answers.answer import Answer
+    from recommender.answers.verification import VerificationRequest
     from recommender.ranking.recommendation import Recommendation
 
 FormatOption = Annotated[
@@ -40,8 +42,8 @@ FormatOption = Annotated[
         "kernel-tuner-restriction, optuna or json.",
     ),
 ]
-_TOLD_SHARE = 0.15
-"""Share of the squared distance from which on a kind of features is told."""
+_SHOWN_SHARE = 0.15
+"""Share of the squared distance from which on a kind of features is shown."""
 
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 
@@ -49,7 +51,7 @@ NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many a
 @asks()
 def recommend(
     context: typer.Context,
-    asked: ProblemOptions,
+    question: ProblemOptions,
     from_profile: ProfileOption = None,
     k: NumberOption = 5,
     form: FormatOption = "",
@@ -68,28 +70,28 @@ def recommend(
 ) -> None:
     """Recommend configurations for one problem, best first; with --verify, test the first three."""
     from cli import output
-    from cli.ab.verify import VerificationRequest, explored, verified
+    from recommender.answers.verification import VerificationRequest
 
-    wanted = VerificationRequest(
+    request = VerificationRequest(
         command=verify,
         metrics=metric or (),
         patterns=pattern or (),
         guards=guard or (),
         alpha=alpha,
         pairs=verify_pairs,
-        time=verify_time,
+        budget_s=span_s(verify_time) if verify_time else None,
         allowed=allow_value or (),
-        allows_low_trust=allow_low_trust,
     )
-    raw = asked.raw()
+    raw = question.raw()
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         problem, notes = workspace.problem(raw)
-        answer = (
-            explored(workspace, problem, k, notes, seed)
-            if explore
-            else workspace.recommend(problem, k, notes=notes)
-        )
+        if explore:
+            import numpy as np
+
+            answer = workspace.explore(problem, k, rng=np.random.default_rng(seed), notes=notes).answer
+        else:
+            answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
     if verify and as_json:
         pass  # the test prints its own
@@ -108,7 +110,30 @@ def recommend(
             output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
         raise typer.Exit(3)
     if verify:
-        verified(context, answer, raw, wanted, as_json=as_json)
+        _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _verify(
+    context: typer.Context,
+    answer: Answer,
+    raw: dict[str, object],
+    request: VerificationRequest,
+    *,
+    unasked: bool,
+    as_json: bool,
+) -> None:
+    """Run the test of the first recommendations, and print its verdicts."""
+    from cli import output
+    from cli.ab.consent import ask_for_distrusted
+    from cli.ab.running import begin_and_run
+    from recommender.workspace import Workspace
+
+    test = Workspace.verification(answer, raw, request)
+    for text in test.notes:
+        output.note(text)
+    if not unasked:
+        ask_for_distrusted(test.distrusted, request.command)
+    begin_and_run(context, test, as_json=as_json)
 
 
 def _write(form: str, answer: Answer) -> None:
@@ -127,7 +152,7 @@ def _write(form: str, answer: Answer) -> None:
 
 
 def _expected_loss(answer: Answer) -> list[str]:
-    """What it is expected to cost if only the first few are timed."""
+    """The expected loss if only the first few are timed."""
     return [
         f"expected above the best time if {'the first' if k == 1 else f'the first {k}'} "
         f"{'is' if k == 1 else 'are'} timed: {math.expm1(value):.0%}"
@@ -138,14 +163,14 @@ def _expected_loss(answer: Answer) -> list[str]:
 @asks("limit", "bottleneck", "current", "software")
 def similar(
     context: typer.Context,
-    asked: ProblemOptions,
+    question: ProblemOptions,
     k: NumberOption = 10,
     as_json: JsonOption = False,
 ) -> None:
     """List the known problems that are nearest, and how near each is."""
     from cli import output
 
-    raw = asked.raw()
+    raw = question.raw()
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(raw)
         found = workspace.neighbours(problem, k)
@@ -176,13 +201,13 @@ def similar(
 
 
 def _cost(log: object) -> str:
-    """What copying from such a distance cost on average."""
+    """The average cost of copying from such a distance, in percent."""
     return f"+{math.expm1(log):.0%}" if isinstance(log, float) else ""
 
 
 def _differs(item: Mapping[str, Any]) -> str:
     """The distance of a neighbour and the two kinds of features that make most of it."""
-    most = [name for name, share in list(item["differs_in"].items())[:2] if share >= _TOLD_SHARE]
+    most = [name for name, share in list(item["differs_in"].items())[:2] if share >= _SHOWN_SHARE]
     return f"{item['distance']:.2f}" + (f" ({', '.join(most)})" if most else "")
 
 
@@ -219,7 +244,7 @@ def show(answer: Answer) -> None:
 
 
 def combination_text(answer: Answer) -> str:
-    """What the recommended strategies gain together, and which of them."""
+    """The joint gain of the recommended strategies, and which of them it counts."""
     from cli import output
     from recommender.ranking.recommendation import factor_text
 

@@ -36,7 +36,6 @@ from cli.search.running import (
     given,
     go_on,
     is_log,
-    listed,
     open_log,
     own_log,
     read_file,
@@ -46,6 +45,7 @@ from cli.search.running import (
 )
 from cli.search.space import space
 from cli.search.worker import worker
+from cli.values import limits, pairs, span_s
 from kg.errors import InputError
 
 app = typer.Typer(
@@ -108,8 +108,6 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Search, from the best that is known of similar problems on."""
-    from recommender.search.run.task_file import seconds
-
     raw, folder = read_file(file)
     if command:
         raw["command"] = command
@@ -117,9 +115,9 @@ def run(
     if objective:
         raw["objectives"] = objective
     if limit:
-        raw["limits"] = [*listed(raw.get("limits")), *limit]
+        raw["limits"] = [*limits(raw.get("limits")), *limit]
     raw.update(given(name=name or None, jobs=jobs, repeats=repeats, warmup=warmup))
-    raw.update(given(timeout_s=None if timeout is None else seconds(timeout)))
+    raw.update(given(timeout_s=None if timeout is None else span_s(timeout)))
     add_stop(raw, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
     begun = begin(context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
     if not evaluate:
@@ -154,11 +152,9 @@ def resume(
     found = open_log(log, name)
     if file is not None:
         compare(found, file)
-    more: dict[str, object] = dict(found.about["task"])
+    more = given(stop=found.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    changed: dict[str, object] = {"stop": more["stop"]} if "stop" in more else {}
-    changed |= given(jobs=jobs)
-    go_on(context, found, changed, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, found, more, ingest=ingest, plot=plot, as_json=as_json)
 
 
 @app.command()
@@ -175,7 +171,7 @@ def ask(
 ) -> None:
     """Propose configurations for you to evaluate; tell what came out with search tell."""
     from cli import output
-    from recommender.search.run.manual import ask_for
+    from recommender.search.run.manual import ask_trials
 
     if is_log(file):
         found = open_log(file, name)
@@ -189,7 +185,7 @@ def ask(
             found = begin(
                 context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy
             )
-    asked = ask_for(found, n)
+    asked = ask_trials(found, n)
     if as_json:
         rows = [
             {
@@ -224,14 +220,13 @@ def tell(
 ) -> None:
     """Tell what came out of a configuration."""
     from cli import output
-    from cli.options import pairs
-    from recommender.search.run.manual import tell_of
+    from recommender.search.run.manual import tell_trial
 
     if (value is None) == (failed is None):
         raise InputError("tell --value METRIC=NUMBER, or --failed REASON")
     found = open_log(log, name)
     numbers = {key: str(item) for key, item in pairs("--value", value, as_text=True).items()}
-    number = tell_of(found, trial, pairs("--set", setting) or None, numbers, failed)
+    number = tell_trial(found, trial, pairs("--set", setting) or None, numbers, failed)
     if as_json:
         output.as_json({"search": found.name, "log": found.storage, "trial": number})
     else:

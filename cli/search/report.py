@@ -25,7 +25,7 @@ SHOWN = 5
 
 def show(result: Result) -> None:
     """Print where a search stands or what it found."""
-    task, tried = result.task, result.tried()
+    task, tried = result.task, result.configurations()
     front = {item.configuration for item in result.front()} if len(task.objectives) > 1 else set()
     objectives = [*task.objectives]
     limited = [item for item in task.limits if item.metric not in {x.metric for x in objectives}]
@@ -41,7 +41,7 @@ def show(result: Result) -> None:
     title = "nothing is better in every objective than" if front else "best first"
     output.table(columns, rows, title=f"{result.log.name}: {title}")
     print()
-    _close(result, modelled="cost_model" in task.raw)
+    _close(result, modelled=task.is_modelled)
 
 
 def _close(result: Result, *, modelled: bool) -> None:
@@ -62,7 +62,7 @@ def _close(result: Result, *, modelled: bool) -> None:
     if best is not None:
         for note in best.notes:
             print(f"Mind: {note}.")
-    if reason := result.log.about.get("stop_reason"):
+    if reason := result.log.metadata.stop_reason:
         print(f"Ended: {reason}.")
 
 
@@ -100,7 +100,7 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
                         "after": list(item.after),
                         "factor": math.exp(item.log_gain),
                         "log_gain": item.log_gain,
-                        "evaluated": item.known,
+                        "evaluated": item.evaluated,
                     }
                     for item in contributions
                 ],
@@ -110,10 +110,10 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
         )
         return
     show(result)
-    from recommender.search.report.history import shown
+    from recommender.search.report.history import figure_rows
 
     print()
-    output.table(("", ""), shown(result.history.figures()), title="Course of the search")
+    output.table(("", ""), figure_rows(result.history.figures()), title="Course of the search")
     print()
     _symptoms(result.history)
     if why:
@@ -125,7 +125,7 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
             item.title,
             output.factor(item.log_gain),
             f"{100 * item.log_gain / total:.0f} %" if total > 0 else "",
-            "" if item.known else "predicted",
+            "" if item.evaluated else "predicted",
             "" if not importances else " ".join(f"{importances.get(name, 0):.2f}" for name in item.names),
         )
         for item in contributions
@@ -146,7 +146,7 @@ def _symptoms(history: History) -> None:
         print(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")
     if found.symptoms:
         print()
-    for text in found.untold:
+    for text in found.undetermined:
         output.note(f"not told: {text}")
 
 
@@ -156,7 +156,7 @@ def _checkup(history: History) -> dict[str, object]:
     from recommender.search.report.symptoms import check
 
     found = asdict(check(history))
-    return {"symptoms": list(found["symptoms"]), "untold": list(found["untold"])}
+    return {"symptoms": list(found["symptoms"]), "untold": list(found["undetermined"])}
 
 
 def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], RunOutcome] | None:
@@ -165,11 +165,12 @@ def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], RunOutc
     from pathlib import Path
 
     from recommender.search.run.assembly import SearchPlace, evaluator_of
-    from recommender.search.run.manual import write_down
+    from recommender.search.run.manual import record_evaluation
+    from recommender.search.run.task import TaskCommand
 
-    if "command" in result.task.raw and not measure:
+    if isinstance(result.task.number_source, TaskCommand) and not measure:
         return None
-    place = SearchPlace(folder=Path(str(result.log.about.get("folder") or ".")), base=dict(os.environ))
+    place = SearchPlace(folder=Path(result.log.metadata.folder), base=dict(os.environ))
     evaluator, _ = evaluator_of(result.task, place)
     if evaluator is None:
         return None
@@ -179,14 +180,15 @@ def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], RunOutc
 
     def logged(configuration: Settings) -> RunOutcome:
         outcome = evaluator.evaluate(configuration, cancel)
-        write_down(result.log, result.task, configuration, outcome, "ablation")
+        record_evaluation(result.log, result.task, configuration, outcome, "ablation")
         return outcome
 
     return logged
 
 
 def _plots(result: Result, plot: Path) -> None:
-    from recommender.search.report.plots import front_svg, history_svg, write
+    from recommender.cost_model.plots import write
+    from recommender.search.report.plots import front_svg, history_svg
 
     write(plot, history_svg(result.history))
     output.note(f"wrote {plot}")
@@ -196,7 +198,7 @@ def _plots(result: Result, plot: Path) -> None:
     front = {item.configuration for item in result.front()}
     points = [
         (item.values[0], item.values[1], item.configuration in front)
-        for item in result.tried()
+        for item in result.configurations()
         if item.values[0] is not None and item.values[1] is not None
     ]
     second = plot.with_name(f"{plot.stem}-front{plot.suffix}")
@@ -207,8 +209,8 @@ def _plots(result: Result, plot: Path) -> None:
 def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_json: bool) -> None:
     """Report a search of another tool."""
     from ingest.reading import FileReport, read
-    from recommender.search.report.history import imported as histories
-    from recommender.search.report.history import shown
+    from recommender.search.report.history import figure_rows
+    from recommender.search.report.history import histories_of as histories
 
     cases = [item for item in read([path], names) if not isinstance(item, FileReport)]
     if not cases:
@@ -217,7 +219,8 @@ def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_jso
         title: history for title, history in histories(cases, metric=metric).items() if history.evaluations
     }
     if plot is not None:
-        from recommender.search.report.plots import history_svg, write
+        from recommender.cost_model.plots import write
+        from recommender.search.report.plots import history_svg
 
         write(plot, history_svg(next(iter(found.values()))))
         output.note(f"wrote {plot}")
@@ -232,7 +235,7 @@ def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_jso
             print(f"{title}: nothing succeeded\n")
             _symptoms(history)
             continue
-        output.table(("", ""), shown(figures), title=title)
+        output.table(("", ""), figure_rows(figures), title=title)
         print()
         _symptoms(history)
 

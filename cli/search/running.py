@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.context import open_workspace, settings
+from cli.values import span_s
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from recommender.search.log.study import SearchLog
     from recommender.search.report.result import Result
     from recommender.search.run.runner import Runner
-    from recommender.search.run.task import Task
 
 
 def read_file(file: str) -> tuple[dict[str, object], Path]:
@@ -35,13 +35,6 @@ def given(**options: object) -> dict[str, object]:
     return {key: item for key, item in options.items() if item is not None}
 
 
-def listed(raw: object) -> list[object]:
-    """Limits as a list, however a file has them."""
-    if isinstance(raw, dict):
-        return [f"{metric}<={value}" for metric, value in raw.items()]
-    return list(raw) if isinstance(raw, list) else []
-
-
 def add_stop(
     raw: dict[str, object],
     *,
@@ -53,14 +46,12 @@ def add_stop(
     gain: float | None,
 ) -> None:
     """Lay budgets over those of a file."""
-    from recommender.search.run.task_file import seconds
-
     stop = raw.get("stop") or {}
     if not isinstance(stop, dict):
         raise InputError("stop: expected names and values")
     told = given(
         evaluations=evaluations,
-        time_s=None if time is None else seconds(time),
+        time_s=None if time is None else span_s(time),
         cost=cost,
         price_per_hour=price,
         patience=patience,
@@ -115,7 +106,7 @@ def begin(
             cold=cold,
             allow_unmeasured_accuracy=accuracy,
         )
-    for text in prepared.notes:
+    for text in prepared.metadata.notes:
         output.note(text)
     if prepared.sources:
         best = prepared.sources[0]
@@ -150,46 +141,19 @@ def own_log(log: str, name: str) -> SearchLog | None:
         return None
 
 
-def task(log: SearchLog) -> Task:
-    """What a log searches."""
-    from recommender.search.run.assembly import task_of
-
-    return task_of(log)
-
-
 def result_of(log: SearchLog) -> Result:
     """Where a search stands."""
     from recommender.search.report.result import Result
+    from recommender.search.run.assembly import task_of
 
-    return Result.of(log, task(log))
+    return Result.of(log, task_of(log))
 
 
 def compare(log: SearchLog, file: str) -> None:
-    """Refuse to go on with a search whose file says another space."""
-    from recommender.search.run.task import Task
+    """Refuse to go on with a search whose file describes another space."""
+    from recommender.search.run.compatibility import compare_file
 
-    raw, _ = read_file(file)
-    before = task(log)
-    now = Task.of(
-        {**raw, **{key: before.raw[key] for key in ("cost_model",) if key in before.raw}},
-        name=log.name,
-        allow_unmeasured_accuracy=bool(log.about.get("allow_unmeasured_accuracy")),
-    )
-    if now.digest != log.about["digest"]:
-        raise InputError(
-            f"{file} is not what {log.storage} searches: {_difference(before, now)}",
-            hint="go on without --file to search the old space, or begin a new search with --log",
-        )
-
-
-def _difference(before: Task, now: Task) -> str:
-    old = {item.name: item for item in before.space.parameters}
-    new = {item.name: item for item in now.space.parameters}
-    if changed := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
-        return f"the parameter{'s' * (len(changed) > 1)} {', '.join(changed)} changed"
-    if set(map(str, before.space.constraints)) != set(map(str, now.space.constraints)):
-        return "the constraints changed"
-    return "objectives or limits changed"
+    compare_file(log, read_file(file)[0], file)
 
 
 def go_on(
@@ -202,7 +166,10 @@ def go_on(
     as_json: bool,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a search to its end, print what it found, take it in; ``variables`` are those its log may have masked."""
+    """Run a search to its end, print what it found, take it in.
+
+    ``variables`` are those of its file, whose secrets the log has masked.
+    """
     from cli import output
     from cli.progress import ProgressDisplay
     from recommender.measuring.outcome import CancelledError
@@ -220,7 +187,8 @@ def go_on(
     result = result_of(log)
     show_result(result, as_json=as_json)
     if plot is not None:
-        from recommender.search.report.plots import history_svg, write
+        from recommender.cost_model.plots import write
+        from recommender.search.report.plots import history_svg
 
         write(plot, history_svg(result.history))
         output.note(f"wrote {plot}")

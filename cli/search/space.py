@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.commands.sensitivity import share_of
 from cli.context import open_workspace
 from cli.options import (
     CountOption,
@@ -17,12 +16,12 @@ from cli.options import (
     ModelOption,
     PrecisionOption,
     ShapeOption,
-    pairs,
 )
+from cli.values import pairs, share
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from recommender.answers.space_making import Made
+    from recommender.answers.space_making import SearchFile
 
 SHOWN = 20
 _READ = {
@@ -39,7 +38,7 @@ _READ = {
     },
     "--kernel": {"hardware", "shape", "precision", "form", "block", "spills"},
     "--runtime": {"file", "hardware", "count", "server", "cores"},
-    "a search file": {"known", "share"},
+    "a search file": {"known", "left_out"},
 }
 """What a space is made from, and the options that it reads beside itself."""
 
@@ -60,7 +59,7 @@ def space(
             " may be repeated.",
         ),
     ] = None,
-    share: Annotated[
+    left_out: Annotated[
         float, typer.Option("--share", min=0, max=0.99, help="Share of the space to leave out.")
     ] = 0.6,
     model: ModelOption = None,
@@ -118,10 +117,8 @@ def space(
     as_json: JsonOption = False,
 ) -> None:
     """Make a search file from model and machine, kernel or variables, or prune one by what devices told."""
-    from recommender.answers import space_making
-
-    asked = [item for item in (model, operator, file, runtime) if item]
-    if len(asked) != 1 and asked != [file, runtime]:
+    subjects = [item for item in (model, operator, file, runtime) if item]
+    if len(subjects) != 1 and subjects != [file, runtime]:
         raise InputError(
             "give a search file with --known or --runtime, or one of --model, --kernel and --runtime"
         )
@@ -133,43 +130,36 @@ def space(
     margin = None if memory_margin is None else _margin(memory_margin)
     if budget and sensitivity is None:
         raise InputError("--budget is spent by layer groups: give --sensitivity FILE")
-    spent = share_of(budget) if budget else None
-    groups = None if sensitivity is None else space_making.layer_groups(sensitivity, low, spent)
+    spent = share("--budget", budget) if budget else None
+    place, devices = hardware or "", count or 1
     with open_workspace(context) as workspace:
+        maker = workspace.space
         if runtime:
-            made = space_making.runtime(
-                workspace,
-                runtime,
-                hardware or "",
-                count=count or 1,
-                server=server,
-                cores=cores,
-                file=file,
-            )
+            made = maker.runtime(runtime, place, count=devices, server=server, cores=cores, file=file)
         elif file is not None:
-            made = space_making.pruned(workspace, file, known or [], share)
+            made = maker.pruned(file, known or [], share=left_out)
         elif operator is not None:
-            made = space_making.kernel(
-                workspace,
+            made = maker.kernel(
                 operator,
                 sizes,
-                precision or "bfloat16",
-                hardware or "",
+                place,
+                precision=precision or "bfloat16",
                 form=form,
                 block=block,
                 spills=spills,
             )
         else:
-            made = space_making.layouts(
-                workspace,
+            made = maker.layouts(
                 model or "",
-                hardware or "",
-                count=count or 1,
+                place,
+                count=devices,
                 server=server,
                 phase=phase,
                 fixed=fixed,
                 margin=margin,
-                groups=groups,
+                statistics=sensitivity,
+                low=low,
+                budget=spent,
             )
     _show(made, out, as_json=as_json)
 
@@ -180,17 +170,17 @@ def _refuse_idle(context: typer.Context, kind: str) -> None:
     Raises:
         InputError: One was given.
     """
-    own = {"model", "operator", "runtime", "file", "out", "as_json"}
+    subjects = {"model", "operator", "runtime", "file", "out", "as_json"}
     flags = {item.name: item.opts[0] for item in context.command.params}
     for name, flag in flags.items():
         source = context.get_parameter_source(str(name))
-        if source is None or source.name != "COMMANDLINE" or name in own | _READ[kind]:
+        if source is None or source.name != "COMMANDLINE" or name in subjects | _READ[kind]:
             continue
         of = [where for where, read in _READ.items() if name in read]
         raise InputError(f"{flag} says nothing of {kind}", hint=f"it is for {' and '.join(of)}")
 
 
-def _show(made: Made, out: Path | None, *, as_json: bool) -> None:
+def _show(made: SearchFile, out: Path | None, *, as_json: bool) -> None:
     """Print what was made, or write it."""
     from cli import output
 
@@ -219,10 +209,4 @@ def _margin(text: str) -> float:
     """A share above the memory; infinite for off."""
     if text.strip().lower() == "off":
         return math.inf
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 <= found < math.inf:
-        raise InputError(f"--memory-margin {text}: no share", hint="such as 0.1, or off")
-    return found
+    return share("--memory-margin", text)

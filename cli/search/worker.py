@@ -13,6 +13,7 @@ import typer
 
 from cli.options import JsonOption
 from cli.search.options import JobsOption, NameOption
+from cli.values import span_s
 
 if TYPE_CHECKING:
     from recommender.search.log.study import SearchLog
@@ -43,9 +44,8 @@ def worker(
     from cli import output
     from cli.search.running import compare, open_log, until_told
     from recommender.measuring.outcome import CancelledError
-    from recommender.search.run.task_file import seconds
 
-    patience_s = seconds(wait)
+    patience_s = span_s(wait)
     log = open_log(storage, name)
     log.patience_s = patience_s
     if file is not None:
@@ -78,19 +78,18 @@ def _runner(log: SearchLog, folder: Path | None, jobs: int | None) -> Runner:
     from recommender.measuring.environment import capture
     from recommender.search.run.assembly import runner_of, task_of
     from recommender.search.run.compatibility import check, differences
+    from recommender.search.run.task import TaskCommand
 
     task = task_of(log)
-    place = (folder or Path(str(log.about.get("folder") or "."))).resolve()
+    place = (folder or Path(log.metadata.folder)).resolve()
     check(log, task, place)
     shown = ProgressDisplay(brief=False)
     runner = runner_of(log, base=dict(os.environ), on_progress=shown.update, folder=place)
     shown.task = runner.task
     if jobs is not None:  # of this worker alone
         runner.task = replace(runner.task, jobs=jobs)
-    versions = task.raw.get("versions")
-    environment = capture(versions if isinstance(versions, dict) else {})
-    if "command" in task.raw:
-        for text in differences(log, environment):
+    if isinstance(task.number_source, TaskCommand):
+        for text in differences(log, capture(task.versions)):
             output.note(f"this machine is not like the one where the search was begun: {text}")
     done = sum(trial.evaluation is not None for trial in log.trials())
     output.note(f"joined {log.name} in {log.storage}, of which {done} evaluations have ended")

@@ -1,1 +1,1 @@
-"""The one door for cases: what a record may say, and the case it becomes."""
+"""The one door for cases: the form of a record, and its conversion to a case."""

@@ -1,6 +1,6 @@
-"""Names of columns and settings as people write them: what is a quantity, and of what unit.
+"""Quantities in the names of columns: metric and unit, as people write them.
 
-``throughput/tokens_per_sec_per_gpu``, ``Latency (ms)``, ``time_ms`` and ``tpot_s_mean`` say what they
+``throughput/tokens_per_sec_per_gpu``, ``Latency (ms)``, ``time_ms`` and ``tpot_s_mean`` name what they
 measure; a name that does not is left alone.
 """
 
@@ -26,7 +26,7 @@ _NO_UNIT = re.compile(r"[^\w%/]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """What a column measures.
+    """The metric and unit of a column.
 
     Attributes:
         metric: Canonical name.
@@ -38,7 +38,7 @@ class Quantity:
 
 
 def quantity(name: str) -> Quantity | None:
-    """The quantity that a column's name tells; None if it tells of none that is known."""
+    """The quantity that a column's name states; None if it states no known one."""
     bracketed = _IN_BRACKETS.match(name)
     stem, given = (bracketed[1], bracketed[2].strip()) if bracketed else (name, "")
     if given and not _is_unit(given):

@@ -1,4 +1,4 @@
-"""What the user says of files that do not say it themselves."""
+"""Facts that the user states for files that lack them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class IngestContext:
     """Options of an ingest that readers may need.
 
     Attributes:
-        hardware: Where runs were made whose files name no hardware; empty if not told.
+        hardware: Hardware of the runs whose files name none; empty if not given.
         mapping: Mapping file for plain CSV tables; None to look for one beside each table.
     """
 

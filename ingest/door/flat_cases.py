@@ -1,7 +1,8 @@
-"""Cases as the rows of one table: each field of the record (docs/case-format.md) is a column.
+"""Cases as rows of one table, with a column for each field of the record (docs/case-format.md).
 
 A column is called by the path of its field: ``task.op``, ``task.shape.M``, ``config.block_size_x``. An empty
-cell says nothing; what is no plain word is JSON, so ``16`` is a number, ``"16"`` a text and ``null`` a value.
+cell is no value; a cell that is not a simple word is JSON, so ``16`` is a number, ``"16"`` a text and
+``null`` a value.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ SECTIONS = ("task.shape", "task.traits", "hardware.traits", "config", "software"
 _OBJECTS = ("outcome", "source", "baseline")
 _ORDER = ("task", "hardware", "config", "outcome", "kind", "strategy", "bottleneck", "baseline", "software")
 _FORMULA = "=+-@"
-"""With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236); such a text is written
-in quotes, as JSON."""
+"""With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236); such a text is
+written in quotes, as JSON."""
 NEEDED = ("task.op", "outcome.metric", "outcome.status")
 """Columns by which such a table is known."""
 
 
-def flat(case: Case) -> dict[str, object]:
-    """The fields of a case by column, in JSON's terms; what says nothing is left out."""
+def row_of(case: Case) -> dict[str, object]:
+    """The fields of a case by column, as JSON values; empty fields are left out."""
     row: dict[str, object] = {}
     for name, content in to_record(case).items():
         _flatten(name, content, row)
     return row
 
 
-def record(row: Mapping[str, object]) -> dict[str, object]:
+def record_of(row: Mapping[str, object]) -> dict[str, object]:
     """The record that a row stands for.
 
     Raises:
@@ -76,7 +77,7 @@ class CaseRows:
         self._file = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
         found: dict[str, set[type]] = {}
         for case in cases:
-            row = flat(case)
+            row = row_of(case)
             for name, value in row.items():
                 found.setdefault(name, set()).add(type(value))
             self._file.write(canonical_json(row) + "\n")

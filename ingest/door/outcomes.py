@@ -1,4 +1,4 @@
-"""The ``outcome`` of a record: what came out, in SI units, or why nothing did."""
+"""The ``outcome`` of a record: a value in SI units, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from ingest.door.values import JsonObject, check_plain
+from ingest.door.values import JsonObject, check_storable
 from kg.nouns.entities import Better, Measurement, Status, WorkloadKind
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.units import Dimension, Unit, unit
@@ -38,13 +38,13 @@ _SAID = (
     ),
     (re.compile(r"\btime[ds]?[ _-]?out|timeout|deadline exceeded", re.IGNORECASE), Status.TIMED_OUT),
 )
-"""What the reason of a failure says of its kind, in the words of allocators and schedulers."""
+"""Words of allocators and schedulers in the reason of a failure, and the kind of failure that they mean."""
 _POSITIVE = {Dimension.TIME, Dimension.ENERGY, Dimension.POWER, Dimension.RATE, Dimension.FREQUENCY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOutcome:
-    """What a record says came out.
+    """The outcome that a record states.
 
     Attributes:
         metric: Canonical name.
@@ -77,7 +77,7 @@ def read_outcome(
 
     Args:
         raw: The section.
-        task_kind: What the record says of its task.
+        task_kind: Kind of task that the record states.
         faults: Faults are added here.
         is_relative: The record has a baseline, so a plain ratio to it is a value of any metric.
     """
@@ -191,7 +191,7 @@ def _status(raw: JsonObject, faults: list[str]) -> tuple[Status | None, str]:
         status = next((kind for words, kind in _SAID if words.search(why)), status)
     if not (why.isascii() and why.isprintable()):
         try:
-            check_plain(why)
+            check_storable(why)
         except ValueError as fault:
             faults.append(f"outcome.reason: {fault}")
     return status, why
@@ -200,7 +200,7 @@ def _status(raw: JsonObject, faults: list[str]) -> tuple[Status | None, str]:
 def _judge(
     value: float, status: Status | None, reason: str, measured_in: Unit | None, faults: list[str]
 ) -> tuple[Status | None, str, float | None]:
-    """What a number means: a value, the mark of a failure, or nonsense."""
+    """The meaning of a number: a value, the mark of a failure, or an error."""
     try:
         number = float(value)
     except OverflowError:

@@ -1,8 +1,8 @@
 """Times and rates that no hardware reaches: most often a table whose unit is not what it says.
 
-The least work that a workload can be is set against the peaks of its hardware. A table in seconds that is
-labelled ms is a thousand times too fast; a cache or a peak that is known too low is not. What is doubted is
-kept as it is and marked in the source's note, all of its table alike, and told in the file's guesses.
+The least work of a workload is compared with the peaks of its hardware. A table in seconds that is
+labelled ms is a thousand times too fast; a cache or a peak that is known too low is not. Doubtful values are
+kept as they are, marked in the source's note, all of a table alike, and listed in the file's guesses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Facts: TypeAlias = Callable[[str], Mapping[str, float | str]]
-"""What is known of hardware, by its id (``kg.triples.hardware_tree.HardwareTree.facts``)."""
+"""Facts of hardware by its id (``kg.triples.hardware_tree.HardwareTree.facts``)."""
 
 LOOKED_AT = 4096
 """Rows of a file that are held back, so that its first rows are marked too."""
@@ -37,8 +37,8 @@ COMPUTE_MARGIN = 2.0
 """Times above the fastest peak before a time is doubted: higher clocks, structured sparsity."""
 
 HIGHEST_GAIN = 30.0
-"""Factor by which a strategy may better or worsen a step or a request at most: the highest of the 80 gains that the
-shipped knowledge cites is 2.6x, and a wrong unit is off by a thousand."""
+"""Factor by which a strategy may better or worsen a step or a request at most: the highest of the 80 gains
+that the shipped knowledge cites is 2.6x, and a wrong unit is off by a thousand."""
 HIGHEST_OPERATOR_GAIN = 500.0
 """The same of one operator, where the highest that is cited is 55x (one that left the scalar cores)."""
 _OPERATOR_METRICS = frozenset({"operator_time", "kernel_time"})
@@ -51,7 +51,7 @@ _TRAINING_FLOPS = 6
 
 @dataclass(slots=True, kw_only=True)
 class _Bound:
-    """What limits a problem.
+    """The best value that the hardware of a problem allows.
 
     Attributes:
         problem: Kept, so that its identity is not given to another.
@@ -72,12 +72,12 @@ class _Bound:
 
 
 def implausible_gain(outcome: RecordOutcome | None, baseline: Baseline | None, strategy: str) -> list[str]:
-    """Why a row's gain is not believed, in a list that is empty if it is.
+    """The reason why a row's gain is not believed, in a list that is empty if it is.
 
     Args:
-        outcome: What came out.
-        baseline: What it is compared with; None if with nothing.
-        strategy: What was changed; empty for none, and then nothing learns a gain from the row.
+        outcome: The outcome of the row.
+        baseline: The value it is compared with; None if there is none.
+        strategy: Id of the strategy; empty for none, and then nothing learns a gain from the row.
     """
     if outcome is None or baseline is None or not strategy:
         return []
@@ -88,17 +88,15 @@ def implausible_gain(outcome: RecordOutcome | None, baseline: Baseline | None, s
     highest = HIGHEST_OPERATOR_GAIN if outcome.metric in _OPERATOR_METRICS else HIGHEST_GAIN
     if factor <= highest:
         return []
-    return [
-        f"baseline: {factor:.4g}x apart from the value, above {highest:g}x, which no strategy does: check the units"
-    ]
+    return [f"baseline: {factor:.4g}x apart from the value, more than any strategy does ({highest:g}x)"]
 
 
-def marked(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:
-    """The rows of a file, cases beyond what their hardware can do marked.
+def mark_implausible(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:
+    """The rows of a file, with a mark on cases that exceed the peaks of their hardware.
 
     Args:
-        rows: What a reader yields.
-        facts: What is known of hardware.
+        rows: Rows of a reader.
+        facts: Facts of hardware by its id.
         records: Takes the warnings.
     """
     judge = _Judge(facts)
@@ -117,7 +115,7 @@ def marked(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:
 
 
 class _Judge:
-    """Knows the bounds of the problems met."""
+    """The bounds of the problems of a file, and the values that exceed them."""
 
     def __init__(self, facts: Facts) -> None:
         self.warnings: dict[str, str] = {}
@@ -127,7 +125,7 @@ class _Judge:
         self._sources: dict[tuple[int, str], tuple[Source, Source]] = {}
 
     def see(self, row: object) -> None:
-        """Doubt the problem of a case whose value is beyond its bound."""
+        """Mark the problem of a case as doubtful if its value is beyond its bound."""
         if not isinstance(row, Case) or row.measurement.value is None or row.kind is Kind.MODELLED:
             return
         bound = self._bound(row.problem)
@@ -138,9 +136,9 @@ class _Judge:
         if beyond > 1 and beyond * bound.margin > bound.worst:
             bound.doubted, bound.worst = True, beyond * bound.margin
             work = row.problem.workload
-            told = row.measurement.reported_unit or row.measurement.unit or "1"
+            symbol = row.measurement.reported_unit or row.measurement.unit or "1"
             self.warnings[row.problem.id] = (
-                f"{work.operator} on {row.problem.hardware.name}: {row.measurement.metric} in {told!r} is "
+                f"{work.operator} on {row.problem.hardware.name}: {row.measurement.metric} in {symbol!r} is "
                 f"{bound.worst:.0f} times beyond {bound.why}; the unit is in doubt, the rows are kept, marked"
             )
 

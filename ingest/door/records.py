@@ -1,4 +1,4 @@
-"""The one door for cases: what a record may say, and the case it becomes.
+"""The one door for cases: the form of a record, and its conversion to a case.
 
 Every reader turns its rows into records of the form in ``docs/case-format.md`` and passes them through
 :class:`Records`. Behind this door names are canonical, units SI and numbers sane; nothing is checked again.
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ingest.door.context import IngestContext
 from ingest.door.outcomes import RecordOutcome, read_outcome
 from ingest.door.plausibility import implausible_gain
+from ingest.door.sources import read_software, read_source
 from ingest.door.tasks import read_limits, read_workload
-from ingest.door.values import JsonObject, check_plain, settings
+from ingest.door.values import JsonObject, check_storable, json_kind, settings
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import (
     Baseline,
@@ -46,10 +47,10 @@ _DESCRIPTIONS = {
     *("vendor", "name", "short", "reported_name", "arch", "type", "tdp_w", "compute_units", "chip"),
     *("count", "traits"),
 }
-"""What describes a device, which its name does already. All else sets a machine apart: a trait."""
+"""Fields that describe a device, as its name does already. All others are traits of the machine."""
 
 DEFAULTS = IngestContext()
-"""Nothing said."""
+"""An ingest without options."""
 
 _DOCUMENTS = (".md", ".mdx", ".rst", ".html", ".pdf", ".txt")
 """A number out of a document is published; one out of a data file is measured."""
@@ -76,7 +77,7 @@ class Identified(Protocol):
 
 
 class NameResolver(Protocol):
-    """Who knows the names of hardware and models (``kg.triples.names``)."""
+    """A resolver of the names of hardware and models (``kg.triples.names``)."""
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """The id of the hardware that ``text`` names, or a slug of it; and whether it is known."""
@@ -89,9 +90,9 @@ class Records:
     """Turns records into cases. Rows of one problem share one ``Problem`` object.
 
     Attributes:
-        guesses: What had to be assumed, in words, each once, in the order met.
+        guesses: Assumptions, in words, each once, in the order of their first use.
         spaces: Search spaces declared by the files read so far, by benchmark.
-        context: What the user says of files that do not say it themselves.
+        context: Facts that the user states for files that lack them.
     """
 
     def __init__(self, names: NameResolver, context: IngestContext = DEFAULTS) -> None:
@@ -112,7 +113,7 @@ class Records:
             RecordError: All faults of the record.
         """
         if not isinstance(record, dict):
-            raise RecordError([f"a case is an object, not {_kind(record)}"])
+            raise RecordError([f"a case is an object, not {json_kind(record)}"])
         faults: list[str] = []
         task = _section(record, "task", faults)
         hardware = _section(record, "hardware", faults)
@@ -139,8 +140,8 @@ class Records:
         elif not faults:
             faults.append("outcome: missing")
         configuration = self._settings_of(config, "config", faults)
-        source = self._cached(self._sources, raw_source, lambda: _source(raw_source), faults)
-        versions = _software(record, config, raw_source, faults)
+        source = self._cached(self._sources, raw_source, lambda: read_source(raw_source), faults)
+        versions = read_software(record, config, raw_source, faults)
         software = self._cached(self._software, versions, lambda: Settings(versions), faults)
         strategy = _slug(record, "strategy", faults)
         bottleneck = _slug(record, "bottleneck", faults)
@@ -162,7 +163,7 @@ class Records:
         )
 
     def start_file(self) -> None:
-        """Forget the guesses of the file before, and have those that names need told again."""
+        """Forget the guesses of the previous file, so that this one lists its own."""
         self.guesses = {}
         self._problems.clear()
         self._models.clear()
@@ -177,12 +178,12 @@ class Records:
         return self._names.hardware_or_slug(text)
 
     def _cached(self, cache: dict[bytes, T], raw: Any, make: Callable[[], T], faults: list[str]) -> T | None:
-        """What ``make`` gives, remembered by the raw content; its faults are added to ``faults``."""
+        """The result of ``make``, cached by the raw content; its faults are added to ``faults``."""
         try:
             key = marshal.dumps(raw, 2)  # version 2 has no references: equal content gives equal bytes
             kept = cache.get(key)
             if kept is None:
-                check_plain(raw)
+                check_storable(raw)
                 kept = make()
                 if len(cache) >= CACHED:
                     cache.clear()
@@ -211,7 +212,7 @@ class Records:
         has_target = bool(limits)
         more = extras if isinstance(extras, dict) else {}
         if extras is not None and not isinstance(extras, dict):
-            faults.append(f"problem: an object, not {_kind(extras)}")
+            faults.append(f"problem: an object, not {json_kind(extras)}")
         limits = (*limits, *_limits(more.get("limits"), faults))
         if faults or workload is None or machine is None:
             raise RecordError(faults)
@@ -280,7 +281,7 @@ class Records:
         if raw is None or outcome is None:
             return None
         if not isinstance(raw, dict):
-            faults.append(f"baseline: an object, not {_kind(raw)}")
+            faults.append(f"baseline: an object, not {json_kind(raw)}")
             return None
         value = raw.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
@@ -293,18 +294,13 @@ class Records:
 _NOTHING = Settings()
 
 
-def _kind(raw: object) -> str:
-    names = {list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(raw), "a number")
-
-
 def _section(record: JsonObject, name: str, faults: list[str]) -> JsonObject:
     raw = record.get(name)
     if isinstance(raw, dict):
         if not raw and name != "config":
             faults.append(f"{name}: empty")
         return raw
-    faults.append(f"{name}: missing" if raw is None else f"{name}: an object, not {_kind(raw)}")
+    faults.append(f"{name}: missing" if raw is None else f"{name}: an object, not {json_kind(raw)}")
     return {}
 
 
@@ -313,55 +309,8 @@ def _object(raw: JsonObject, name: str) -> JsonObject:
     if item is None:
         return {}
     if not isinstance(item, dict):
-        raise RecordError([f"{name}: an object, not {_kind(item)}"])
+        raise RecordError([f"{name}: an object, not {json_kind(item)}"])
     return item
-
-
-def _text(raw: JsonObject, name: str) -> str:
-    item = raw.get(name)
-    if item is None:
-        return ""
-    if not isinstance(item, str):
-        raise RecordError([f"source.{name}: text, not {_kind(item)}"])
-    return item
-
-
-def _source(raw: JsonObject) -> Source:
-    repository = _text(raw, "repo")
-    title = _text(raw, "title") or repository or _text(raw, "url") or _text(raw, "path")
-    if not title:
-        raise ValueError("source: needs a title, a repo, a url or a path")
-    url = _text(raw, "url")
-    if not url and repository.count("/") == 1 and ":" not in repository:
-        url = f"https://github.com/{repository}"
-    return Source(
-        title=title,
-        url=url,
-        path=_text(raw, "path"),
-        commit=_text(raw, "commit"),
-        licence=_text(raw, "licence"),
-        note=_text(raw, "note"),
-    )
-
-
-def _software(record: JsonObject, config: JsonObject, source: JsonObject, faults: list[str]) -> JsonObject:
-    """Versions by name: the record's own, and what the source says of framework and Triton."""
-    raw = record.get("software")
-    if raw is None:
-        found: dict[str, object] = {}
-    elif isinstance(raw, dict):
-        found = {name: str(item) for name, item in raw.items()}
-    else:
-        faults.append(f"software: an object, not {_kind(raw)}")
-        return {}
-    version = source.get("framework_version")
-    if version:
-        framework = config.get("framework")
-        found[framework if isinstance(framework, str) and framework else "framework"] = str(version)
-    triton = source.get("triton")
-    if triton:
-        found["triton"] = str(triton).removeprefix("triton_").replace("_", ".")
-    return found
 
 
 def _slug(record: JsonObject, name: str, faults: list[str]) -> str:
@@ -385,7 +334,7 @@ def _limits(raw: object, faults: list[str]) -> tuple[Limit, ...]:
         except (KeyError, TypeError, ValueError) as fault:
             faults.append(f"problem.limits: needs metric, maximum and unit ({fault})"[:200])
     if raw is not None and not isinstance(raw, list):
-        faults.append(f"problem.limits: a list, not {_kind(raw)}")
+        faults.append(f"problem.limits: a list, not {json_kind(raw)}")
     return tuple(limits)
 
 

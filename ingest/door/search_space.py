@@ -1,4 +1,4 @@
-"""A search space as a file declares it."""
+"""A search space that a file declares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSpaceFile:
-    """Parameters, their values and what rules combinations out.
+    """Parameters, their values and the constraints on combinations.
 
     Attributes:
         name: Name of the benchmark or kernel.
@@ -29,6 +29,6 @@ class SearchSpaceFile:
     problem_size: Value = None
     precision: str | None = None
 
-    def fixed(self) -> Settings:
+    def fixed_parameters(self) -> Settings:
         """Parameters with a single value: part of the problem rather than of a configuration."""
         return Settings({name: values[0] for name, values in self.parameters.items() if len(values) == 1})

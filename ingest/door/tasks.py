@@ -1,4 +1,4 @@
-"""The ``task`` of a record: what runs, and the limits it has to keep."""
+"""The ``task`` of a record: the workload and its limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _OWN = {"kind", "op", "model", "shape", "dtype", "slo", "objective", "traits"}
-"""What a task says in fields of its own; everything else is a trait."""
+"""Fields of a task that are no traits."""
 
 
 def read_workload(

@@ -1,4 +1,4 @@
-"""Raw values of parameters and shapes, as files have them, to the values that are kept."""
+"""Values of parameters and shapes, from the forms that files give them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _WORDS: dict[str, bool | None] = {
 }
 
 
-def typed(raw: object) -> object:
-    """Text that writes a number or a Python constant becomes that; everything else stays.
+def parse_value(raw: object) -> object:
+    """The number or Python constant that a text writes; other values as they are.
 
     Raises:
         ValueError: An integer that no parameter has (63 bits hold all that do).
@@ -38,9 +38,9 @@ def typed(raw: object) -> object:
             return float(raw) if match[2] or match[3] else int(raw)
         return raw
     if isinstance(raw, Mapping):
-        return {name: typed(item) for name, item in raw.items()}
+        return {name: parse_value(item) for name, item in raw.items()}
     if isinstance(raw, list | tuple):
-        return [typed(item) if not isinstance(item, str) else item for item in raw]
+        return [parse_value(item) if not isinstance(item, str) else item for item in raw]
     if isinstance(raw, int) and not -(2**63) <= raw < 2**63:
         raise ValueError("an integer of more than 63 bits")
     return raw
@@ -50,13 +50,13 @@ def settings(raw: JsonObject, *, keep_null: bool) -> Settings:
     """A JSON object as settings, its values typed.
 
     Args:
-        raw: What the file says.
+        raw: Content of the file.
         keep_null: Whether null is a value (a parameter left unset) or means that there is none.
 
     Raises:
         ValueError: A value that is none: not finite, too large, no JSON.
     """
-    values = Settings({str(name): typed(item) for name, item in raw.items()})
+    values = Settings({str(name): parse_value(item) for name, item in raw.items()})
     if keep_null or None not in values.values():
         return values
     return Settings({name: item for name, item in values.items() if item is not None})
@@ -66,10 +66,10 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\
 """Control characters and those that turn the order of letters; tab and line ends are text."""
 
 
-def check_plain(raw: object) -> None:
-    """Refuse what would break later: endless nesting, types that JSON lacks, text that is none.
+def check_storable(raw: object) -> None:
+    """Refuse values that cannot be stored: deep nesting, types that JSON lacks, text that UTF-8 cannot write.
 
-    That is text that UTF-8 cannot write, and text with control characters, which a terminal takes for orders.
+    Text with control characters is refused too: a terminal takes them for orders.
 
     Raises:
         ValueError: It is one of these.
@@ -107,3 +107,9 @@ def _check_depth(raw: object, left: int) -> None:
             raise ValueError(f"nested more than {MAXIMUM_DEPTH} deep")
         for item in raw.values() if isinstance(raw, Mapping) else raw:
             _check_depth(item, left - 1)
+
+
+def json_kind(raw: object) -> str:
+    """The kind of a JSON value, for messages."""
+    names = {list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(raw), "a number")

@@ -1,1 +1,1 @@
-"""Files of others, read without harm: bounded, unpacked, with the line of every value."""
+"""Safe reading of foreign files: bounded, unpacked, with the line of every value."""

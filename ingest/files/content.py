@@ -42,7 +42,7 @@ class Content:
 
     def __enter__(self) -> Content:
         self._disk = self.path.open("rb")
-        self._pieces = unpacked(self._disk)
+        self._pieces = unpack(self._disk)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +51,7 @@ class Content:
 
     @property
     def reference(self) -> str:
-        """The file by its name alone: what to call it as a source, wherever and in whose folder it lies."""
+        """Name of the file alone: its name as a source, wherever and in whose folder it lies."""
         return self.path.name
 
     def chunks(self) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ class Content:
         """Lines with their numbers from 1, without line ends; None for one that is far too long.
 
         Raises:
-            ContentError: As for ``chunks``; what came before is whole.
+            ContentError: As for ``chunks``; the lines before are complete.
         """
         number = 0
         rest = b""
@@ -98,8 +98,8 @@ class Content:
         if rest or too_long:
             yield number + 1, None if too_long else rest
 
-    def whole(self, limit: int) -> bytes:
-        """All of it.
+    def read_all(self, limit: int) -> bytes:
+        """The complete content.
 
         Raises:
             ContentError: Longer than ``limit`` bytes, or as for ``chunks``.
@@ -123,7 +123,7 @@ class Content:
         return self._hash.hexdigest()
 
 
-def unpacked(disk: IO[bytes]) -> Iterator[bytes]:
+def unpack(disk: IO[bytes]) -> Iterator[bytes]:
     """The content of an open file in pieces; of a gzip file, what it unpacks to.
 
     Raises:
@@ -161,7 +161,7 @@ def _unzipped(disk: IO[bytes]) -> Iterator[bytes]:
 
 
 def _salvaged(unpacker: zlib._Decompress, data: bytes) -> bytes:
-    """What can be had of a damaged block, by feeding it in small bites up to the damage."""
+    """The readable start of a damaged block, unpacked in small pieces up to the damage."""
     pieces = []
     for start in range(0, len(data), 16):
         try:

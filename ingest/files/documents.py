@@ -1,4 +1,4 @@
-"""A small JSON document, whole."""
+"""A small JSON document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load_json(content: Content) -> object:
         ContentError: It is no JSON, or too long.
     """
     try:
-        return json.loads(content.whole(SMALL).decode("utf-8-sig"))
+        return json.loads(content.read_all(SMALL).decode("utf-8-sig"))
     except json.JSONDecodeError as fault:
         raise ContentError(f"line {fault.lineno}: no JSON: {fault.msg}") from fault
     except UnicodeDecodeError as fault:

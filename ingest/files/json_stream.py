@@ -138,11 +138,11 @@ class JsonStream:
                 return
 
     def _end(self) -> ContentError:
-        """Why there is nothing more: the document breaks off, or the file cannot be read further."""
+        """The error of an early end: the document breaks off, or the file cannot be read further."""
         return self._failure or UnfinishedError(f"line {self.line}: breaks off")
 
     def _is_hopeless(self, fault: json.JSONDecodeError) -> bool:
-        """Whether more text cannot mend it: the scanner stopped well before the end of what there is."""
+        """True if more text cannot mend it: the scanner stopped well before the end of what there is."""
         return "Unterminated" not in fault.msg and fault.pos < len(self._text) - 64
 
     def _goes_on(self, close: str) -> bool:

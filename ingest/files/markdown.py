@@ -1,4 +1,4 @@
-"""Markdown as far as results stand in it: headings, text, tables and fenced code, with their lines."""
+"""Markdown blocks that can hold results: headings, text, tables and fenced code, with their lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A line of text that is none of the others."""
+    """A line of text outside of other blocks."""
 
     line: int
     text: str
@@ -81,12 +81,12 @@ def load_markdown(content: Content) -> list[str]:
         ContentError: It is too long or no UTF-8.
     """
     try:
-        return content.whole(MAXIMUM_BYTES).decode("utf-8-sig").splitlines()
+        return content.read_all(MAXIMUM_BYTES).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as fault:
         raise ContentError(f"no UTF-8 at byte {fault.start + 1}") from fault
 
 
-def blocks(lines: list[str]) -> Iterator[Block]:
+def parse_blocks(lines: list[str]) -> Iterator[Block]:
     """The blocks of a document, in order."""
     at = 0
     while at < len(lines):
@@ -106,26 +106,26 @@ def blocks(lines: list[str]) -> Iterator[Block]:
             at = end
         else:
             if (heading := _HEADING.match(line)) is not None:
-                yield Heading(line=at + 1, level=len(heading[1]), text=plain(heading[2]))
+                yield Heading(line=at + 1, level=len(heading[1]), text=strip_markup(heading[2]))
             elif line.strip():
                 yield Text(line=at + 1, text=line.strip())
             at += 1
 
 
-def plain(cell: str) -> str:
+def strip_markup(cell: str) -> str:
     """A cell without emphasis, code marks, footnotes and the targets of links."""
     cell = re.sub(r"\[\^[^\]]*\]", "", _LINK.sub(r"\1", cell))
     return cell.replace("**", "").replace("`", "").replace("\\_", "_").strip()
 
 
-def link_in(cell: str) -> str:
+def first_link(cell: str) -> str:
     """The target of the first link in a cell; empty if it has none."""
     found = _LINK.search(cell)
     return found[2] if found else ""
 
 
 def _table(lines: list[str], start: int, end: int) -> MarkdownTable:
-    header = tuple(plain(cell) for cell in _cells(lines[start]))
+    header = tuple(strip_markup(cell) for cell in _cells(lines[start]))
     rows, uneven = [], []
     for number in range(start + 2, end):
         cells = _cells(lines[number])

@@ -1,7 +1,7 @@
-"""YAML of other people as plain values, with aliases counted out before anything is built.
+"""Foreign YAML as simple values; its size with aliases is computed before anything is built.
 
 A document of a few lines can stand for a thousand million values (each alias repeating the one before); its
-size is therefore reckoned from the parser's events, and one beyond measure is refused.
+size is therefore computed from the parser's events, and a document that is too large is refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def load_yaml(raw: bytes) -> object:
 
 
 def _check(text: str) -> None:
-    """Reckon the size of a document.
+    """Compute the size of a document.
 
     Raises:
         ContentError: It is too large or too deep, or holds itself.

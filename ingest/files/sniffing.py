@@ -1,4 +1,4 @@
-"""The head of a file: enough to tell what it is, and why it cannot be read if it cannot."""
+"""The head of a file: enough to recognise its format, or the reason why it cannot be read."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.files.content import GZIP, ContentError, unpacked
+from ingest.files.content import GZIP, ContentError, unpack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD_BYTES = 65_536
-"""How much of a file is looked at before somebody claims it."""
+"""Size of the head that formats are recognised by."""
 
 _MAGICS = (
     (b"PK\x03\x04", "a zip archive: unpack it first"),
@@ -39,16 +39,15 @@ _PICKLE = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What the first bytes of a file tell.
+    """The first bytes of a file.
 
     Attributes:
         path: The file.
         size: Its length on disk, in bytes.
         compressed: It is gzip.
         content: First bytes, unpacked.
-        text: These as text; empty if they are none.
+        text: The same as text; empty if they are none.
         flaw: Why it is no clean text, in words; empty if it is.
-        is_whole: ``content`` is all there is.
     """
 
     path: Path
@@ -57,7 +56,6 @@ class Head:
     content: bytes
     text: str
     flaw: str
-    is_whole: bool
 
     @property
     def name(self) -> str:
@@ -65,32 +63,28 @@ class Head:
         return self.path.name.removesuffix(".gz")
 
 
-def look(path: Path) -> Head:
+def read_head(path: Path) -> Head:
     """Read the head of a file.
 
     Raises:
         OSError: It cannot be read.
     """
-    content, broken, is_whole = b"", "", False
+    content, broken = b"", ""
     with path.open("rb") as stream:
         compressed = stream.read(len(GZIP)) == GZIP
         size = stream.seek(0, 2)
         stream.seek(0)
         try:
-            for piece in unpacked(stream):
+            for piece in unpack(stream):
                 content += piece
                 if len(content) > HEAD_BYTES:
                     break
-            else:
-                is_whole = True
         except ContentError as fault:
             broken = str(fault)
     content = content[:HEAD_BYTES]
     flaw = broken if not content and broken else _flaw(content)
     text = "" if flaw and flaw != _NO_TEXT else content.decode(errors="replace").removeprefix("\ufeff")
-    return Head(
-        path=path, size=size, compressed=compressed, content=content, text=text, flaw=flaw, is_whole=is_whole
-    )
+    return Head(path=path, size=size, compressed=compressed, content=content, text=text, flaw=flaw)
 
 
 def _flaw(content: bytes) -> str:
@@ -119,7 +113,7 @@ def _flaw(content: bytes) -> str:
 
 
 def _is_utf16(content: bytes) -> bool:
-    """Whether every other byte is zero and hardly any in between, as in UTF-16 of Latin text."""
+    """True if every other byte is zero and hardly any in between, as in UTF-16 of Latin text."""
     one, other = content[::2], content[1::2]
     if any(one) and any(other):
         return False

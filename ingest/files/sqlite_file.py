@@ -1,7 +1,8 @@
 """SQLite files of others, opened so that neither a damaged nor a hostile one takes all memory or all time.
 
-Read-only and immutable: nothing is locked, changed or written beside the file. A schema may hold code: generated
-columns and virtual tables compute what a row says, so a small file can ask for gigabytes; both are refused.
+Read-only and immutable: nothing is locked, changed or written beside the file. A schema may hold code:
+generated columns and virtual tables compute what a row says, so a small file can ask for gigabytes; both are
+refused.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LONGEST = 16 << 20
-"""Bytes of one value or row at most (SQLITE_LIMIT_LENGTH); the longest seen in studies and profiles is below 1 MiB."""
+"""Bytes of one value or row at most (SQLITE_LIMIT_LENGTH); a choice, far above the texts of studies."""
 
 _STEPS = 1_000_000
 """Steps of the database's machine between two looks at whether a file keeps it busy for nothing."""
@@ -77,7 +78,7 @@ def _check_schema(database: sqlite3.Connection) -> None:
         for column, hidden in database.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (name,)):
             if hidden in _GENERATED:
                 raise ComputedContentError(
-                    f"the column {column[:60]!r} of {name[:60]!r} is generated: its content is computed, not stored"
+                    f"the column {column[:60]!r} of {name[:60]!r} is generated: computed, not stored"
                 )
 
 

@@ -1,7 +1,7 @@
-"""YAML with the line of every value, read so that no file can do harm or surprise.
+"""YAML with the line of every value, read safely.
 
 Aliases, tags of other languages, duplicate keys and files without measure are refused. The traps of YAML 1.1
-become faults (``en: No`` is a truth value) or what was meant (``1e9`` is a number, a date is its text).
+become faults (``en: No`` is a truth value) or the intended value (``1e9`` is a number, a date is its text).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 
 
 class Faults:
-    """Takes what is wrong with a file."""
+    """The faults of a file."""
 
     def __init__(self) -> None:
-        self.found: list[Fault] = []
+        self.all: list[Fault] = []
 
     def add(self, line: int, reason: str) -> None:
         """Note a fault on a line; lines count from 1."""
-        self.found.append(Fault(place=f"line {line}", reason=reason))
+        self.all.append(Fault(place=f"line {line}", reason=reason))
 
 
 class Entry:
-    """A YAML mapping whose fields are taken one by one, with a fault for each that is not as it should be.
+    """A YAML mapping whose fields are read one by one, with a fault for each that is wrong.
 
     Attributes:
         line: Where it starts.
@@ -147,12 +147,12 @@ class Entry:
         return [Entry(node, self._faults, f"{self._what}.{name}") for node in self._items(name)]
 
     def done(self) -> None:
-        """Note the fields that nobody took: mistyped, or unknown to this version."""
+        """Note the fields that were not read: mistyped, or unknown to this version."""
         for name in self._fields:
             if name not in self._taken:
                 self.fault(f"unknown field {name}", name)
 
-    def called(self, what: str) -> None:
+    def rename(self, what: str) -> None:
         """Name the entry in the faults to come."""
         self._what = what
 
@@ -210,7 +210,7 @@ def parse(text: str, faults: Faults) -> Entry | None:
 
 
 def _is_harmless(text: str, faults: Faults) -> bool:
-    """Look at the parser's events before anything is built from them."""
+    """True if the parser's events, before anything is built from them, show nothing dangerous."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         reason = ""

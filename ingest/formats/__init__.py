@@ -1,1 +1,1 @@
-"""The formats of cases, one module each, and the registry that recognises them."""
+"""The formats of case files, one module each, and the registry that recognises them."""

@@ -1,14 +1,14 @@
-"""Whether what knowledge refers to exists, and whether its trees and causes are free of circles."""
+"""Checks across knowledge: references that exist, and trees and causes without circles."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import networkx as nx
 
 from ingest.knowledge.files import ARCHITECTURES, Noun
 from kg.errors import Fault
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Bottleneck,
     Cause,
@@ -16,8 +16,10 @@ from kg.nouns.knowledge import (
     HardwareProfile,
     Model,
     ModelFamily,
+    Relation,
     Strategy,
 )
+from kg.triples.networks import circle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,17 +33,18 @@ CLASSES: dict[type[Noun], str] = {
     Cause: "causes",
     Strategy: "strategies",
     FaultPattern: "faults",
+    Framework: "frameworks",
 }
 """Sections of a knowledge file, which are also the classes that ids are unique in."""
 
 GENERAL_FAMILIES = frozenset({*ARCHITECTURES, "transformer"})
-"""What a strategy may name as its families besides a family: an architecture, or any transformer."""
+"""Names that a strategy may use as its families besides families: an architecture, or any transformer."""
 
 
 def check_knowledge(
     nouns: Sequence[Noun], known_ids: Mapping[str, AbstractSet[str]] | None = None
 ) -> list[Fault]:
-    """What is wrong between nouns that are right one by one.
+    """Faults between nouns that are valid one by one.
 
     Args:
         nouns: From one or several files.
@@ -66,6 +69,26 @@ def check_knowledge(
     return faults
 
 
+def with_symmetric_conflicts(nouns: Sequence[Noun]) -> list[Noun]:
+    """The nouns, with each conflict stated by both of its strategies.
+
+    A file may state a conflict once; the graph has it on both sides, with the same source.
+    """
+    stated = {noun.id: noun for noun in nouns if isinstance(noun, Strategy)}
+    missing: dict[str, list[Relation]] = {}
+    for strategy in stated.values():
+        for conflict in strategy.conflicts_with:
+            other = stated.get(conflict.target)
+            if other is not None and all(item.target != strategy.id for item in other.conflicts_with):
+                missing.setdefault(other.id, []).append(Relation(target=strategy.id, source=conflict.source))
+    return [
+        replace(noun, conflicts_with=(*noun.conflicts_with, *missing[noun.id]))
+        if isinstance(noun, Strategy) and noun.id in missing
+        else noun
+        for noun in nouns
+    ]
+
+
 def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Ids that a noun refers to, and the sections in which they may be."""
     match noun:
@@ -87,23 +110,24 @@ def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield from ((item.target, ("strategies",)) for item in related if item.target)
             harm = noun.contraindicated_by
             yield from ((item.target, ("bottlenecks", "strategies")) for item in harm if item.target)
+        case Framework():
+            yield from ((target, ("hardware",)) for target in noun.hardware)
         case FaultPattern():
             yield from ((target, ("strategies",)) for target in noun.strategies)
 
 
 def _circles(nouns: Iterable[Noun]) -> Iterator[Fault]:
-    trees: dict[str, nx.DiGraph[str]] = {"hardware": nx.DiGraph(), "bottlenecks": nx.DiGraph()}
-    causes: nx.DiGraph[str] = nx.DiGraph()
+    broader: dict[str, list[tuple[str, str]]] = {"hardware": [], "bottlenecks": []}
+    causes: list[tuple[str, str]] = []
     for noun in nouns:
         if isinstance(noun, HardwareProfile | Bottleneck) and noun.broader:
-            trees[CLASSES[type(noun)]].add_edge(noun.id, noun.broader)
+            broader[CLASSES[type(noun)]].append((noun.id, noun.broader))
         if isinstance(noun, Bottleneck | Cause):
-            causes.add_edges_from((noun.id, edge.cause) for edge in noun.caused_by)
-    for graph, what in (
-        (trees["hardware"], "broader"),
-        (trees["bottlenecks"], "broader"),
+            causes += [(noun.id, edge.cause) for edge in noun.caused_by]
+    for edges, section in (
+        (broader["hardware"], "broader"),
+        (broader["bottlenecks"], "broader"),
         (causes, "caused_by"),
     ):
-        if not nx.is_directed_acyclic_graph(graph):
-            circle = " > ".join(start for start, _ in nx.find_cycle(graph))
-            yield Fault(place=what, reason=f"a circle: {circle}")
+        if members := circle(edges):
+            yield Fault(place=section, reason=f"a circle: {' > '.join(members)}")

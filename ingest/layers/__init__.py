@@ -1,1 +1,1 @@
-"""Statistics of the layers of a network."""
+"""Statistics of the layers of a network, from tables, documents and weights."""

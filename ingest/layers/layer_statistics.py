@@ -1,77 +1,41 @@
-"""What was measured of each layer of a network: a CSV table, a JSON document, or a safetensors file.
+"""Files of layer statistics: a CSV table, a JSON document, or a safetensors file.
 
-A table or document names layers and any of :data:`STATISTICS`, under the names people use for them. A
-safetensors file holds weights, which tell one thing alone: the error of rounding them.
+A table or document names layers and some of the statistics, under the names people use for them. A
+safetensors file holds weights, from which only the error of rounding them is known.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
 from ingest.files.documents import load_json
+from ingest.layers.layer import STATISTICS, Layer
+from ingest.layers.safetensors import read_weight_errors
 from kg.errors import CaseFormatError, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-STATISTICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "loss_increase": ("accuracy_loss", "accuracy_drop", "delta_loss", "perplexity_increase"),
-        "hessian_trace": ("trace", "mean_hessian_trace", "hessian"),
-        "fisher": ("fisher_information", "mean_squared_gradient", "grad_squared"),
-        "gradient_norm": ("grad_norm", "gradient", "grad", "norm"),
-        "weight_error": ("quantization_error", "quantisation_error", "perturbation"),
-        "output_error": ("error", "mse", "relative_error", "nmse"),
-        "sqnr_db": ("sqnr", "snr", "snr_db"),
-        "cosine": ("cosine_similarity", "cos", "cos_sim"),
-        "parameters": ("params", "numel", "size", "elements", "weight_count"),
-    }
-)
-"""Statistics and other names for them; what each is stands in :class:`Layer`."""
 
 _NAMES = ("layer", "name", "module", "parameter", "op_name", "operator", "tensor")
 _ALIASES = {alias: name for name, more in STATISTICS.items() for alias in (name, *more)}
 _SIGNED = frozenset({"loss_increase", "hessian_trace", "sqnr_db", "cosine"})
-"""What may be below zero: a loss may fall, an estimated trace of an indefinite Hessian too."""
+"""Statistics that may be negative: a loss may fall, an estimated trace of an indefinite Hessian too."""
 _MISSING = frozenset({"", "nan", "none", "null", "n/a", "-"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """What is known of one layer.
-
-    Attributes:
-        name: As the file has it.
-        values: By statistic; what is not there was not collected. ``loss_increase``: rise of the loss, or
-            fall of the accuracy as a share, with this layer alone in low precision. ``hessian_trace``: mean
-            of the diagonal of the loss's Hessian over its weights. ``fisher``: mean squared gradient of its
-            weights. ``gradient_norm``: Euclidean norm of its gradient. ``weight_error``: squared Euclidean
-            norm of what low precision changes in its weights. ``output_error``: mean squared error of its
-            output, relative to its power. ``sqnr_db``: signal over that noise in decibels. ``cosine``:
-            similarity of the outputs. ``parameters``: number of weights.
-    """
-
-    name: str
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_layers(path: Path) -> list[Layer]:
     """The layers of a file, in its order.
 
     Raises:
-        CaseFormatError: It names no layer or no statistic, or says what cannot be; all its faults at once.
+        CaseFormatError: It names no layer or no statistic, or has impossible values; all its faults at once.
         OSError: It cannot be read.
     """
     if path.suffix == ".safetensors":
-        from ingest.layers.safetensors import rounded_layers
-
-        return rounded_layers(path)
+        return read_weight_errors(path)
     faults: list[Fault] = []
     with Content(path) as content:
         if path.name.removesuffix(".gz").endswith(".json"):
@@ -105,8 +69,8 @@ def _document(content: object) -> Iterator[tuple[str, dict[str, object] | Fault]
             yield place, row if isinstance(row, dict) else Fault(place=place, reason="no names and values")
     elif isinstance(content, dict):
         for name, row in content.items():
-            told = row if isinstance(row, dict) else {"gradient_norm": row}
-            yield name[:60], {"layer": name, **told}
+            values = row if isinstance(row, dict) else {"gradient_norm": row}
+            yield name[:60], {"layer": name, **values}
     else:
         raise ContentError("expected layers: a list, or statistics by name of layer")
 

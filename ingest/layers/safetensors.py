@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.layers.layer_statistics import Layer
+from ingest.layers.layer import Layer
 from kg.errors import CaseFormatError, Fault
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _ROWS_AT_ONCE = 1 << 22
 """Numbers that are held at a time."""
 
 
-def rounded_layers(path: Path) -> list[Layer]:
+def read_weight_errors(path: Path) -> list[Layer]:
     """The matrices of a file with number of weights and the error of rounding them to 8 bits.
 
     Vectors (norms, biases) are not rounded in practice and are passed over.
@@ -45,15 +45,15 @@ def rounded_layers(path: Path) -> list[Layer]:
         CaseFormatError: It is no safetensors file, is cut short, or has no matrix in floating point.
         OSError: It cannot be read.
     """
-    found, faults = [], []
+    layers, faults = [], []
     with path.open("rb") as stream:
         header, start = _header(stream, path)
         end = path.stat().st_size - start
-        for name, told in header.items():
+        for name, described in header.items():
             if name == "__metadata__":
                 continue
             try:
-                kind, shape, first, last = _entry(told, end)
+                kind, shape, first, last = _entry(described, end)
             except (ValueError, TypeError, KeyError) as fault:
                 faults.append(Fault(place=name[:60], reason=str(fault) or "no dtype, shape and data_offsets"))
                 continue
@@ -67,12 +67,12 @@ def rounded_layers(path: Path) -> list[Layer]:
                 faults.append(Fault(place=name[:60], reason="has weights that are no finite numbers"))
                 continue
             values = {"weight_error": error, "parameters": float(math.prod(shape))}
-            found.append(Layer(name=name.removesuffix(".weight"), values=values))
-    if not faults and not found:
+            layers.append(Layer(name=name.removesuffix(".weight"), values=values))
+    if not faults and not layers:
         faults.append(Fault(place="", reason="no matrix of floating-point weights in it"))
     if faults:
         raise CaseFormatError(str(path), faults)
-    return found
+    return layers
 
 
 def _header(stream: BinaryIO, path: Path) -> tuple[dict[str, object], int]:
@@ -101,14 +101,14 @@ def _no_file(path: Path, reason: str) -> CaseFormatError:
     return CaseFormatError(str(path), [Fault(place="", reason=reason)])
 
 
-def _entry(told: object, end: int) -> tuple[str, tuple[int, ...], int, int]:
-    if not isinstance(told, dict):
+def _entry(described: object, end: int) -> tuple[str, tuple[int, ...], int, int]:
+    if not isinstance(described, dict):
         raise TypeError("no dtype, shape and data_offsets")
-    shape = tuple(int(size) for size in told["shape"])
-    first, last = (int(place) for place in told["data_offsets"])
+    shape = tuple(int(size) for size in described["shape"])
+    first, last = (int(place) for place in described["data_offsets"])
     if not 0 <= first <= last <= end:
         raise ValueError("its data lie outside the file, which may be cut short")
-    return str(told["dtype"]), shape, first, last
+    return str(described["dtype"]), shape, first, last
 
 
 def _error(stream: BinaryIO, place: int, kind: str, shape: tuple[int, ...]) -> float:

@@ -1,1 +1,1 @@
-"""Profiler output to the facts of a run: folders, databases, traces and bare tables."""
+"""Profiler output to the facts of a run: folders, databases, traces and single tables."""

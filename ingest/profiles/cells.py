@@ -22,7 +22,7 @@ LONGEST_US = 1e12
 _EARLIEST_US, _LATEST_US = -1e12, 9.1e15
 """Between these a timestamp and all that may be added to it fit 64 bits of nanoseconds."""
 _SAMPLE = 1 << 20
-"""Bytes by which the encoding of a table is told."""
+"""Bytes from which the encoding of a table is detected."""
 _LONGEST_HEADER = 1 << 17
 
 
@@ -36,7 +36,7 @@ def number(text: object) -> float:
 
 
 def _marked(text: object) -> float:
-    """A number with a sign of per cent behind it; nan for what is none."""
+    """A number with a per cent sign behind it; nan if the text is none."""
     if not isinstance(text, str) or not text.strip().endswith("%"):
         return math.nan
     try:
@@ -45,14 +45,14 @@ def _marked(text: object) -> float:
         return math.nan
 
 
-def known(text: object) -> float | None:
+def optional_number(text: object) -> float | None:
     """A number, or None where none was collected."""
     value = number(text)
     return None if math.isnan(value) else value
 
 
 def duration_us(text: object) -> float:
-    """How long something lasted, microseconds; nan where none was collected or none can be."""
+    """A duration, microseconds; nan where none was collected or the number cannot be one."""
     value = number(text)
     return value if 0 <= value <= LONGEST_US else math.nan
 
@@ -70,9 +70,9 @@ def nanoseconds(text: object) -> int | None:
     if not isinstance(text, str):
         return None
     plain = text.strip()
-    whole, _, rest = plain.partition(".")
-    sign = -1 if whole.startswith("-") else 1
-    digits = whole.lstrip("+-")
+    integral, _, rest = plain.partition(".")
+    sign = -1 if integral.startswith("-") else 1
+    digits = integral.lstrip("+-")
     if not (digits.isascii() and digits.isdigit()) or (rest and not (rest.isascii() and rest.isdigit())):
         value = number(plain)
         return round(value * 1e3) if _EARLIEST_US < value < _LATEST_US else None
@@ -87,19 +87,19 @@ def count(text: object) -> int:
     return 0 if math.isnan(value) else round(value)
 
 
-def table(
+def read_table(
     path: Path, on_fault: Callable[[str], None], *, repeated: bool = False
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Rows of a CSV file by column name, with the line on which each ends.
 
     A byte order mark, blanks and tabs around cells and an empty last column are passed over. A row that has
-    another number of cells than the header is told to ``on_fault`` and left out; of a file that breaks off
-    everything before the break is given. Of a name that comes twice the first column counts; with
+    another number of cells than the header is reported to ``on_fault`` and left out; of a file that breaks
+    off everything before the break is given. Of a name that comes twice the first column counts; with
     ``repeated`` the others are there as ``NAME#2`` and so on.
     """
     header: list[str] | None = None
     bad = first_bad = 0
-    for line, cells in lines(path, on_fault):
+    for line, cells in read_lines(path, on_fault):
         if header is None:
             header = _header(cells, repeated=repeated)
         elif _fits(cells, header):
@@ -113,12 +113,12 @@ def table(
         on_fault(f"{path.name}: {bad} rows are cut or damaged and left out, the first at line {first_bad}")
 
 
-def lines(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, list[str]]]:
+def read_lines(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, list[str]]]:
     """Cells of each row that is not blank, the header's among them, with the line on which it ends."""
     csv.field_size_limit(min(LONGEST_CELL, sys.maxsize))
     line = 0
     try:
-        with opened(path) as text:
+        with open_table(path) as text:
             reader = csv.reader(line.replace("\0", "") for line in text)
             for cells in reader:
                 line = reader.line_num
@@ -128,7 +128,7 @@ def lines(path: Path, on_fault: Callable[[str], None]) -> Iterator[tuple[int, li
         on_fault(f"{path.name}: no CSV beyond line {line} ({fault})")
 
 
-def opened(path: Path) -> TextIO:
+def open_table(path: Path) -> TextIO:
     """A table as text: UTF-8, else UTF-16 where its mark says so, else GB 18030 as on Chinese systems."""
     with path.open("rb") as file:
         sample = file.read(_SAMPLE)
@@ -141,7 +141,7 @@ def opened(path: Path) -> TextIO:
 
 
 def _is_text(sample: bytes, encoding: str) -> bool:
-    """Whether bytes, cut off anywhere, are text of an encoding."""
+    """True if bytes, cut off anywhere, are text of an encoding."""
     try:
         codecs.getincrementaldecoder(encoding)().decode(sample)
     except UnicodeDecodeError:
@@ -150,7 +150,7 @@ def _is_text(sample: bytes, encoding: str) -> bool:
 
 
 def _fits(cells: list[str], header: list[str]) -> bool:
-    """Whether a row has a cell for each column; an empty one more or less at the end does not count."""
+    """True if a row has a cell for each column; an empty one more or less at the end does not count."""
     if len(cells) < len(header):
         return len(cells) == len(header) - 1 and not header[-1]
     return not any(cell.strip() for cell in cells[len(header) :])
@@ -170,7 +170,7 @@ def _header(cells: list[str], *, repeated: bool) -> list[str]:
 def header_of(path: Path) -> frozenset[str]:
     """Column names of a CSV file; empty if it has none."""
     try:
-        with opened(path) as text:
+        with open_table(path) as text:
             while line := text.readline(_LONGEST_HEADER):
                 if line.strip():
                     plain = line.replace("\0", "")

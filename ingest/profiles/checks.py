@@ -1,4 +1,4 @@
-"""What a profile lacks, and where its parts do not add up to its totals."""
+"""Checks of a profile: facts that it lacks, and parts that do not add up to their totals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
 OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"
 KINETO = "Kineto trace"
-"""Layouts in which other things are missed than in a profile of a job."""
+"""Layouts that lack other facts than a profile of a job does."""
 PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
 
 
-def lacks(rank: Rank) -> Iterator[Missing]:
-    """What was not collected, and how to collect it."""
+def missing_facts(rank: Rank) -> Iterator[Missing]:
+    """The facts that a profile lacks, and how to collect each."""
     if rank.layout in {OPERATOR, SIMULATOR}:
         yield from _of_operator(rank)
         return
@@ -55,7 +55,7 @@ def lacks(rank: Rank) -> Iterator[Missing]:
 
 
 def _of_kineto(rank: Rank) -> Iterator[Missing]:
-    """What the trace of a GPU lacks; its operators have no types, counters and clocks to collect."""
+    """The facts that the trace of a GPU lacks; it has no types, counters and clocks to collect."""
     both = "record activities=[CPU, CUDA]"
     if rank.kernels is None:
         yield Missing(what="kernels", how=both)
@@ -73,7 +73,7 @@ def _of_kineto(rank: Rank) -> Iterator[Missing]:
 
 
 def _of_operator(rank: Rank) -> Iterator[Missing]:
-    """What the profile of one operator lacks."""
+    """The facts that the profile of one operator lacks."""
     if rank.kernels is None:
         yield Missing(what="how long the operator takes on a device", how="run msprof op on a device")
     elif not any(name.endswith("_ratio") for name in rank.kernels.pipes):
@@ -104,30 +104,30 @@ def _communicates(rank: Rank) -> bool:
 
 
 def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float]) -> Iterator[str]:
-    """Where kernels and the profiler's own totals differ by more than half a per cent: something was cut.
+    """Differences of more than half a per cent between kernels and the profiler's totals: something was cut.
 
     Args:
         rank: Its facts.
         counted: The split of its steps counted from its kernels.
-        totals: Time by operator type of the profiler's own sums, microseconds.
+        totals: Time by operator type in the profiler's sums, microseconds.
     """
     by_step = {step.step: step for step in counted}
-    for told in rank.steps:
-        parts = told.computing_us + told.exposed_us + told.free_us
-        if abs(parts - told.step_us) > TOLERANCE * told.step_us:
+    for step in rank.steps:
+        parts = step.computing_us + step.exposed_us + step.free_us
+        if abs(parts - step.step_us) > TOLERANCE * step.step_us:
             yield (
-                f"step {told.step or '?'}: its parts are {parts / told.step_us:.2f} of its length "
-                f"({told.place})"
+                f"step {step.step or '?'}: its parts are {parts / step.step_us:.2f} of its length "
+                f"({step.place})"
             )
-        mine = by_step.get(told.step) or (next(iter(by_step.values())) if len(by_step) == 1 else None)
-        if mine is None or told.is_counted:
+        mine = by_step.get(step.step) or (next(iter(by_step.values())) if len(by_step) == 1 else None)
+        if mine is None or step.is_counted:
             continue
         for name in ("computing_us", "exposed_us", "overlapped_us"):
-            theirs, ours = getattr(told, name), getattr(mine, name)
-            if abs(theirs - ours) > TOLERANCE * told.step_us:
+            theirs, ours = getattr(step, name), getattr(mine, name)
+            if abs(theirs - ours) > TOLERANCE * step.step_us:
                 yield (
-                    f"step {told.step or '?'}: {name.removesuffix('_us')} is {theirs / 1e3:.3f} ms in "
-                    f"{told.place.file} and {ours / 1e3:.3f} ms in the kernels: the table of kernels is cut"
+                    f"step {step.step or '?'}: {name.removesuffix('_us')} is {theirs / 1e3:.3f} ms in "
+                    f"{step.place.file} and {ours / 1e3:.3f} ms in the kernels: the table of kernels is cut"
                 )
     yield from _sums_of_collectives(rank)
     if rank.kernels is None or not totals:
@@ -136,21 +136,22 @@ def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float])
     mask = rank.kernels.is_compute
     sums = np.bincount(label.codes[mask], weights=rank.kernels.duration_us[mask], minlength=len(label.labels))
     ours_by_kind = dict(zip(label.labels, sums, strict=True))
-    whole = sum(totals.values())
+    total_us = sum(totals.values())
     off = sum(abs(total - ours_by_kind.get(kind, 0.0)) for kind, total in totals.items())
-    if whole > 0 and off > TOLERANCE * whole:
-        yield f"sums by operator type differ from op_statistic by {off / whole:.1%}: one of the two is cut"
+    if total_us > 0 and off > TOLERANCE * total_us:
+        yield f"sums by operator type differ from op_statistic by {off / total_us:.1%}: one of the two is cut"
 
 
 def _sums_of_collectives(rank: Rank) -> Iterator[str]:
-    """Where communication operators and the profiler's sums of them differ."""
-    told = sum(item.total_us for item in rank.details.collective_sums)
-    if rank.kernels is None or told <= 0:
+    """Differences between communication operators and the profiler's sums of them."""
+    stated_us = sum(item.total_us for item in rank.details.collective_sums)
+    if rank.kernels is None or stated_us <= 0:
         return
     mine = float(rank.kernels.duration_us[rank.kernels.is_communication].sum())
-    if mine > 0 and abs(told - mine) > TOLERANCE * told:
+    if mine > 0 and abs(stated_us - mine) > TOLERANCE * stated_us:
         place = rank.details.collective_sums[0].place.file
         yield (
-            f"communication takes {told / 1e3:.3f} ms in {place} and {mine / 1e3:.3f} ms in the kernels: "
+            f"communication takes {stated_us / 1e3:.3f} ms in {place} and {mine / 1e3:.3f} ms "
+            "in the kernels: "
             "one of the two is cut"
         )

@@ -1,4 +1,4 @@
-"""Which file of a profiler a file is: by its columns and its content, not by its name."""
+"""Kinds of profiler files, recognised by columns and content, not by name."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ _TABLES: tuple[tuple[str, Callable[[frozenset[str]], bool]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ProfileFile:
-    """A file and what it is."""
+    """A file with its kind."""
 
     path: Path
     kind: str
 
 
 def classify(path: Path) -> ProfileFile | None:
-    """What kind of file of a profiler it is; None if of none."""
+    """The kind of a profiler's file; None for other files."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     try:
         if suffix == ".csv":
@@ -127,14 +127,14 @@ def _kind_of_json(path: Path) -> str:
 
 
 def archive(path: Path) -> str:
-    """What kind of archive a file is; empty if none."""
+    """The kind of an archive; empty for other files."""
     with path.open("rb") as file:
         head = file.read(512)
     return next((name for at, mark, name in _ARCHIVES if head[at : at + len(mark)] == mark), "")
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is none of a profiler but text, as a log is."""
+    """True if a file is none of a profiler but text, as a log is."""
     try:
         if not path.is_file() or classify(path) is not None or path.suffix in {".csv", ".db", ".json"}:
             return False

@@ -1,4 +1,4 @@
-"""A folder or file that somebody has of a profiler, to the facts of the run."""
+"""Reading of a profile: a folder or file of a profiler to the facts of the run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ingest.profiles.checks import lacks
+from ingest.profiles.checks import missing_facts
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
-from ingest.profiles.traces.gpu_collectives import split_waiting
+from ingest.profiles.traces.gpu_collectives import separate_waiting
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def read_profile(path: Path) -> Profile:
         ranks += split_devices(read) if read else []
         shared += others
     ranks = _joined(ranks, shared, notes)
-    ranks = [replace(rank, missing=tuple(lacks(rank))) for rank in split_waiting(ranks)]
+    ranks = [replace(rank, missing=tuple(missing_facts(rank))) for rank in separate_waiting(ranks)]
     if not ranks:
-        told = "; ".join(notes[:3]) + (f" and {len(notes) - 3} more" if len(notes) > 3 else "")
-        raise InputError(f"{path}: nothing in it that came of a profiler could be read: {told}")
+        reasons = "; ".join(notes[:3]) + (f" and {len(notes) - 3} more" if len(notes) > 3 else "")
+        raise InputError(f"{path}: nothing in it that came of a profiler could be read: {reasons}")
     notes += _mixed(ranks)
     return Profile(path=str(path), ranks=tuple(ranks), notes=tuple(notes))
 
@@ -139,7 +139,7 @@ def _home(folder: Path, top: Path) -> Path:
 
 
 def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Rank]:
-    """Ranks, with what a cluster's analysis says of those that have none of their own."""
+    """Ranks, completed with the facts of a cluster's analysis."""
     known: dict[int | None, int] = {
         rank.rank: place for place, rank in enumerate(ranks) if rank.rank is not None
     }
@@ -166,7 +166,7 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
 
 
 def _mixed(ranks: list[Rank]) -> list[str]:
-    """What should be the same for all ranks of a run, and is not."""
+    """Notes on differences between ranks of a run that should be alike."""
     notes = []
     steps = {rank.rank: tuple(step.step for step in rank.steps) for rank in ranks if rank.steps}
     if len(set(steps.values())) > 1:

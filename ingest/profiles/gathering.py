@@ -1,4 +1,4 @@
-"""What the files of one rank say, source by source, before one of them is chosen."""
+"""The facts in the files of one rank, source by source, before one of them is chosen."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _PIPELINES = {"pipeline": data_tables.read_summary_table, "pipeline raw": data_t
 
 
 class Gathering:
-    """Takes the files of a rank one by one.
+    """A collector of the facts in the files of a rank.
 
     Args:
         home: Folder of the rank, or its one file.
@@ -97,14 +97,14 @@ class Gathering:
         self.notes.append(text)
 
     def name(self, path: Path) -> str:
-        """What to call a file."""
+        """The name of a file."""
         try:
             return str(path.relative_to(self.top))
         except ValueError:
             return path.name
 
     def take_all(self, files: Sequence[ProfileFile]) -> None:
-        """Take every file; one that cannot be read is told and passed over."""
+        """Take every file; one that cannot be read is reported and passed over."""
         for found in files:
             try:
                 self._take(found)
@@ -278,15 +278,15 @@ class Gathering:
     def _info(self, path: Path) -> None:
         content = communication.load(path, self.fault)
         self.meta.update(content)
-        told = content.get("rank_id", content.get("rank"))
-        if told is None:  # MindSpore's says it in its name alone
-            told = path.stem.rpartition("_")[2]
-        if (isinstance(told, int) and told >= 0) or (isinstance(told, str) and told.isdecimal()):
-            self.rank = int(told)
+        number = content.get("rank_id", content.get("rank"))
+        if number is None:  # MindSpore's says it in its name alone
+            number = path.stem.rpartition("_")[2]
+        if (isinstance(number, int) and number >= 0) or (isinstance(number, str) and number.isdecimal()):
+            self.rank = int(number)
 
 
 def _first(held: dict[str, list[Row]], rows: list[Row]) -> None:
-    """What the first database says: others of a folder were made from the same recording."""
+    """Keep the rows of the first database: others of a folder were made from the same recording."""
     if rows:
         held.setdefault("database", rows)
 

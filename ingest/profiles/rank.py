@@ -1,4 +1,4 @@
-"""One rank's files to its facts: the finest source of each, and what is missing or does not add up."""
+"""Facts of one rank from its files: the finest source of each, what is missing, what does not add up."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ingest.profiles.checks import KINETO, MINDSPORE, OPERATOR, SIMULATOR, doubts, lacks
+from ingest.profiles.checks import KINETO, MINDSPORE, OPERATOR, SIMULATOR, doubts, missing_facts
 from ingest.profiles.facts.details import Details
-from ingest.profiles.facts.intervals import split
-from ingest.profiles.facts.kernels import concatenated
+from ingest.profiles.facts.intervals import split_steps
+from ingest.profiles.facts.kernels import concatenate
 from ingest.profiles.facts.run import Rank
 from ingest.profiles.gathering import Gathering
 from ingest.profiles.tables import cache_tables, iterations
@@ -40,9 +40,9 @@ _ORDER = ("info", "metadata", "kernel_details", "op_summary")
 def read_rank(
     home: Path, files: Iterable[ProfileFile], top: Path, on_fault: Callable[[str], None]
 ) -> tuple[Rank | None, list[Rank]]:
-    """The rank that the files of one folder are about, and the ranks that a cluster's analysis tells of.
+    """The rank of the files of one folder, and the ranks in a cluster's analysis.
 
-    Why nothing of a rank can be read is told to ``on_fault``; what else is wrong stands in the rank's notes.
+    The reason why nothing of a rank can be read is reported to ``on_fault``; other faults are in its notes.
     """
     gathered = Gathering(home, top)
     known = _without_raw(files)
@@ -54,17 +54,17 @@ def read_rank(
     others = _of_cluster(gathered, [row for row in steps if row[0]])
     kernels, kind = _finest(gathered)
     found = _details(gathered, kernels)
-    calls = [*_calls(gathered.calls), *iterations.waiting(found.iterations)]
-    told = own or gathered.collectives or gathered.links or calls or gathered.memory or found
-    if kernels is None and not told:
+    calls = [*_calls(gathered.calls), *iterations.data_waits(found.iterations)]
+    has_facts = own or gathered.collectives or gathered.links or calls or gathered.memory or found
+    if kernels is None and not has_facts:
         if not others:
             for note in gathered.notes or [f"{gathered.name(home)}: nothing in it was recorded"]:
                 on_fault(note)
         return None, others
     counted: tuple[StepTime, ...] = ()
     if kernels is not None:
-        kernels, counted = iterations.stepped(kernels, found.iterations)
-        counted = counted or tuple(split(kernels))
+        kernels, counted = iterations.assign_steps(kernels, found.iterations)
+        counted = counted or tuple(split_steps(kernels))
     rank = Rank(
         rank=gathered.rank if gathered.rank is not None else _rank_of(home),
         folder=gathered.name(home) if home != top else ".",
@@ -87,7 +87,7 @@ def read_rank(
         notes=tuple(gathered.notes),
     )
     notes = (*rank.notes, *doubts(rank, counted, gathered.totals))
-    return replace(rank, missing=tuple(lacks(rank)), notes=notes), others
+    return replace(rank, missing=tuple(missing_facts(rank)), notes=notes), others
 
 
 def _without_raw(files: Iterable[ProfileFile]) -> list[ProfileFile]:
@@ -102,7 +102,7 @@ def _without_raw(files: Iterable[ProfileFile]) -> list[ProfileFile]:
 
 
 def _told(found: ProfileFile) -> tuple[str, str]:
-    """What a file is about: sampled counters by their own name, tasks apart from their analysis."""
+    """The subject of a file: sampled counters by their name, tasks apart from their analysis."""
     if found.kind == "system":
         return found.kind, found.path.name.partition("_")[0].partition(".")[0]
     if found.kind == "database":
@@ -152,7 +152,7 @@ def _calls(held: dict[str, list[Call]]) -> list[Call]:
 
 
 def _preferred(held: dict[str, list[Row]]) -> list[Row]:
-    """What the text files say, else what the database says, else what the trace says."""
+    """The rows of the text files, else of the database, else of the trace."""
     return held.get("text") or held.get("database") or held.get("trace") or []
 
 
@@ -167,7 +167,7 @@ def _finest(gathered: Gathering) -> tuple[Kernels | None, str]:
             gathered.fault(
                 f"{len(held)} files of kernels in one folder: {first.file} is read, the others left out"
             )
-        return (concatenated(slices) if len(slices) > 1 else first), kind
+        return (concatenate(slices) if len(slices) > 1 else first), kind
     return None, ""
 
 
@@ -188,9 +188,9 @@ def split_devices(rank: Rank) -> list[Rank]:
         label = column.labels[code]
         own = rank.details.of_device(label)
         part = rank.kernels.where(column.codes == code)
-        part, steps = iterations.stepped(part, own.iterations)
+        part, steps = iterations.assign_steps(part, own.iterations)
         found.append(
-            replace(rank, rank=int(label), kernels=part, steps=steps or tuple(split(part)), details=own,
+            replace(rank, rank=int(label), kernels=part, steps=steps or tuple(split_steps(part)), details=own,
                     notes=(*rank.notes, *notes))
         )  # fmt: skip
     return found
@@ -208,7 +208,9 @@ def _of_cluster(gathered: Gathering, steps: list[tuple[str, str, StepTime]]) -> 
             steps=tuple(held.get(number, ())), collectives=tuple(gathered.cluster.get(number, ())),
             loads=gathered.loads, notes=tuple(gathered.notes),
         )  # fmt: skip
-        found.append(replace(rank, missing=tuple(lacks(rank)), notes=(*rank.notes, *doubts(rank, (), {}))))
+        found.append(
+            replace(rank, missing=tuple(missing_facts(rank)), notes=(*rank.notes, *doubts(rank, (), {})))
+        )
     return found
 
 

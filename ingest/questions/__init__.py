@@ -1,1 +1,1 @@
-"""Questions as people put them, made into problems."""
+"""Questions of users, made into problems."""

@@ -1,7 +1,7 @@
-"""Questions as people put them: options of the command line or a problem file, made into a problem.
+"""Questions of users, as options of the command line or a problem file, made into a problem.
 
-Every fault is reported at once; names are resolved against the graph, and what was assumed on the way is
-said in the notes.
+Every fault is reported at once; names are resolved against the graph, and assumptions are
+listed in the notes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.precisions import canonical_precision, is_precision
-from kg.terms.units import Dimension, unit
+from kg.terms.units import Dimension, share_of, unit
 from kg.triples.model_sizes import DECISIVE
 from kg.triples.names import slug
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.values import Value
-    from kg.triples.names import Resolved
+    from kg.triples.names import ResolvedName
 
 MAXIMUM_FILE_BYTES = 1_000_000
 """A question is small; a larger file is something else."""
@@ -46,46 +47,29 @@ KEYS = (
     "current",
     "software",
 )
-"""What a question may say. ``notes`` beside them holds what a reader of other forms had to assume."""
-_PHASES = {
-    "training": (WorkloadKind.TRAINING, "train"),
-    "train": (WorkloadKind.TRAINING, "train"),
-    "serving": (WorkloadKind.SERVING, "serve"),
-    "inference": (WorkloadKind.SERVING, "serve"),
-    "prefill": (WorkloadKind.SERVING, "prefill"),
-    "decode": (WorkloadKind.SERVING, "decode"),
-    "operator": (WorkloadKind.OPERATOR, ""),
-    "kernel": (WorkloadKind.KERNEL, ""),
-    "hpc": (WorkloadKind.HPC, ""),
-    "训练": (WorkloadKind.TRAINING, "train"),
-    "推理": (WorkloadKind.SERVING, "serve"),
-    "预填充": (WorkloadKind.SERVING, "prefill"),
-    "解码": (WorkloadKind.SERVING, "decode"),
-    "算子": (WorkloadKind.OPERATOR, ""),
-}
+"""Keys of a question. ``notes`` beside them holds the assumptions of a reader of another form."""
 _LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
-_QUANTITY = re.compile(r"^\s*([-+.\deE]+)\s*(\S*)\s*$")
 
 
 class Resolver(Protocol):
-    """What resolves names against the graph."""
+    """A resolver of names against the graph."""
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """A node of the hardware tree."""
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """A model."""
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         """Ids of the models that have these sizes."""
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownOperator:
-    """What the cases know of one operator.
+    """An operator as the cases describe it.
 
     Attributes:
         name: Its name in the cases.
@@ -120,7 +104,7 @@ def read_problem_file(path: Path) -> dict[str, object]:
     faults = Faults()
     try:
         top = parse(raw.decode("utf-8-sig"), faults)
-        content = None if faults.found else load_yaml(raw)
+        content = None if faults.all else load_yaml(raw)
     except UnicodeDecodeError:
         raise CaseFormatError(
             str(path), [Fault(place="", reason="not UTF-8 text")], hint="save it as UTF-8"
@@ -131,15 +115,15 @@ def read_problem_file(path: Path) -> dict[str, object]:
         for name in top.names():
             if name not in KEYS:
                 top.fault(f"unknown key {name}", name)
-    if faults.found or not isinstance(content, dict):
-        raise CaseFormatError(str(path), faults.found, hint=f"keys: {', '.join(KEYS)}")
+    if faults.all or not isinstance(content, dict):
+        raise CaseFormatError(str(path), faults.all, hint=f"keys: {', '.join(KEYS)}")
     return content
 
 
 def problem_from(
     raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
 ) -> tuple[Problem, tuple[str, ...]]:
-    """The problem that ``raw`` asks about, and notes on what was assumed.
+    """The problem that ``raw`` asks about, and notes on assumptions.
 
     Args:
         raw: Keys of :data:`KEYS`, as text, numbers and mappings.
@@ -163,7 +147,7 @@ def problem_from(
 
 
 class _Reader:
-    """Reads one question, collecting what is wrong with it."""
+    """A reader of one question that collects its faults."""
 
     def __init__(
         self, raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
@@ -172,8 +156,8 @@ class _Reader:
         self.names = names
         self.operators = operators
         self.errors: list[InputError] = []
-        told = raw.get("notes")
-        self.notes: list[str] = [str(note) for note in told] if isinstance(told, list) else []
+        content = raw.get("notes")
+        self.notes: list[str] = [str(note) for note in content] if isinstance(content, list) else []
 
     def problem(self) -> Problem | None:
         workload, default = self._workload()
@@ -224,8 +208,8 @@ class _Reader:
             raise InputError(f"{key}: expected a name, not {value!r}")
         return str(value).strip()
 
-    def _settings(self, key: str, told: object = None) -> Settings:
-        value = self.raw.get(key) if told is None else told
+    def _settings(self, key: str, content: object = None) -> Settings:
+        value = self.raw.get(key) if content is None else content
         if value is None:
             return Settings()
         if not isinstance(value, dict):
@@ -239,8 +223,8 @@ class _Reader:
         return Settings(settings)
 
     def _versions(self) -> Settings:
-        told = self.raw.get("software")
-        for name, version in told.items() if isinstance(told, dict) else ():
+        content = self.raw.get("software")
+        for name, version in content.items() if isinstance(content, dict) else ():
             if isinstance(version, float):  # 2.10 has become 2.1 by now
                 raise InputError(f"software: {name}: write the version in quotes, {version} is a number")
         return self._settings("software")
@@ -250,21 +234,22 @@ class _Reader:
 
         def read() -> Workload:
             phase, operator, model = self._text("phase"), self._text("op"), self._text("model")
-            if phase is not None and phase.lower() not in _PHASES:
-                raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(_PHASES)}")
+            stage = None if phase is None else PHASE_OF_WORD.get(phase.lower())
+            if phase is not None and stage is None:
+                raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(PHASE_OF_WORD)}")
             sizes = self._settings("sizes")
             if model is None and operator is None and not sizes:
                 raise InputError("what runs? give --model, --op or a problem file")
             if operator is not None:
                 known = found[0] = self.operators(operator)
                 kind, name = known.kind, known.name
-                if phase is not None and not _PHASES[phase.lower()][1]:
-                    kind = _PHASES[phase.lower()][0]
-            elif phase is None:
-                kind, name = _PHASES["training"]
-                self.notes.append("no phase given: taken as training")
+                if stage is not None and not stage.activity:
+                    kind = stage.kind
             else:
-                kind, name = _PHASES[phase.lower()]
+                if stage is None:
+                    stage = PHASE_OF_WORD["training"]
+                    self.notes.append("no phase given: taken as training")
+                kind, name = stage.kind, stage.activity
                 if not name:
                     raise InputError(f"phase {phase} needs --op")
             model, own = self._model(model, sizes)
@@ -370,10 +355,10 @@ class _Reader:
 
     def _bottlenecks(self) -> Settings:
         shares: dict[str, float | None] = {}
-        told = self.raw.get("bottlenecks")
-        if isinstance(told, list):  # names alone, without their shares
-            told = dict.fromkeys(map(str, told))
-        for name, share in self._settings("bottlenecks", told).items():
+        content = self.raw.get("bottlenecks")
+        if isinstance(content, list):  # names alone, without their shares
+            content = dict.fromkeys(map(str, content))
+        for name, share in self._settings("bottlenecks", content).items():
             try:
                 resolved = self.names.bottleneck(name)
             except UnknownEntityError as error:
@@ -387,13 +372,13 @@ class _Reader:
             )
         return Settings(shares)
 
-    def _note(self, resolved: Resolved) -> None:
+    def _note(self, resolved: ResolvedName) -> None:
         if resolved.note:
             self.notes.append(resolved.note)
 
 
 _NEVER_NOTHING = frozenset({Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER})
-"""What every run takes some of."""
+"""Dimensions of which every run needs some."""
 
 
 def parse_limit(text: str) -> Limit:
@@ -429,10 +414,10 @@ def _unknown_metric(name: str) -> UnknownEntityError:
 
 
 def _share(name: str, share: object) -> float:
-    found = _QUANTITY.match(str(share))
-    if found is None or found.group(2) not in {"", "%"}:
-        raise InputError(f"bottleneck {name}: {share!r} is not a share such as 0.28 or 28%")
-    value = float(found.group(1)) / (100 if found.group(2) else 1)
+    try:
+        value = share_of(str(share))
+    except ValueError:
+        raise InputError(f"bottleneck {name}: {share!r} is not a share such as 0.28 or 28%") from None
     if not 0 <= value <= 1:
         raise InputError(f"bottleneck {name}: a share is between 0 and 1, not {share}")
     return value

@@ -1,4 +1,4 @@
-"""What a strategy did where: a context, and the effect seen in it.
+"""Contexts, and the effects of strategies seen in them.
 
 An effect holds exact integers (how many gains, their sum, the sum of their squares), so the order in
 which evidence arrives does not matter and replaying it gives the same numbers to the last digit. Beside
@@ -6,7 +6,7 @@ them it keeps its newest dated gains, ordered by their own time, in which a drif
 follow from the set of outcomes and not from the order in which they were told.
 
 g: log gain in nats, above zero is better.
-u: the gain in whole millionths of a nat, ``round(g * 10**6)``; half a millionth is the error of one.
+u: the gain in added millionths of a nat, ``round(g * 10**6)``; half a millionth is the error of one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DatedGain:
     """A gain that an outcome found.
 
     Attributes:
-        time: When the test ended, with its time zone.
+        time: End of the test, with its time zone.
         id: Of the outcome.
         unats: The gain in millionths of a nat.
     """
@@ -47,7 +47,7 @@ class DatedGain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Where a strategy was tried.
+    """The place in which a strategy was tested: bottleneck, hardware and model family.
 
     Attributes:
         bottleneck: Id of the bottleneck it was meant for; empty for any.
@@ -65,16 +65,24 @@ class Effect:
     """The log gains of a strategy on one metric in one context.
 
     Attributes:
-        context: Where.
+        context: The place.
         strategy: Id of the strategy.
-        metric: What was measured, such as ``"step_time"``.
-        kind: How the gains are known; kinds are never mixed.
-        n: How many gains.
+        metric: The measured metric, such as ``"step_time"``.
+        kind: Kind of evidence; kinds are never mixed.
+        n: Number of gains.
         sum_unats: Sum of the gains, in millionths of a nat.
         sum_squares_unats2: Sum of their squares, each in millionths of a nat before squaring.
-        last_evidence: When the newest of them came in, UTC; None if unknown.
-        trust: How far the sources of these gains are trusted; gains of other sources are an effect apart.
+        last_evidence: Time of the newest gain, UTC; None if unknown.
+        trust: Trust in the sources of these gains; gains of other sources are another effect.
         recent: The newest dated gains, oldest first, at most :data:`RECENT`; they are counted in ``n`` too.
+
+    Example:
+        >>> from kg.nouns.entities import Kind
+        >>> context = Context(bottleneck="host-bound", hardware="ascend-910b1")
+        >>> effect = Effect(context=context, strategy="graph-mode", metric="step_time", kind=Kind.MEASURED)
+        >>> effect = effect.add([0.10, 0.14])
+        >>> effect.n, effect.mean
+        (2, 0.12)
     """
 
     context: Context
@@ -110,29 +118,29 @@ class Effect:
         return squares_about_mean / (self.n * (self.n - 1) * UNATS_PER_NAT**2)
 
     def add(self, gains: Iterable[float], *, now: datetime | None = None) -> Self:
-        """The effect with more evidence.
+        """Return the effect with more gains.
 
         Args:
             gains: Log gains in nats.
-            now: When the evidence came in, with its time zone.
+            now: Time of the evidence, with its time zone.
 
         Raises:
             ValueError: A gain is not finite.
         """
-        whole = [to_unats(gain) for gain in gains]
+        added = [to_unats(gain) for gain in gains]
         return replace(
             self,
-            n=self.n + len(whole),
-            sum_unats=self.sum_unats + sum(whole),
-            sum_squares_unats2=self.sum_squares_unats2 + sum(unats**2 for unats in whole),
-            last_evidence=_latest(self.last_evidence, now) if whole else self.last_evidence,
+            n=self.n + len(added),
+            sum_unats=self.sum_unats + sum(added),
+            sum_squares_unats2=self.sum_squares_unats2 + sum(unats**2 for unats in added),
+            last_evidence=_latest(self.last_evidence, now) if added else self.last_evidence,
         )
 
-    def see(self, found: Iterable[DatedGain]) -> Self:
-        """The effect with the gains that outcomes found, each told once."""
-        found = tuple(found)
+    def see(self, gains: Iterable[DatedGain]) -> Self:
+        """Return the effect with the gains of outcomes, each counted once."""
+        gains = tuple(gains)
         added = self.add([])
-        for item in found:
+        for item in gains:
             added = replace(
                 added,
                 n=added.n + 1,
@@ -140,10 +148,10 @@ class Effect:
                 sum_squares_unats2=added.sum_squares_unats2 + item.unats**2,
                 last_evidence=_latest(added.last_evidence, item.time),
             )
-        return replace(added, recent=_newest(self.recent, found))
+        return replace(added, recent=_newest(self.recent, gains))
 
     def without(self, gains: Iterable[int], ids: Iterable[str] = ()) -> Self:
-        """The effect without some of its gains, as when their source is trusted otherwise from now on.
+        """Return the effect without some of its gains, as when the trust of their source changes.
 
         Args:
             gains: The gains to take out, in millionths of a nat.
@@ -152,17 +160,17 @@ class Effect:
         Raises:
             ValueError: It does not have those gains.
         """
-        whole, gone = list(gains), set(ids)
+        removed, removed_ids = list(gains), set(ids)
         return replace(
             self,
-            n=self.n - len(whole),
-            sum_unats=self.sum_unats - sum(whole),
-            sum_squares_unats2=self.sum_squares_unats2 - sum(unats**2 for unats in whole),
-            recent=tuple(item for item in self.recent if item.id not in gone),
+            n=self.n - len(removed),
+            sum_unats=self.sum_unats - sum(removed),
+            sum_squares_unats2=self.sum_squares_unats2 - sum(unats**2 for unats in removed),
+            recent=tuple(item for item in self.recent if item.id not in removed_ids),
         )
 
     def merge(self, other: Self) -> Self:
-        """The effect with the evidence of both, as two workspaces have it that share none.
+        """Return the effect with the evidence of both; they must share none.
 
         Raises:
             ValueError: They are not about the same strategy, context, metric and kind.
@@ -180,12 +188,12 @@ class Effect:
 
     @property
     def about(self) -> tuple[Context, str, str, Kind, Trust]:
-        """What identifies an effect: context, strategy, metric, kind and trust."""
+        """The identity of an effect: context, strategy, metric, kind and trust."""
         return self.context, self.strategy, self.metric, self.kind, self.trust
 
 
 def to_unats(gain: float) -> int:
-    """A gain in nats as whole millionths of a nat.
+    """Return a gain in nats as a added number of millionths of a nat.
 
     Raises:
         ValueError: It is not finite.
@@ -201,5 +209,5 @@ def _latest(one: datetime | None, other: datetime | None) -> datetime | None:
 
 
 def _newest(*groups: Iterable[DatedGain]) -> tuple[DatedGain, ...]:
-    known = {item.id: item for group in groups for item in group}
-    return tuple(sorted(known.values())[-RECENT:])
+    by_id = {item.id: item for group in groups for item in group}
+    return tuple(sorted(by_id.values())[-RECENT:])

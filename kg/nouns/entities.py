@@ -14,7 +14,7 @@ from kg.nouns.values import Settings, digest
 
 
 class Kind(StrEnum):
-    """How a number is known. It travels with the number from file to screen."""
+    """The kind of evidence behind a number; it travels with the number from file to screen."""
 
     MEASURED = "measured"
     PUBLISHED = "published"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a run. Unknown is never zero, and a failure is data."""
+    """The result of a run. Unknown is never zero, and a failure is data."""
 
     OK = "ok"
     FAILED = "failed"
@@ -40,12 +40,12 @@ class Status(StrEnum):
 
     @property
     def broke(self) -> bool:
-        """Whether it was started and did not come to its end."""
+        """True if the run was started and did not finish."""
         return self in {Status.FAILED, Status.TIMED_OUT, Status.OUT_OF_MEMORY}
 
     @property
     def cannot_run(self) -> bool:
-        """Whether it is known not to run: it broke, or was ruled out."""
+        """True if the configuration is known not to run: it broke, or was ruled out."""
         return self.broke or self is Status.FORBIDDEN
 
 
@@ -67,7 +67,7 @@ class Better(StrEnum):
 
 
 class Trust(StrEnum):
-    """How far a source is trusted; who takes it in says so, never the source itself."""
+    """The trust in a source, given by whoever takes it in, never by the source itself."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -75,7 +75,7 @@ class Trust(StrEnum):
 
     @property
     def weight(self) -> float:
-        """What its evidence counts beside that of a source of medium trust.
+        """Weight of the source's evidence, relative to a source of medium trust.
 
         A choice, not a measurement: distrust costs more than praise gains.
         """
@@ -88,7 +88,7 @@ Configuration = Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What runs.
+    """The computation to run: a model or an operator, its shape, precision and phase.
 
     Attributes:
         kind: Kernel, operator, training, serving or HPC.
@@ -96,7 +96,7 @@ class Workload:
         model: Canonical model id, or the name as the source has it; None for a bare kernel.
         shape: Sizes, by the names their operator uses (``M``, ``hidden``, ``seq_len``).
         precision: Number format, such as ``"bfloat16"`` or ``"attn=bfloat16,kv_cache=fp8"``.
-        traits: What else sets it apart (routing distribution, block shape).
+        traits: Further properties (routing distribution, block shape).
     """
 
     kind: WorkloadKind
@@ -114,13 +114,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """Where it runs: a node of the hardware tree and how many of it.
+    """The devices to run on: a node of the hardware tree and a count.
 
     Attributes:
         name: Id of the node in the hardware tree, or a slug of ``reported`` where the tree has none.
         reported: The name as the source has it.
         count: Number of devices; None if the source does not say.
-        traits: What else sets it apart (interconnect, host).
+        traits: Further properties (interconnect, host).
     """
 
     name: str
@@ -177,13 +177,21 @@ class Problem:
     """A workload on hardware with objectives and limits: what a query and a search are about.
 
     Attributes:
-        workload: What runs.
-        hardware: Where.
-        objective: What decides.
+        workload: The computation.
+        hardware: The devices.
+        objective: The metric to improve.
         limits: Bounds on other metrics.
         bottlenecks: Observed bottleneck ids and their share of the time, 0 to 1 (None: share unknown).
-        current: The configuration in use; None if not told.
+        current: The configuration in use; None if not given.
         software: Framework and compiler versions, by name.
+
+    Example:
+        >>> workload = Workload(kind=WorkloadKind.OPERATOR, operator="matmul", shape=Settings({"M": 4096}))
+        >>> objective = Objective(metric="latency", better=Better.LOWER, unit="s")
+        >>> one = Problem(workload=workload, hardware=Hardware(name="ascend-910b1"), objective=objective)
+        >>> other = Problem(workload=workload, hardware=Hardware(name="h100"), objective=objective)
+        >>> one.task_id == other.task_id, one.id == other.id
+        (True, False)
     """
 
     workload: Workload
@@ -212,7 +220,7 @@ class Problem:
         return self._identified()[1]
 
     def _identified(self) -> tuple[str, str]:
-        """Both identifiers, reckoned once: rows by the thousand ask for them."""
+        """Return both identifiers, computed once: rows by the thousand need them."""
         if self._ids is None:
             task_id = self._task_id()
             object.__setattr__(self, "_ids", (task_id, self._problem_id(task_id)))
@@ -253,10 +261,16 @@ class Measurement:
         unit: SI symbol, such as ``"s"``; None where there is no value.
         value: Mean over the repeats, in ``unit``; None unless ``status`` is ok.
         stdev: Sample standard deviation over the repeats, same unit; None if unknown.
-        repeats: How often it was measured; None if unknown.
-        status: What became of the run.
-        reason: Why it failed, in the source's words; empty if it did not.
+        repeats: Number of measurements; None if unknown.
+        status: Result of the run.
+        reason: Reason of a failure in the source's words; empty without one.
         reported_unit: The unit of the source, where another than ``unit``.
+
+    Example:
+        >>> Measurement(metric="step_time", unit="s", value=0.41).value
+        0.41
+        >>> Measurement(metric="step_time", status=Status.OUT_OF_MEMORY).value is None
+        True
     """
 
     metric: str
@@ -280,16 +294,16 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a number comes from, so that a stranger can open it.
+    """The origin of a number, precise enough for a stranger to open it.
 
     Attributes:
-        title: What to call it; a repository, document or table.
-        url: Where it is; empty if it cannot be opened.
+        title: Name of the repository, document or table.
+        url: Its address; empty if it cannot be opened.
         path: File inside it.
         commit: Version of it.
         licence: Terms of use as stated there.
         note: Anything a reader should know.
-        trust: How far it is trusted here; no part of its identity.
+        trust: Trust in it here; no part of its identity.
     """
 
     title: str
@@ -317,11 +331,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What a case is compared with.
+    """The value and configuration that a case is compared with.
 
     Attributes:
         value: The metric before, in the case's unit.
-        configuration: What was set before; empty if the source does not say.
+        configuration: Settings before; empty if the source does not say.
     """
 
     value: float
@@ -338,15 +352,32 @@ class Case:
     """One configuration of one problem and what came out.
 
     Attributes:
-        problem: What and where.
-        configuration: What was set.
-        measurement: What came out.
-        kind: How it is known.
-        source: Where it is from.
-        baseline: What it is compared with; None if nothing.
+        problem: Workload, hardware and objective.
+        configuration: The settings.
+        measurement: The result.
+        kind: Kind of evidence.
+        source: Origin of the numbers.
+        baseline: The result it is compared with; None without one.
         strategy: Id of the strategy it is evidence for; empty if none.
         bottleneck: Id of the bottleneck that the strategy was meant for; empty if none.
         software: Framework and compiler versions, by name.
+
+    Example:
+        >>> problem = Problem(
+        ...     workload=Workload(kind=WorkloadKind.TRAINING, operator="pretrain"),
+        ...     hardware=Hardware(name="ascend-910b1", count=8),
+        ...     objective=Objective(metric="step_time", better=Better.LOWER, unit="s"),
+        ... )
+        >>> case = Case(
+        ...     problem=problem,
+        ...     configuration=Settings({"recompute": "selective"}),
+        ...     measurement=Measurement(metric="step_time", unit="s", value=0.8),
+        ...     kind=Kind.MEASURED,
+        ...     source=Source(title="my runs"),
+        ...     baseline=Baseline(value=1.0),
+        ... )
+        >>> round(case.log_gain, 4)
+        0.2231
     """
 
     problem: Problem

@@ -49,13 +49,13 @@ class Gain:
         return 0.5 * math.erfc(-middle / self.deviation / math.sqrt(2))
 
     def capped(self, ceiling: float) -> Gain:
-        """The same gain where more than ``ceiling`` nats cannot be had."""
+        """Return the gain with all of its values limited to ``ceiling`` nats."""
         return Gain(
             expected=min(self.expected, ceiling), low=min(self.low, ceiling), high=min(self.high, ceiling)
         )
 
     def to_json(self) -> dict[str, float]:
-        """As factors, and as natural logs."""
+        """Return the gain as factors and as natural logs, ready for JSON."""
         return {
             "expected_factor": round(math.exp(self.expected), 4),
             "low_factor": round(math.exp(self.low), 4),

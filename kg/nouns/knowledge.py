@@ -6,21 +6,24 @@ Ids are slugs, unique within their class; every statement carries the source it 
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kg.nouns.values import Settings
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Source
+    from kg.nouns.scope import Caveat, ScopeClause
     from kg.nouns.values import Value
 
 
 class FactKind(StrEnum):
-    """How a fact is known, best first."""
+    """The kind of evidence behind a fact, best first."""
 
     MEASURED = "measured"
     DOCUMENTED = "documented"
@@ -31,7 +34,7 @@ class FactKind(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How far a statement is trusted."""
+    """The confidence in a statement."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -39,7 +42,7 @@ class Confidence(StrEnum):
 
 
 class Level(StrEnum):
-    """Where a node stands in the hardware tree."""
+    """The level of a node in the hardware tree."""
 
     VENDOR = "vendor"
     ARCHITECTURE = "architecture"
@@ -55,9 +58,9 @@ class Fact:
     Attributes:
         name: Property with its SI unit in the name, such as ``"memory_bytes"``.
         value: Number or text.
-        source: Where it is from.
-        kind: How it is known there.
-        confidence: How far to trust it.
+        source: Its origin.
+        kind: Kind of evidence in the source.
+        confidence: Confidence in it.
         note: Conditions.
     """
 
@@ -79,7 +82,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concept:
-    """What every node of the knowledge has.
+    """The common part of all nodes of the knowledge: id, labels, aliases and definition.
 
     Attributes:
         id: Slug, unique within its class.
@@ -144,15 +147,15 @@ class Model(Concept):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """What shows a bottleneck, as a soft threshold.
+    """A metric with a soft threshold that shows a bottleneck.
 
     Attributes:
-        metric: What is looked at.
+        metric: The metric it is read from.
         comparator: ``"above"`` or ``"below"``.
-        threshold: Where it is as likely as not, in ``unit``.
-        softness: How far published thresholds disagree, in ``unit``.
+        threshold: Value at which it is as likely as not, in ``unit``.
+        softness: Spread of the published thresholds, in ``unit``.
         unit: SI symbol, or ``"1"``.
-        source: Who says so.
+        source: Origin of the statement.
     """
 
     metric: str
@@ -174,8 +177,8 @@ class CauseEdge:
 
     Attributes:
         cause: Id of the bottleneck or cause behind it.
-        confidence: How far to trust the edge.
-        source: Who says so.
+        confidence: Confidence in the edge.
+        source: Origin of the statement.
     """
 
     cause: str
@@ -189,8 +192,8 @@ class Bottleneck(Concept):
 
     Attributes:
         broader: Id of the more general bottleneck; None for the roots.
-        symptoms: What shows it.
-        caused_by: What may be behind it.
+        symptoms: Metrics that show it.
+        caused_by: Its possible causes.
     """
 
     broader: str | None = None
@@ -200,7 +203,7 @@ class Bottleneck(Concept):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause(Concept):
-    """What lies behind a bottleneck and is none itself: a setting, code, the environment."""
+    """A cause of a bottleneck that is none itself: a setting, code, the environment."""
 
     source: Source
     caused_by: tuple[CauseEdge, ...] = ()
@@ -212,9 +215,11 @@ class Assignment:
 
     Attributes:
         parameter: Canonical name.
-        value: What it is set to.
+        value: The value it is set to.
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
+        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is then
+            the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
 
@@ -222,27 +227,43 @@ class Assignment:
     value: Value
     flag: str = ""
     environment: bool = False
+    carrier: str = ""
     software: str = ""
+
+    @property
+    def text(self) -> str:
+        """The assignment as people paste it into a shell: an ``export``, a flag, or ``name=value``."""
+        value = "" if self.value is None else show(self.value)
+        word = shlex.quote(value) if value else ""
+        if self.environment:
+            return f"export {self.parameter}={word}"
+        if self.flag:
+            # A flag that is merely present, and one that brings its value along.
+            bare = self.value is None or self.value is True or self.flag.endswith(value)
+            return self.flag if bare else f"{self.flag} {word}"
+        return self.parameter if self.value is None else f"{self.parameter}={word}"
+
+    @property
+    def place(self) -> SettingPlace:
+        """Where it is written; what is neither flag nor variable nor field is written in code."""
+        if self.environment:
+            return SettingPlace.ENV
+        if self.carrier:
+            return SettingPlace.JSON
+        return SettingPlace.FLAG if self.flag else SettingPlace.CODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A sourced relation of a strategy to another node, or to a condition in words.
+    """A sourced relation of a strategy to another node.
 
     Attributes:
-        target: Id of the strategy or bottleneck; empty if ``condition`` says it.
-        condition: In words, where no node fits.
+        target: Id of the strategy or bottleneck.
         source: Who says so.
     """
 
-    target: str = ""
-    condition: str = ""
+    target: str
     source: Source
-
-    def __post_init__(self) -> None:
-        """Refuse a relation to nothing."""
-        if bool(self.target) == bool(self.condition):
-            raise ValueError("a relation has either a target or a condition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,15 +288,17 @@ class Strategy(Concept):
         phases: Training, prefill, decode, inference, kernel; empty means any.
         families: Model families or architectures; empty means any.
         hardware: Nodes of the hardware tree; empty means any.
+        applies_when: Conditions that must all hold, besides phases, families and hardware.
+        caveats: What to know of it that decides nothing.
         sets: Parameters it sets.
         mitigates: Bottlenecks it is for.
-        requires: What must be there too.
-        conflicts_with: What it cannot be combined with.
-        contraindicated_by: Where it does harm.
+        requires: Strategies or conditions it needs.
+        conflicts_with: Strategies it cannot be combined with.
+        contraindicated_by: Bottlenecks, strategies or conditions with which it does harm.
         since: First versions that have it.
         removed: First versions that lack it again.
         accuracy: ``"unchanged"``, ``"may-change"`` or ``"unknown"``.
-        sources: What it rests on.
+        sources: Origins of its description.
         parents: Ids of the strategies that it was made from.
     """
 
@@ -283,6 +306,8 @@ class Strategy(Concept):
     phases: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
+    applies_when: tuple[ScopeClause, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     sets: tuple[Assignment, ...] = ()
     mitigates: tuple[Relation, ...] = ()
     requires: tuple[Relation, ...] = ()
@@ -296,7 +321,7 @@ class Strategy(Concept):
 
     @property
     def configuration(self) -> Settings:
-        """What it sets, as a configuration."""
+        """The settings of the strategy as a configuration."""
         return Settings({item.parameter: item.value for item in self.sets})
 
 
@@ -307,11 +332,11 @@ class FaultPattern(Concept):
     Attributes:
         codes: Error codes.
         patterns: Literal texts seen in a log.
-        cause: Why it happens, by language.
-        remedy: What to do, by language.
+        cause: Reason of the fault, by language.
+        remedy: Repair of the fault, by language.
         strategies: Ids of strategies that help.
-        source: Who says so.
-        confidence: How far to trust it.
+        source: Origin of the statement.
+        confidence: Confidence in it.
     """
 
     codes: tuple[str, ...] = ()
@@ -330,14 +355,14 @@ class GridRegion(Concept):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreenSchedule:
-    """How clean a region's electricity is in a window of the day.
+    """The carbon intensity of a region's electricity in a window of the day.
 
     Attributes:
         region: Id of the grid region.
         start_hour: First hour of the window, local time, 0 to 23.
         end_hour: Hour at which it ends, 1 to 24, after ``start_hour``.
         carbon_intensity_g_per_kwh: Mean emission in the window, gram CO2 equivalent per kWh.
-        source: Where it is from.
+        source: Its origin.
     """
 
     region: str

@@ -1,4 +1,4 @@
-"""What an A/B test found: an activity that used a problem and compared two configurations."""
+"""Outcomes of A/B tests: two configurations of a problem compared."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ VERDICTS = ("better", "equivalent", "worse", "undecided")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an A/B test found.
+    """The result of an A/B test.
 
     Attributes:
-        id: Follows from its measurements, so the same test has the same one however often it is told.
+        id: A digest of its measurements, so the same test has one id however often it is recorded.
         problem: Id of the problem.
-        metric: What decided.
-        configuration: What the treatment set.
-        control: What it was compared with.
+        metric: The metric that decided.
+        configuration: Settings of the treatment.
+        control: Settings of the control.
         verdict: One of ``VERDICTS``.
-        scheme: In which order measurements were taken.
+        scheme: Order in which measurements were taken.
         pairs: Pairs that counted.
         alpha: Chance of a wrong verdict that was promised.
         margin: Log ratio below which a difference was said not to matter.
-        time: When it ended, with its time zone.
+        time: End of the test, with its time zone.
         source: The test as a source.
         gain: Log gain in nats, above zero is better; None if nothing was measured.
         low: Lower end of its interval; None where there is none.
@@ -63,6 +63,11 @@ class Outcome:
     strategy: str = ""
     bottleneck: str = ""
     recommendation: str = ""
+
+    @property
+    def treatment_never_ran(self) -> bool:
+        """Runs of the treatment failed, and none succeeded."""
+        return bool(self.failures) and not self.pairs
 
     def __post_init__(self) -> None:
         """Refuse what no test finds."""

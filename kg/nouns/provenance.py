@@ -1,4 +1,4 @@
-"""Where the content of the graph comes from."""
+"""Batches: the provenance of the graph's content."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Batch:
 
     Attributes:
         number: Its number; batches are numbered from 1.
-        time: When it was acknowledged, with its time zone.
+        time: Time of the acknowledgement, with its time zone.
         files: Names of the files it was read from.
-        counts: How much it brought, such as ``problems`` and ``trials``.
+        counts: Numbers of what it added, such as ``problems`` and ``trials``.
         completed: What was taken in whole with it and need not be read again; see ``completions``.
         origin: Label of the workspace it was joined from; empty if it was read from files.
     """

@@ -22,17 +22,17 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical_json(value: object) -> str:
-    """Compact JSON with sorted keys; equal values give equal text."""
+    """Return compact JSON with sorted keys; equal values give equal text."""
     return _ENCODER.encode(value)
 
 
 def digest(*parts: object) -> str:
-    """A stable identifier of JSON-like ``parts``: the head of their SHA-256 in hexadecimal."""
+    """Return a stable identifier of JSON-like ``parts``: the head of their SHA-256 in hexadecimal."""
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def as_value(raw: object) -> Value:
-    """A JSON scalar or list as a value: lists become tuples, whole floats become integers.
+    """Convert a JSON scalar or list to a value: lists become tuples, whole floats become integers.
 
     Raises:
         ValueError: A number that is not finite, or something JSON does not know.
@@ -49,7 +49,7 @@ def as_value(raw: object) -> Value:
 
 
 def flatten(raw: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Value]]:
-    """Leaves of nested JSON objects under dotted names: ``{"a": {"b": 1}}`` gives ``a.b``."""
+    """Flatten nested JSON objects to dotted names: ``{"a": {"b": 1}}`` gives ``a.b``."""
     for name, item in raw.items():
         if isinstance(item, Mapping):
             yield from flatten(item, f"{prefix}{name}.")
@@ -61,6 +61,13 @@ class Settings(Mapping[str, Value]):
     """An immutable, hashable mapping from names to values, ordered by name.
 
     Shapes, configurations and traits are all settings. Equality and hash go by content.
+
+    Example:
+        >>> settings = Settings({"tile": {"m": 128, "n": 64.0}})
+        >>> dict(settings)
+        {'tile.m': 128, 'tile.n': 64}
+        >>> settings == Settings({"tile.n": 64, "tile.m": 128})
+        True
     """
 
     __slots__ = ("_digest", "_values")
@@ -98,15 +105,15 @@ class Settings(Mapping[str, Value]):
         return self._digest
 
     def to_json(self) -> dict[str, object]:
-        """The content as a JSON object."""
+        """Return the content as a JSON object."""
         return {name: _plain(value) for name, value in self._values.items()}
 
     def changed_from(self, other: Mapping[str, Value]) -> Settings:
-        """Only the settings that ``other`` lacks or has otherwise."""
+        """Return the settings that ``other`` lacks or has with another value."""
         return Settings({k: v for k, v in self._values.items() if k not in other or other[k] != v})
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Names and values of the numeric settings (no booleans); list items as ``name[0]``..."""
+        """Yield names and values of the numeric settings (no booleans); list items as ``name[0]``..."""
         for name, value in self._values.items():
             yield from _numbers(name, value)
 
@@ -124,7 +131,7 @@ def _plain(value: Value) -> object:
 
 
 def show(value: Value) -> str:
-    """A value as a person would write it on a command line."""
+    """Format a value as a person would write it on a command line."""
     match value:
         case None:
             return "none"

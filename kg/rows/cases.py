@@ -21,7 +21,7 @@ CHUNK = 4096
 def all_cases(
     graph: GraphStore, trials: TrialStore, wanted: Callable[[ProblemRow], bool] | None = None
 ) -> Iterator[Case]:
-    """Every case, problem by problem in the order in which they came.
+    """Yield every case, problem by problem in the order in which they came.
 
     Args:
         graph: Knows problems and sources.

@@ -102,7 +102,7 @@ class RepeatedRows:
 def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
     """Look for copied devices among the tables of some operators, and remember them; for the writer."""
     wanted = json.dumps(sorted(set(operators)))
-    found = list(_find(trials, wanted))
+    copies = list(_find(trials, wanted))
     with trials.file.transaction():
         trials.file.write(
             "DELETE FROM copied_devices WHERE operator IN (SELECT value FROM json_each(?))", wanted
@@ -111,13 +111,13 @@ def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
             "INSERT INTO copied_devices VALUES (?, ?, ?, ?, ?, ?)",
             [
                 (item.operator, item.metric, item.device, item.origin, item.rows, item.shared)
-                for item in found
+                for item in copies
             ],
         )
 
 
 def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
-    """All that is remembered of copied devices."""
+    """Return the devices whose tables are marked as copies of another device's."""
     rows = trials.file.read("SELECT * FROM copied_devices ORDER BY operator, metric, device")
     return [
         CopiedDevice(
@@ -128,7 +128,7 @@ def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
 
 
 def repeated_rows(trials: TrialStore) -> list[RepeatedRows]:
-    """Timed rows and choices that two sources both have, the most first; walks over all rows."""
+    """Return timed rows and choices that two sources share, most first; walks over all rows."""
     rows = trials.file.read(_REPEATED, trials.acknowledged)
     return [
         RepeatedRows(operator=operator, sources=(one, other), rows=number)
@@ -138,7 +138,7 @@ def repeated_rows(trials: TrialStore) -> list[RepeatedRows]:
 
 @dataclass(slots=True)
 class _Pair:
-    """What two devices have alike, timed and without a time, and how much they could have alike."""
+    """The rows that two devices share, timed and untimed, and how many they could share."""
 
     equal: list[int] = field(default_factory=lambda: [0, 0])
     shared: list[int] = field(default_factory=lambda: [0, 0])
@@ -146,7 +146,7 @@ class _Pair:
 
     @property
     def is_copy(self) -> bool:
-        """Whether chance does not explain it."""
+        """True if chance does not explain the agreement."""
         timed, untimed = self.equal
         if timed >= LEAST_EQUAL and timed >= SHARE * self.shared[0]:
             return True
@@ -180,12 +180,12 @@ def _find(trials: TrialStore, operators: str) -> Iterator[CopiedDevice]:
         about = operator, metric, device
         first[about] = min(key, first.get(about, key))
     for (operator, metric, *_), sizes in tasks.items():
-        known = pairs.get((str(operator), str(metric)), {})
+        by_devices = pairs.get((str(operator), str(metric)), {})
         for one, other in combinations(sorted(sizes), 2):
-            found = known.get((one[0], other[0]))
-            if found is not None:
-                found.shared[0] += min(one[1], other[1])
-                found.shared[1] += min(one[2], other[2])
+            match = by_devices.get((one[0], other[0]))
+            if match is not None:
+                match.shared[0] += min(one[1], other[1])
+                match.shared[1] += min(one[2], other[2])
     for (operator, metric), couples in pairs.items():
         copies = [
             (*sorted((first[operator, metric, device], device) for device in couple), pair)

@@ -48,11 +48,11 @@ class RowGain:
         problem: Id of the problem.
         hardware: Its hardware.
         model: Its model; empty if none.
-        metric: What was measured.
+        metric: The measured metric.
         configuration: Digest of what was set.
         strategy: Id of the strategy.
         bottleneck: Id of the bottleneck; empty if none.
-        kind: How it is known.
+        kind: Kind of evidence.
         unats: The gain in millionths of a nat.
     """
 
@@ -68,7 +68,7 @@ class RowGain:
 
 
 def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]:
-    """The gains that rows say, each once however many sources repeat it.
+    """Yield the gains in the rows, each once however many sources repeat it.
 
     Args:
         trials: The store.
@@ -82,13 +82,13 @@ def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]
 
 
 def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
-    """The same with the id of the source that was the first to say it; one pass over the rows."""
-    known: set[tuple[object, ...]] = set()
+    """Yield the gains with the id of the source that reported each first; one pass over the rows."""
+    reported: set[tuple[object, ...]] = set()
     for source, *row in trials.file.read(_WITH_SOURCE, trials.acknowledged):
-        said = tuple(row)
-        if said not in known:
-            known.add(said)
-            yield str(source), _gain(said)
+        content = tuple(row)
+        if content not in reported:
+            reported.add(content)
+            yield str(source), _gain(content)
 
 
 def _gain(row: Sequence[Any]) -> RowGain:

@@ -75,7 +75,7 @@ class Contradiction:
         operator: Its operator.
         hardware: Its hardware.
         configuration: As canonical JSON.
-        metric: What was measured.
+        metric: The measured metric.
         source: Id of the source.
         ours: Value here; what became of it if it has none.
         theirs: Value there.
@@ -93,7 +93,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreComparison:
-    """What the other store would bring.
+    """The rows and problems that another trial store would add.
 
     Attributes:
         rows: Rows that it has.

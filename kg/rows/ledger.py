@@ -10,10 +10,12 @@ from pyoxigraph import NamedNode, Triple
 from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
 from kg.nouns.outcomes import Outcome
 from kg.rows.gains import gains
+from kg.triples import nodes
+from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph, to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared, name_of, source_iri
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +48,7 @@ class Ledger:
 
         Args:
             case: The case; one without a gain or a strategy changes nothing.
-            trust: How far its source is trusted.
+            trust: Trust in its source.
             outcome: The test that it is from, if it is from one.
         """
         if case.log_gain is None or not case.strategy:
@@ -74,8 +76,8 @@ class Ledger:
         Args:
             trials: The rows, without those of this batch.
             source_id: Of the source.
-            before: How far it was trusted.
-            after: How far it is trusted now.
+            before: Its trust so far.
+            after: Its trust from now on.
         """
         if not self._has_effects(source_id):  # its rows need not be looked through
             return
@@ -102,12 +104,12 @@ class Ledger:
             self._sources.append((iri, source_iri(source_id)))
 
     def triples(self) -> tuple[list[Triple], list[Triple]]:
-        """What the graph says no more, and what it says instead; an effect without gains is gone."""
+        """Return the triples to remove and to add; an effect without gains is removed."""
         removed, added = list(self._dropped), []
         for iri, effect in self._effects.items():
             if effect.n:
-                said = self._graph.triples(iri)
-                removed += (triple for triple in said if triple.predicate != Shared.DERIVED_FROM)
+                triples = self._graph.triples(iri)
+                removed += (triple for triple in triples if triple.predicate != Shared.DERIVED_FROM)
                 added += to_triples(effect)
             else:
                 removed += [*self._graph.triples(iri), *self._graph.triples(None, None, iri)]
@@ -121,21 +123,18 @@ class Ledger:
         iri = EFFECT.iri(empty)
         if iri not in self._effects:
             node = Node(self._graph, iri)
-            self._effects[iri] = EFFECT.read(node) if node.said else empty
+            self._effects[iri] = EFFECT.read(node) if node.values else empty
         return iri, self._effects[iri]
 
     def _has_effects(self, source_id: str) -> bool:
-        derived = self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id))
-        start = f"{NAMESPACE}effect/"
-        return any(isinstance(t.subject, NamedNode) and t.subject.value.startswith(start) for t in derived)
+        derived = nodes.subjects(self._graph, Shared.DERIVED_FROM, source_iri(source_id))
+        return any(node.value.startswith(f"{NAMESPACE}effect/") for node in derived)
 
     def _outcomes(self, source_id: str) -> dict[str, Outcome]:
-        """The outcomes of a source by what they tried."""
-        found: dict[str, Outcome] = {}
-        for triple in self._graph.triples(None, Shared.DERIVED_FROM, source_iri(source_id)):
-            if not isinstance(triple.subject, NamedNode):
-                continue
-            if TG.OUTCOME in Node(self._graph, triple.subject).said.get(RDF_TYPE, ()):
-                outcome = from_graph(self._graph, Outcome, name_of(triple.subject))
-                found[outcome.configuration.digest] = outcome
-        return found
+        """Return the outcomes of a source by the configuration they tested."""
+        outcomes: dict[str, Outcome] = {}
+        for node in nodes.subjects(self._graph, Shared.DERIVED_FROM, source_iri(source_id)):
+            if any(self._graph.triples(node, RDF_TYPE, TG.OUTCOME)):
+                outcome = from_graph(self._graph, Outcome, name_of(node))
+                outcomes[outcome.configuration.digest] = outcome
+        return outcomes

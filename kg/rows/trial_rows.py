@@ -1,4 +1,4 @@
-"""What a trial store holds: one configuration and what came out, a problem, a table of a problem."""
+"""Rows of a trial store: a trial, a problem, and the table of a problem."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Trial:
     """One configuration of a problem and what came out; a case without its problem.
 
     Attributes:
-        configuration: What was set.
-        measurement: What came out.
-        kind: How it is known.
+        configuration: The settings.
+        measurement: The result.
+        kind: Kind of evidence.
         source_id: Id of the source in the graph.
         software: Framework and compiler versions, by name.
         strategy: Id of the strategy it is evidence for; empty if none.
         bottleneck: Id of the bottleneck the strategy was meant for; empty if none.
-        baseline: What it is compared with; None if nothing.
-        trust: How far its source is trusted; kept with the source, so adding a row does not set it.
+        baseline: The result it is compared with; None without one.
+        trust: Trust in its source; kept with the source, so adding a row does not set it.
     """
 
     configuration: Configuration
@@ -48,7 +48,7 @@ class Trial:
 
     @classmethod
     def of(cls, case: Case) -> Self:
-        """What of ``case`` is not its problem."""
+        """Return a case without its problem."""
         return cls(
             configuration=case.configuration,
             measurement=case.measurement,
@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemRow:
-    """What the trial store knows of a problem; the graph knows the rest.
+    """A problem as the trial store describes it; the graph holds the rest.
 
     Attributes:
         origin: The device whose tables this device's are copies of; empty if they are its own, as far as
@@ -101,8 +101,8 @@ class TrialTable:
         configuration_ids: Shape (n,), int64; see ``TrialStore.configurations``.
         costs: Shape (n,), lower is better: the value in its SI unit, or its reciprocal where higher
             is better; inf for a failure; nan where nothing is known.
-        statuses: What became of each.
-        kinds: How each is known.
+        statuses: Rows by result of the run.
+        kinds: Rows by kind of evidence.
     """
 
     configuration_ids: NDArray[np.int64]
@@ -116,7 +116,7 @@ class TrialTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much there is.
+    """Numbers of rows, problems and configurations in a trial store.
 
     Attributes:
         trials: Rows.
@@ -138,7 +138,7 @@ _KINDS = {str(kind): kind for kind in Kind}
 
 
 def table_of(rows: Sequence[tuple[Any, ...]]) -> TrialTable:
-    """Rows as ``trials_sql.TABLE`` selects them."""
+    """Build a table from rows as ``trials_sql.TABLE`` selects them."""
     ids, costs, statuses, kinds, _ = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     return TrialTable(
         configuration_ids=np.array(ids, np.int64),
@@ -149,7 +149,7 @@ def table_of(rows: Sequence[tuple[Any, ...]]) -> TrialTable:
 
 
 def rank(trial: Trial, objective: Objective) -> tuple[int, float | None]:
-    """Place of a row in its table, and its cost; lower is better for both."""
+    """Return the rank of a row in its table, and its cost; lower is better for both."""
     value = trial.measurement.value
     if value is not None:
         if objective.better is Better.LOWER:
@@ -161,7 +161,7 @@ def rank(trial: Trial, objective: Objective) -> tuple[int, float | None]:
 
 
 def trial_of(row: Sequence[Any]) -> Trial:
-    """A row as ``trials_sql.WHOLE`` selects it."""
+    """Build a trial from a row as ``trials_sql.WHOLE`` selects it."""
     (configuration, metric, source_id, software, before, status, value, unit, stdev, repeats) = row[:10]
     (reason, reported_unit, kind, strategy, bottleneck, baseline, trust) = row[10:]
     return Trial(

@@ -51,6 +51,28 @@ class TrialStore:
 
     Raises:
         WorkspaceError: Here and in every method: the file is missing, damaged, foreign, full or locked.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from kg.nouns.entities import Hardware, Measurement, Objective, Problem, Workload, WorkloadKind
+        >>> from kg.rows.trial_rows import Trial
+        >>> problem = Problem(
+        ...     workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
+        ...     hardware=Hardware(name="ascend-910b1"),
+        ...     objective=Objective(metric="latency", better=Better.LOWER),
+        ... )
+        >>> trial = Trial(
+        ...     configuration=Settings({"tile": 64}),
+        ...     measurement=Measurement(metric="latency", unit="s", value=2e-5),
+        ...     kind=Kind.MEASURED,
+        ...     source_id="my-runs",
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder, TrialStore(Path(folder) / "t.sqlite3") as store:
+        ...     store.add(1, problem, [trial])
+        ...     store.operators()
+        1
+        ['copy']
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, acknowledged: int = EVERYTHING) -> None:
@@ -89,7 +111,7 @@ class TrialStore:
 
         Args:
             batch: Number of the batch, marked on every new row.
-            problem: What was measured.
+            problem: The problem.
             trials: The rows, in any order.
 
         Returns:
@@ -103,26 +125,26 @@ class TrialStore:
         return self._file.insert(trials_sql.INSERT, rows)
 
     def problem_key(self, problem_id: str) -> int | None:
-        """The integer that stands for a problem here and in the vector index; None if unknown."""
+        """Return the integer key of a problem, here and in the vector index; None if unknown."""
         sql = "SELECT key FROM problems WHERE id = ? AND batch <= ?"
         for (key,) in self._file.read(sql, problem_id, self.acknowledged):
             return int(key)
         return None
 
     def keys(self, *, task_id: str | None = None) -> NDArray[np.int64]:
-        """Keys of all problems, or of those of one task on whatever hardware, in order of arrival."""
+        """Return the keys of all problems, or of one task on any hardware, in order of arrival."""
         condition, values = ("", ()) if task_id is None else (" AND task_id = ?", (task_id,))
         sql = f"SELECT key FROM problems WHERE batch <= ?{condition} ORDER BY key"  # noqa: S608 - constants
         rows = self._file.read(sql, self.acknowledged, *values)
         return np.fromiter((row[0] for row in rows), np.int64)
 
     def operators(self) -> list[str]:
-        """Operators that have problems, sorted."""
+        """Return the operators that have problems, sorted."""
         sql = "SELECT DISTINCT operator FROM problems WHERE batch <= ? ORDER BY operator"
         return [operator for (operator,) in self._file.read(sql, self.acknowledged)]
 
     def families(self, at_least: int) -> list[tuple[str, str, list[int]]]:
-        """Operator, metric and problem keys of what has ``at_least`` so many timed rows, sorted."""
+        """Return operator, metric and problem keys wherever there are ``at_least`` timed rows, sorted."""
         rows = self._file.read(
             "SELECT operator, metric, json_group_array(DISTINCT key) FROM problems"
             " JOIN (SELECT problem, count(*) AS timed FROM trials"
@@ -135,7 +157,7 @@ class TrialStore:
         return [(operator, metric, sorted(json.loads(keys))) for operator, metric, keys in rows]
 
     def objectives(self, operator: str) -> list[tuple[str, Better, str]]:
-        """Metric, direction and the id of one problem, of those of an operator; the most frequent first."""
+        """Return metric, direction and an example problem id of an operator, most frequent first."""
         rows = self._file.read(
             "SELECT metric, better, min(id) FROM problems WHERE operator = ? AND batch <= ?"
             " GROUP BY metric, better ORDER BY count(*) DESC, metric",
@@ -145,7 +167,7 @@ class TrialStore:
         return [(metric, Better(better), problem_id) for metric, better, problem_id in rows]
 
     def empty_problems(self) -> int:
-        """How many problems have no row; a whole store has none."""
+        """Count the problems without a row; an intact store has none."""
         sql = (
             "SELECT count(*) FROM problems WHERE batch <= ?1 AND NOT EXISTS"
             " (SELECT 1 FROM trials WHERE problem = problems.key AND batch <= ?1)"
@@ -154,11 +176,11 @@ class TrialStore:
         return int(number)
 
     def summary(self, keys: Iterable[int]) -> list[ProblemRow]:
-        """What is known of some problems, in the order of ``keys``; unknown keys are left out."""
+        """Return the rows of some problems, in the order of ``keys``; unknown keys are left out."""
         wanted = [int(key) for key in keys]
         rows = self._file.read(trials_sql.PROBLEMS, json.dumps(wanted), self.acknowledged)
         trusts = self._trusts(wanted)
-        found = {
+        by_key = {
             key: ProblemRow(
                 key=key,
                 id=id_,
@@ -174,12 +196,12 @@ class TrialStore:
             )
             for key, id_, task_id, hardware, count, operator, model, metric, better, origin in rows
         }
-        return [found[key] for key in wanted if key in found]
+        return [by_key[key] for key in wanted if key in by_key]
 
     def table(
         self, problem_key: int, limit: int | None = None, *, acknowledged: int | None = None
     ) -> TrialTable:
-        """The rows of a problem in its own metric, best first.
+        """Return the configurations of a problem in its own metric, best first.
 
         Args:
             problem_key: Of the problem; an unknown one has no rows.
@@ -195,12 +217,12 @@ class TrialStore:
         return table_of(rows)
 
     def failed(self, problem_key: int) -> frozenset[str]:
-        """Digests of the configurations that failed on a problem and were never timed there."""
+        """Return the digests of configurations that failed on a problem and were never timed there."""
         rows = self._file.read(trials_sql.FAILED, problem_key, self.acknowledged)
         return frozenset(row[0] for row in rows)
 
     def timed(self, problem_key: int, most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The timed rows of a problem in its own metric, without their copies, best first.
+        """Return the timed rows of a problem in its own metric, without their copies, best first.
 
         Args:
             problem_key: Of the problem; an unknown one has no rows.
@@ -216,20 +238,20 @@ class TrialStore:
         return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
 
     def rows(self, problem_id: str, limit: int | None = None) -> list[Trial]:
-        """The rows of a problem with all that is known: its own metric best first, then other metrics."""
+        """Return the full rows of a problem: its own metric best first, then other metrics."""
         key = self.problem_key(problem_id)
         if key is None:
             return []
         most = -1 if limit is None else limit
-        found = self._file.read(trials_sql.OWN_METRIC, key, self.acknowledged, most)
-        if most < 0 or len(found) < most:
-            found += self._file.read(
-                trials_sql.OTHER_METRICS, key, self.acknowledged, max(-1, most - len(found))
+        rows = self._file.read(trials_sql.OWN_METRIC, key, self.acknowledged, most)
+        if most < 0 or len(rows) < most:
+            rows += self._file.read(
+                trials_sql.OTHER_METRICS, key, self.acknowledged, max(-1, most - len(rows))
             )
-        return [trial_of(row) for row in found]
+        return [trial_of(row) for row in rows]
 
     def configurations(self, ids: Iterable[int]) -> dict[int, Configuration]:
-        """The configurations behind ids; unknown ids are left out."""
+        """Return configurations by id; unknown ids are left out."""
         return {
             key: Settings(json.loads(text))
             for key, text in self._file.read(
@@ -239,13 +261,13 @@ class TrialStore:
         }
 
     def configuration_id(self, configuration: Configuration) -> int | None:
-        """The id of a configuration; None if no problem has it."""
+        """Return the id of a configuration; None if no problem has it."""
         for (key,) in self._file.read("SELECT key FROM settings WHERE digest = ?", configuration.digest):
             return int(key)
         return None
 
     def costs(self, problem_key: int, configuration_ids: Sequence[int]) -> NDArray[np.float64]:
-        """What some configurations cost on a problem; see ``TrialTable.costs``.
+        """Return the costs of configurations on a problem; see ``TrialTable.costs``.
 
         Returns:
             Shape (n,): the least cost measured; inf if it only failed; nan if nothing is known.
@@ -257,24 +279,24 @@ class TrialStore:
             json.dumps([int(item) for item in configuration_ids]),
             self.acknowledged,
         )
-        known: dict[int, float] = {}
+        best: dict[int, float] = {}
         for key, cost in rows:
             if cost is not None:
-                known[key] = min(cost, known.get(key, math.inf))
-        return np.array([known.get(int(item), math.nan) for item in configuration_ids], np.float64)
+                best[key] = min(cost, best.get(key, math.inf))
+        return np.array([best.get(int(item), math.nan) for item in configuration_ids], np.float64)
 
     def set_trust(self, batch: int, source_id: str, trust: Trust) -> None:
         """Say how far a source is trusted from a batch on."""
         self._file.write(trials_sql.SET_TRUST, self._word(source_id), batch, trust.value)
 
     def trust_of(self, source_id: str) -> Trust:
-        """How far a source is trusted."""
+        """Return the trust in a source."""
         for (level,) in self._file.read(trials_sql.TRUST_OF, source_id, self.acknowledged):
             return Trust(level)
         return Trust.MEDIUM
 
     def has_gain(self, problem: Problem, trial: Trial) -> bool:
-        """Whether a row of the same problem, from whatever source, says the same gain of a strategy."""
+        """Return whether a row of the same problem, from any source, has the same gain of a strategy."""
         key, value, baseline = self.problem_key(problem.id), trial.measurement.value, trial.baseline
         if key is None or value is None or baseline is None:
             return False
@@ -283,7 +305,7 @@ class TrialStore:
         return bool(self._file.read(trials_sql.SAME_GAIN, key, *same, *about))
 
     def _trusts(self, keys: Sequence[int]) -> dict[int, Trust]:
-        """The lowest trust of the sources of some problems, where anything was said of any source."""
+        """Return the lowest trust of the sources of each problem, where any source has one stated."""
         if not self._file.read("SELECT 1 FROM trust LIMIT 1"):
             return {}
         lowest: dict[int, Trust] = {}
@@ -302,7 +324,7 @@ class TrialStore:
         return deleted
 
     def counts(self) -> Counts:
-        """How much there is; walks over all rows."""
+        """Count rows, problems and configurations; walks over all rows."""
         groups = self._file.read(
             "SELECT kind, status, count(*) FROM trials WHERE batch <= ? GROUP BY kind, status",
             self.acknowledged,

@@ -33,12 +33,12 @@ class TrialsFile:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
+        """True while a transaction is open."""
         return self._connection.in_transaction
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """One step: written when the block ends, undone if it raises."""
+        """Run a block as one step: written when it ends, undone if it raises."""
         with _explained(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -51,7 +51,7 @@ class TrialsFile:
             self._connection.execute("COMMIT")
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of a SELECT."""
+        """Return all rows of a SELECT."""
         with _explained(self._path):
             return self._connection.execute(sql, values).fetchall()
 
@@ -66,14 +66,14 @@ class TrialsFile:
             return self._connection.executemany(sql, rows).rowcount if rows else 0
 
     def find_or_insert(self, find: str, name: str, insert: str, *values: object) -> int:
-        """The key that ``find`` gives for ``name``; where there is none, that of the row ``insert`` makes.
+        """Return the key that ``find`` gives for ``name``, else that of the row ``insert`` makes.
 
         ``insert`` does nothing on conflict, so that a new row costs one statement.
         """
         with _explained(self._path):
-            made = self._connection.execute(insert, values)
-            if made.rowcount and made.lastrowid:
-                return made.lastrowid
+            cursor = self._connection.execute(insert, values)
+            if cursor.rowcount and cursor.lastrowid:
+                return cursor.lastrowid
             [key] = self._connection.execute(find, (name,)).fetchone()
             return int(key)
 

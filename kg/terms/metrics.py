@@ -1,4 +1,4 @@
-"""Metrics by their canonical names: what they measure and which way is better.
+"""Metrics by their canonical names: the quantity they measure and the direction of improvement.
 
 A metric that is not listed keeps its name; then the record must say which way is better.
 """
@@ -14,6 +14,8 @@ from kg.terms.units import Dimension
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kg.nouns.entities import Objective
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
@@ -21,7 +23,7 @@ class Metric:
 
     Attributes:
         name: Canonical name.
-        dimension: What its unit must measure.
+        dimension: Quantity of its unit.
         better: Direction of improvement.
     """
 
@@ -50,6 +52,41 @@ METRICS: dict[str, Metric] = dict(
     ]
 )
 """Metrics known by name."""
+
+STEP_METRICS = {
+    WorkloadKind.TRAINING: frozenset(
+        {"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}
+    ),
+    WorkloadKind.SERVING: frozenset(
+        {
+            *(
+                "throughput",
+                "output_throughput",
+                "total_throughput",
+                "decode_throughput",
+                "prefill_throughput",
+            ),
+            *("e2e_latency", "latency", "run_time", "tpot", "ttft", "time_per_output_token"),
+            *("time_to_first_token", "prefill_time", "decode_time"),
+        }
+    ),
+}
+"""Metrics of a whole step or request: a gain in one stands for a gain in another."""
+
+OPERATOR_TIME = "operator_time"
+"""A gain in the time of one operator, which is a gain of the step only by the operator's share."""
+
+MODELLED_UNITS = {
+    "throughput": "tokens/s",
+    "step_time": "s",
+    "latency": "s",
+    "ttft": "s",
+    "tpot": "s",
+    "peak_memory": "B",
+    "energy": "J",
+    "power": "W",
+}
+"""Metrics that the cost model gives, and their units."""
 
 _ALIASES = {
     "time": "run_time",
@@ -92,10 +129,20 @@ _ALIASES = {
 
 
 def canonical_metric(name: str, kind: WorkloadKind) -> str:
-    """The canonical name of a metric as a source calls it; a bare ``time`` of a kernel is its kernel time."""
+    """Return the canonical name of a metric; a bare ``time`` of a kernel is its kernel time."""
     lowered = name.strip().lower().replace(" ", "_").replace("-", "_")
     if kind is WorkloadKind.KERNEL and _ALIASES.get(lowered) == "run_time":
         return "kernel_time"
     if lowered in METRICS:
         return lowered
     return _ALIASES.get(lowered, name.strip())
+
+
+def is_step_rate(objective: Objective, kind: WorkloadKind) -> bool:
+    """Return whether an objective measures the time of a step or its output per second."""
+    metric = objective.metric
+    return kind in STEP_METRICS and (
+        "throughput" in metric
+        or metric in {"step_time", "latency", "run_time"}
+        or (objective.better is Better.HIGHER and metric == "compute_rate")
+    )

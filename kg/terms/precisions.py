@@ -25,7 +25,7 @@ _FORMAT = re.compile(r"(bfloat16|tf32|bool|(mx|nv)?fp\d|(b?float|u?int|complex)\
 
 @lru_cache(maxsize=4096)
 def canonical_precision(text: str) -> str:
-    """One name for one format: ``torch.bfloat16``, ``BF16`` and ``bfloat16`` are ``"bfloat16"``.
+    """Return the canonical name of a number format: ``torch.bfloat16`` and ``BF16`` are ``"bfloat16"``.
 
     Pairs such as ``bfloat16/int8`` keep their order. A name that nobody knows stays, in lower case.
     """
@@ -38,5 +38,5 @@ def canonical_precision(text: str) -> str:
 
 
 def is_precision(text: str) -> bool:
-    """Whether ``text`` names a number format (``torch.int8``) (``ActivationType.Silu`` does not)."""
+    """Return whether ``text`` names a number format, as ``torch.int8`` does."""
     return _FORMAT.match(canonical_precision(text)) is not None

@@ -5,13 +5,14 @@ Rates keep what they count (``tokens/s``, ``samples/s/device``); per hour or per
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 
 class Dimension(StrEnum):
-    """What kind of quantity a unit measures."""
+    """The kind of quantity that a unit measures."""
 
     TIME = "time"
     ENERGY = "energy"
@@ -31,7 +32,7 @@ class Unit:
 
     Attributes:
         symbol: SI symbol, or ``"1"`` for a ratio.
-        dimension: What it measures.
+        dimension: Quantity it measures.
         numerator: Multiplier.
         denominator: Divisor.
     """
@@ -42,7 +43,7 @@ class Unit:
     denominator: float = 1
 
     def to_si(self, value: float) -> float:
-        """A number in the reported unit, in SI."""
+        """Convert a number in this unit to SI."""
         return value * self.numerator / self.denominator
 
 
@@ -115,17 +116,30 @@ _PERIODS = {"s": 1, "sec": 1, "second": 1, "min": 60, "h": 3600, "hour": 3600}
 _DEVICES = {"device", "gpu", "npu", "card", "chip", "p", "accelerator", "tpu"}
 
 
+def share_of(text: str) -> float:
+    """A share as a number: ``3%``, ``3 %`` and ``0.03`` are 0.03.
+
+    Raises:
+        ValueError: It is no finite number.
+    """
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    value = float(number) / (100 if percent else 1)
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is no share")
+    return value
+
+
 @lru_cache(maxsize=4096)
 def unit(text: str) -> Unit:
-    """The unit that ``text`` names; case matters only where SI says so (``mW`` and ``MW``).
+    """Return the unit that ``text`` names; case matters only where SI says so (``mW`` and ``MW``).
 
     Raises:
         ValueError: No known unit.
     """
     text = text.strip()
-    known = _UNITS.get(text) or _UNITS.get(text.lower())
-    if known is not None:
-        return known
+    listed = _UNITS.get(text) or _UNITS.get(text.lower())
+    if listed is not None:
+        return listed
     counted, *per = text.lower().split("/")
     is_rate = counted in _COUNTED and bool(per) and per[0] in _PERIODS
     if is_rate and (len(per) == 1 or (len(per) == 2 and per[1] in _DEVICES)):

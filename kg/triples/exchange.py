@@ -44,22 +44,17 @@ _IN_MEMORY_BYTES = 16 << 20
 
 
 def format_named(name: str) -> RdfFormat:
-    """The format of a name such as ``"turtle"``, or of a file name such as ``"graph.ttl"``.
+    """Return the RDF format of a name such as ``"turtle"``, or of a file such as ``"graph.ttl"``.
 
     Raises:
         InputError: Neither is known.
     """
-    for suffix, known in SUFFIXES.items():
+    for suffix, form in SUFFIXES.items():
         if name.lower().endswith(suffix):
-            return FORMATS[known]
+            return FORMATS[form]
     if name.lower() in FORMATS:
         return FORMATS[name.lower()]
     raise InputError(f"no format {name!r}", hint=f"one of: {', '.join(FORMATS)}")
-
-
-def export_graph(store: GraphStore, stream: IO[bytes], form: str = "turtle") -> None:
-    """Write all triples of a store to a stream."""
-    export_triples(store.triples(), stream, form)
 
 
 def export_triples(triples: Iterable[Triple], stream: IO[bytes], form: str = "turtle") -> None:

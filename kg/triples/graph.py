@@ -1,4 +1,4 @@
-"""What a store of triples must do, whichever engine is behind it.
+"""The protocol of a store of triples, whichever engine is behind it.
 
 Terms and triples are pyoxigraph's, and everything is in the default graph. Values enter a query as
 bindings, never by formatting a string.
@@ -27,6 +27,15 @@ class GraphStore(Protocol):
 
     Numbers come back equal, but not always spelt as they were: Oxigraph keeps ``"01"`` as ``"1"``.
     Language tags come back in lower case.
+
+    Example:
+        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.iris import bottleneck_iri, strategy_iri
+        >>> from kg.triples.vocabulary import TG
+        >>> store: GraphStore = OxigraphStore()
+        >>> store.extend([Triple(strategy_iri("graph-mode"), TG.MITIGATES, bottleneck_iri("host-bound"))])
+        >>> [triple.object for triple in store.triples(None, TG.MITIGATES)]
+        [<NamedNode value=https://w3id.org/tunegraph/pattern/host-bound>]
     """
 
     def extend(self, triples: Iterable[Triple]) -> None:
@@ -54,7 +63,7 @@ class GraphStore(Protocol):
         """
 
     def select(self, sparql: str, **bindings: Term) -> Iterator[tuple[Term | None, ...]]:
-        """Rows of a SELECT in the order of its projection; ``?name`` stands for its binding.
+        """Yield the rows of a SELECT in the order of its projection; ``?name`` stands for its binding.
 
         Raises:
             ValueError: A binding that the query does not mention, or that is a blank node.
@@ -67,11 +76,11 @@ class GraphStore(Protocol):
         predicate: NamedNode | None = None,
         object: Term | None = None,  # noqa: A002 - the word RDF has for it
     ) -> Iterator[Triple]:
-        """Triples that agree with the given terms; None agrees with all."""
+        """Yield the triples that agree with the given terms; None agrees with all."""
         ...
 
     def __len__(self) -> int:
-        """How many triples there are; may walk over all of them."""
+        """Count the triples; may walk over all of them."""
         ...
 
     def dump(self, stream: IO[bytes], format: RdfFormat) -> None:  # noqa: A002 - as in pyoxigraph
@@ -119,17 +128,17 @@ def bind(sparql: str, bindings: Mapping[str, Term]) -> str:
     braces = parentheses = 0
     in_projection = False
 
-    def substitute(found: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         nonlocal braces, parentheses, in_projection
-        text = found.group()
-        match found.lastgroup:
+        text = match.group()
+        match match.lastgroup:
             case "mark":
                 braces += (text == "{") - (text == "}")
                 parentheses += (text == "(") - (text == ")")
                 in_projection = in_projection and text not in "{}"
             case "word":
                 in_projection = text.upper() == "SELECT" or (in_projection and not _ends_projection(text))
-            case "name" if (name := found["name"]) in terms:
+            case "name" if (name := match["name"]) in terms:
                 missing.discard(name)
                 if not in_projection or parentheses:
                     return terms[name]
@@ -143,7 +152,7 @@ def bind(sparql: str, bindings: Mapping[str, Term]) -> str:
 
 
 def replacement(removed: Iterable[Triple], added: Iterable[Triple]) -> str:
-    """The SPARQL update that takes ``removed`` away and puts ``added`` in.
+    """Return the SPARQL update that takes ``removed`` away and puts ``added`` in.
 
     Raises:
         ValueError: A triple has a blank node.

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from kg.errors import WorkspaceError
 from kg.nouns.knowledge import Confidence, FactKind, Level
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared, hardware_iri, name_of, value_of
+from kg.triples import nodes
+from kg.triples.iris import hardware_iri, name_of, value_of
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +27,7 @@ _PROPERTY = f"{NAMESPACE}property/"
 
 
 class Distance(IntEnum):
-    """How far one piece of hardware is from another, nearest first."""
+    """The distance between two pieces of hardware, nearest first."""
 
     SAME_DEVICE = 0
     SIBLING = 1
@@ -67,7 +69,24 @@ class HardwareTree:
     """The tree of one graph.
 
     Args:
-        store: The graph; it stays open as long as the tree is used.
+        store: The graph; it stays open as long as the tree is used. Nodes are read when first needed.
+
+    Example:
+        >>> from kg.nouns.knowledge import HardwareProfile
+        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.serialisation import to_triples
+        >>> store = OxigraphStore()
+        >>> for name, level, broader in (
+        ...     ("maker", Level.VENDOR, None),
+        ...     ("series", Level.FAMILY, "maker"),
+        ...     ("one", Level.DEVICE, "series"),
+        ...     ("two", Level.DEVICE, "series"),
+        ... ):
+        ...     node = HardwareProfile(id=name, labels={"en": name}, level=level, broader=broader)
+        ...     store.extend(to_triples(node))
+        >>> tree = HardwareTree(store)
+        >>> tree.path("one"), tree.distance("one", "two").name
+        (('one', 'series', 'maker'), 'SIBLING')
     """
 
     def __init__(self, store: GraphStore) -> None:
@@ -77,33 +96,25 @@ class HardwareTree:
         self._facts: dict[str, dict[str, float | str]] = {}
         self._paths: dict[str, tuple[str, ...]] = {}
 
-    @classmethod
-    def load(cls, store: GraphStore) -> Self:
-        """The tree of a graph; its nodes are read as they are asked for."""
-        return cls(store)
-
     def ids(self) -> list[str]:
-        """Ids of all nodes, sorted."""
-        found = self._store.triples(None, RDF_TYPE, TG.HARDWARE_PROFILE)
-        return sorted(name_of(triple.subject) for triple in found if isinstance(triple.subject, NamedNode))
+        """Return the ids of all nodes, sorted."""
+        return sorted(map(name_of, nodes.subjects(self._store, RDF_TYPE, TG.HARDWARE_PROFILE)))
 
     def node(self, hardware_id: str) -> HardwareNode | None:
-        """A node; None if the tree has none of this id."""
+        """Return a node; None if the tree has none of this id."""
         if hardware_id not in self._nodes:
             self._nodes[hardware_id] = _read(self._store, hardware_id)
         return self._nodes[hardware_id]
 
     def below(self, hardware_id: str) -> tuple[str, ...]:
-        """Ids of the nodes directly below, sorted."""
+        """Return the ids of the nodes directly below, sorted."""
         if hardware_id not in self._below:
-            found = self._store.triples(None, Shared.BROADER, hardware_iri(hardware_id))
-            self._below[hardware_id] = tuple(
-                sorted(name_of(triple.subject) for triple in found if isinstance(triple.subject, NamedNode))
-            )
+            children = nodes.subjects(self._store, Shared.BROADER, hardware_iri(hardware_id))
+            self._below[hardware_id] = tuple(sorted(map(name_of, children)))
         return self._below[hardware_id]
 
     def devices(self, hardware_id: str) -> tuple[str, ...]:
-        """Ids of the devices at or below a node, sorted; for a server, of what it holds."""
+        """Return the ids of the devices at or below a node, sorted; for a server, of the device it holds."""
         node = self.node(hardware_id)
         if node is None:
             return ()
@@ -115,7 +126,7 @@ class HardwareTree:
         return tuple(sorted({device for child in self._narrower(node) for device in self.devices(child)}))
 
     def path(self, hardware_id: str) -> tuple[str, ...]:
-        """Ids from a node up to its vendor; empty if the tree has none of this id.
+        """Return the ids from a node up to its vendor; empty if the tree has none of this id.
 
         Raises:
             WorkspaceError: The nodes above it go round in a circle.
@@ -132,7 +143,7 @@ class HardwareTree:
         return self._paths[hardware_id]
 
     def above(self, hardware_id: str, level: Level) -> str | None:
-        """Id of the node of a level at or above a node; None if there is none."""
+        """Return the id of the node of a level at or above a node; None if there is none."""
         for name in self.path(hardware_id):
             node = self.node(name)
             if node is not None and node.level is level:
@@ -140,24 +151,24 @@ class HardwareTree:
         return None
 
     def facts(self, hardware_id: str) -> Mapping[str, float | str]:
-        """What is known of a node; empty if nothing is, or the tree has none of this id.
+        """Return the facts of a node, inherited ones included; empty for an unknown node.
 
         A node's own facts come before those of the nodes above it. A server has the facts of what it
         holds too. A family has those of the device that is assumed for it; else those that all of its
         devices have alike.
         """
         if hardware_id not in self._facts:
-            known: dict[str, float | str] = {}
+            facts: dict[str, float | str] = {}
             for name in reversed(self.path(hardware_id)):
                 node = self.node(name)
                 if node is not None:
-                    known |= node.facts
+                    facts |= node.facts
             node = self.node(hardware_id)
-            self._facts[hardware_id] = self._from_devices(node) | known if node is not None else known
+            self._facts[hardware_id] = self._from_devices(node) | facts if node is not None else facts
         return self._facts[hardware_id]
 
     def distance(self, one: str, other: str) -> Distance:
-        """How far two nodes are apart; a server is where what it holds is."""
+        """Return the distance between two nodes; a server counts as the device it holds."""
         one, other = self._held(one), self._held(other)
         if one == other:
             return Distance.SAME_DEVICE
@@ -166,20 +177,12 @@ class HardwareTree:
                 return distance
         return Distance.OTHER_VENDOR
 
-    def steps(self, one: str, other: str) -> int | None:
-        """Edges of the tree between two nodes; None where no path joins them."""
-        path, others = self.path(one), self.path(other)
-        for up, name in enumerate(path):
-            if name in others:
-                return up + others.index(name)
-        return None
-
     def _held(self, hardware_id: str) -> str:
         node = self.node(hardware_id)
         return node.device if node is not None and node.device else hardware_id
 
     def _narrower(self, node: HardwareNode) -> list[str]:
-        """What is below a node, without servers: those hold devices that stand elsewhere."""
+        """Return the nodes below a node, without servers: the devices they hold are elsewhere in the tree."""
         children = [(child, self.node(child)) for child in self.below(node.id)]
         return [name for name, child in children if child is not None and child.level is not Level.SERVER]
 
@@ -204,55 +207,55 @@ _LEVELS = (
 _TRUST = (list(FactKind), list(Confidence))
 
 
-def _common(known: list[Mapping[str, float | str]]) -> dict[str, float | str]:
-    first, *others = known or [{}]
+def _common(facts: list[Mapping[str, float | str]]) -> dict[str, float | str]:
+    first, *others = facts or [{}]
     return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 
 
 def _read(store: GraphStore, hardware_id: str) -> HardwareNode | None:
     iri = hardware_iri(hardware_id)
-    said: dict[NamedNode, list[NamedNode | Literal]] = {}
+    values: dict[NamedNode, list[NamedNode | Literal]] = {}
     for triple in store.triples(iri):
         if isinstance(triple.object, NamedNode | Literal):
-            said.setdefault(triple.predicate, []).append(triple.object)
-    level = _text(said, TG.LEVEL)
+            values.setdefault(triple.predicate, []).append(triple.object)
+    level = _text(values, TG.LEVEL)
     if not level:
         return None
-    count = _text(said, TG.DEVICE_COUNT)
-    labels = [term for term in said.get(Shared.PREF_LABEL, ()) if isinstance(term, Literal)]
+    count = _text(values, TG.DEVICE_COUNT)
+    labels = [term for term in values.get(Shared.PREF_LABEL, ()) if isinstance(term, Literal)]
     return HardwareNode(
         id=hardware_id,
         level=Level(level),
         label=next((term.value for term in labels if term.language == "en"), hardware_id),
-        broader=_name(said, Shared.BROADER) or None,
-        facts=_own_facts(store, said),
-        ambiguous=_text(said, TG.AMBIGUOUS) == "true",
-        assumed=_name(said, TG.ASSUMED_DEVICE),
-        device=_name(said, TG.CONTAINS_DEVICE),
+        broader=_name(values, Shared.BROADER) or None,
+        facts=_own_facts(store, values),
+        ambiguous=_text(values, TG.AMBIGUOUS) == "true",
+        assumed=_name(values, TG.ASSUMED_DEVICE),
+        device=_name(values, TG.CONTAINS_DEVICE),
         device_count=int(count) if count else None,
     )
 
 
 def _own_facts(
-    store: GraphStore, said: Mapping[NamedNode, list[NamedNode | Literal]]
+    store: GraphStore, values: Mapping[NamedNode, list[NamedNode | Literal]]
 ) -> dict[str, float | str]:
     facts: dict[str, float | str] = {}
     disputed = False
-    for predicate, terms in said.items():
+    for predicate, terms in values.items():
         if predicate.value.startswith(_PROPERTY):
             disputed = disputed or len(terms) > 1
             value = value_of(terms[0]) if isinstance(terms[0], Literal) else None
             if isinstance(value, int | float | str):
                 facts[name_of(predicate)] = value
-    return facts | _best_facts(store, said) if disputed else facts
+    return facts | _best_facts(store, values) if disputed else facts
 
 
 def _best_facts(
-    store: GraphStore, said: Mapping[NamedNode, list[NamedNode | Literal]]
+    store: GraphStore, values: Mapping[NamedNode, list[NamedNode | Literal]]
 ) -> dict[str, float | str]:
-    """Of several facts of one name the best known one; of equally known ones the least."""
+    """Return, of several facts of one name, the most trusted; of equally trusted ones the least."""
     ranked = []
-    for statement in said.get(TG.HAS_FACT, ()):
+    for statement in values.get(TG.HAS_FACT, ()):
         if isinstance(statement, NamedNode):
             about = {triple.predicate: triple.object for triple in store.triples(statement)}
             name, value, kind, confidence = (
@@ -270,9 +273,9 @@ def _best_facts(
     return {name: value for _, _, name, value in ranked if isinstance(value, int | float | str)}
 
 
-def _text(said: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
-    return next((term.value for term in said.get(predicate, ()) if isinstance(term, Literal)), "")
+def _text(values: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
+    return next((term.value for term in values.get(predicate, ()) if isinstance(term, Literal)), "")
 
 
-def _name(said: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
-    return next((name_of(term) for term in said.get(predicate, ()) if isinstance(term, NamedNode)), "")
+def _name(values: Mapping[NamedNode, list[NamedNode | Literal]], predicate: NamedNode) -> str:
+    return next((name_of(term) for term in values.get(predicate, ()) if isinstance(term, NamedNode)), "")

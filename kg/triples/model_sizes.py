@@ -1,4 +1,4 @@
-"""Which models of a graph have given sizes."""
+"""Models of a graph found by their sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from kg.triples.vocabulary import model_iri, name_of, named, value_of
+from kg.triples import nodes
+from kg.triples.iris import model_iri, name_of, named, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,36 +24,32 @@ _MODELS = model_iri("").value
 
 
 def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
-    """Ids of the models whose known facts agree with all that is told, sorted.
+    """Return the ids of the models whose facts agree with all given sizes, sorted.
 
     Args:
         store: The graph.
         sizes: Facts by name, such as ``hidden_size``; other names are passed over.
 
     Returns:
-        Empty where one of :data:`DECISIVE` is not told, or no model agrees.
+        Empty where one of :data:`DECISIVE` is not given, or no model agrees.
     """
     if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
         return ()
-    told = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
-    found: list[str] = []
+    given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
+    models: list[str] = []
     wanted = Literal(int(str(sizes[DECISIVE[0]])))
-    for triple in store.triples(None, named("property", DECISIVE[0]), wanted):
-        node = triple.subject
-        if not (isinstance(node, NamedNode) and node.value.startswith(_MODELS)):
+    for node in nodes.subjects(store, named("property", DECISIVE[0]), wanted):
+        if not node.value.startswith(_MODELS):
             continue
-        known = {name: _known(store, node, name) for name in told}
-        if "experts" not in told and _known(store, node, "experts") is not None:
+        facts = {name: _fact(store, node, name) for name in given}
+        if "experts" not in given and _fact(store, node, "experts") is not None:
             continue  # what has experts says so
-        if all(known.get(name) == sizes[name] for name in DECISIVE) and all(
-            value is None or value == sizes[name] for name, value in known.items()
+        if all(facts.get(name) == sizes[name] for name in DECISIVE) and all(
+            value is None or value == sizes[name] for name, value in facts.items()
         ):
-            found.append(name_of(node))
-    return tuple(sorted(found))
+            models.append(name_of(node))
+    return tuple(sorted(models))
 
 
-def _known(store: GraphStore, node: NamedNode, name: str) -> object:
-    for triple in store.triples(node, named("property", name)):
-        if isinstance(triple.object, Literal):
-            return value_of(triple.object)
-    return None
+def _fact(store: GraphStore, node: NamedNode, name: str) -> object:
+    return next(map(value_of, nodes.literals(store, node, named("property", name))), None)

@@ -16,7 +16,9 @@ from pyoxigraph import Literal, NamedNode
 from kg.errors import AmbiguousEntityError, UnknownEntityError
 from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, name_of
+from kg.triples import nodes
+from kg.triples.iris import name_of
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +34,7 @@ _NEAREST = 5
 
 
 def normalise(text: str) -> str:
-    """What is compared: letters and digits of any script, in lower case, without trademark signs.
+    """Return the key of a name: its letters and digits in lower case, without trademark signs.
 
     ``"NVIDIA(R) H100-SXM"``, ``"nvidia h100 sxm"`` and full-width spellings give one key.
     """
@@ -40,13 +42,13 @@ def normalise(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """An id for a name that no node has: ``"RTX 2080 Ti"`` gives ``"rtx-2080-ti"``."""
+    """Make an id for a name that no node has: ``"RTX 2080 Ti"`` gives ``"rtx-2080-ti"``."""
     return _NOT_WORD.sub("-", _plain(text)).strip("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
-    """What a name means.
+class ResolvedName:
+    """The node that a name stands for.
 
     Attributes:
         id: Of the node.
@@ -91,6 +93,16 @@ class Names:
     Raises:
         UnknownEntityError: In every strict method: nothing has the name; the hint has the nearest ones.
         AmbiguousEntityError: In every strict method: several have it, or it must be said more exactly.
+
+    Example:
+        >>> from kg.nouns.knowledge import HardwareProfile
+        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.serialisation import to_triples
+        >>> store = OxigraphStore()
+        >>> device = HardwareProfile(id="ascend-910b1", labels={"en": "Ascend 910B1"}, level=Level.DEVICE)
+        >>> store.extend(to_triples(device))
+        >>> Names(store).hardware("Ascend(R) 910-B1").id
+        'ascend-910b1'
     """
 
     def __init__(self, store: GraphStore, tree: HardwareTree | None = None) -> None:
@@ -99,8 +111,8 @@ class Names:
         self._vendor_keys: list[str] | None = None
         self._in_files: dict[str, tuple[str, bool]] = {}
 
-    def hardware(self, text: str) -> Resolved:
-        """A node of the hardware tree that a question may name.
+    def hardware(self, text: str) -> ResolvedName:
+        """Resolve the name of hardware in a question.
 
         A family whose devices differ too much raises ``AmbiguousEntityError``; one that stands for a
         device is taken for it, and the note says so.
@@ -115,57 +127,57 @@ class Names:
         if node.assumed:
             assumed = self._tree.node(node.assumed)
             label = assumed.label if assumed is not None else node.assumed
-            return Resolved(id=node.assumed, note=f"{node.label} is taken as {label}")
-        return Resolved(id=node.id)
+            return ResolvedName(id=node.assumed, note=f"{node.label} is taken as {label}")
+        return ResolvedName(id=node.id)
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
-        """Hardware as a file names it: a family stays a family, an unknown name gets a slug.
+        """Resolve hardware as a file names it: a family stays a family, an unknown name gets a slug.
 
         Returns:
             The id, and whether the tree has it.
         """
         if text not in self._in_files:
-            found = self._find_hardware(text)
+            ids = self._find_hardware(text)
             otherwise = slug(text) or f"unnamed-{digest(text)[:8]}"
-            self._in_files[text] = (found[0], True) if len(found) == 1 else (otherwise, False)
+            self._in_files[text] = (ids[0], True) if len(ids) == 1 else (otherwise, False)
         return self._in_files[text]
 
-    def model(self, text: str) -> Resolved:
-        """A model; a repository name such as ``"org/model"`` is known by its last part."""
-        return Resolved(id=self._one(_MODEL, text, self._find_model(text)))
+    def model(self, text: str) -> ResolvedName:
+        """Resolve the name of a model; ``"org/model"`` is known by its last part."""
+        return ResolvedName(id=self._one(_MODEL, text, self._find_model(text)))
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
-        """Ids of the models whose facts agree with sizes that are told."""
+        """Return the ids of the models whose facts agree with all given sizes."""
         from kg.triples.model_sizes import models_of_size
 
         return models_of_size(self._store, sizes)
 
-    def family(self, text: str) -> Resolved:
-        """A model family."""
+    def family(self, text: str) -> ResolvedName:
+        """Resolve the name of a model family."""
         return self._plain_name(_FAMILY, text)
 
-    def bottleneck(self, text: str) -> Resolved:
-        """A bottleneck."""
+    def bottleneck(self, text: str) -> ResolvedName:
+        """Resolve the name of a bottleneck."""
         return self._plain_name(_BOTTLENECK, text)
 
-    def cause(self, text: str) -> Resolved:
-        """A bottleneck, or a cause that is none."""
+    def cause(self, text: str) -> ResolvedName:
+        """Resolve the name of a bottleneck or of a cause."""
         return self._plain_name(_CAUSE, text)
 
-    def strategy(self, text: str) -> Resolved:
-        """A strategy."""
+    def strategy(self, text: str) -> ResolvedName:
+        """Resolve the name of a strategy."""
         return self._plain_name(_STRATEGY, text)
 
-    def parameter(self, text: str) -> Resolved:
-        """A parameter that a strategy sets."""
+    def parameter(self, text: str) -> ResolvedName:
+        """Resolve the name of a parameter that a strategy sets."""
         return self._plain_name(_PARAMETER, text)
 
-    def fault(self, text: str) -> Resolved:
-        """A known fault, also by its error code."""
+    def fault(self, text: str) -> ResolvedName:
+        """Resolve the name or the error code of a known fault."""
         return self._plain_name(_FAULT, text)
 
-    def _plain_name(self, kind: _Kind, text: str) -> Resolved:
-        return Resolved(id=self._one(kind, text, self._find(kind, normalise(text))))
+    def _plain_name(self, kind: _Kind, text: str) -> ResolvedName:
+        return ResolvedName(id=self._one(kind, text, self._find(kind, normalise(text))))
 
     @property
     def _tree(self) -> HardwareTree:
@@ -176,44 +188,41 @@ class Names:
         return self._known_tree
 
     def _find(self, kind: _Kind, key: str) -> list[str]:
-        """Ids of the nodes of a kind with a key, sorted; if one has it as its id, only that one."""
-        nodes = {
-            triple.subject
-            for triple in self._store.triples(None, TG.KEY, Literal(key))
-            if isinstance(triple.subject, NamedNode) and triple.subject.value.startswith(kind.prefix)
+        """Return ids of the nodes of a kind with a key, sorted; if one has it as its id, only that one."""
+        named = {
+            node
+            for node in nodes.subjects(self._store, TG.KEY, Literal(key))
+            if node.value.startswith(kind.prefix)
+            and (kind.term is None or any(self._store.triples(node, RDF_TYPE, kind.term)))
         }
-        if kind.term is not None:
-            nodes = {node for node in nodes if any(self._store.triples(node, RDF_TYPE, kind.term))}
-        ids = sorted(map(name_of, nodes))
+        ids = sorted(map(name_of, named))
         exact = [name for name in ids if normalise(name) == key]
         return exact if len(exact) == 1 else ids
 
     def _find_hardware(self, text: str) -> list[str]:
         key = normalise(text)
-        found = self._find(_HARDWARE, key)
-        for vendor in () if found else self._vendors():
-            if key.startswith(vendor) and (found := self._find(_HARDWARE, key.removeprefix(vendor))):
+        ids = self._find(_HARDWARE, key)
+        for vendor in () if ids else self._vendors():
+            if key.startswith(vendor) and (ids := self._find(_HARDWARE, key.removeprefix(vendor))):
                 break
-        return found
+        return ids
 
     def _find_model(self, text: str) -> list[str]:
         return self._find(_MODEL, normalise(text)) or self._find(_MODEL, normalise(text.rpartition("/")[2]))
 
     def _vendors(self) -> list[str]:
         if self._vendor_keys is None:
-            vendors = self._store.triples(None, TG.LEVEL, Literal(Level.VENDOR.value))
-            nodes = [vendor.subject for vendor in vendors if isinstance(vendor.subject, NamedNode)]
-            keys = [key.object for node in nodes for key in self._store.triples(node, TG.KEY)]
-            self._vendor_keys = [key.value for key in keys if isinstance(key, Literal)]
-            self._vendor_keys.sort(key=len, reverse=True)
+            vendors = list(nodes.subjects(self._store, TG.LEVEL, Literal(Level.VENDOR.value)))
+            keys = [key.value for node in vendors for key in nodes.literals(self._store, node, TG.KEY)]
+            self._vendor_keys = sorted(keys, key=len, reverse=True)
         return self._vendor_keys
 
-    def _one(self, kind: _Kind, text: str, found: list[str]) -> str:
-        if not found:
+    def _one(self, kind: _Kind, text: str, ids: list[str]) -> str:
+        if not ids:
             raise self._unknown(kind, text)
-        if len(found) > 1:
-            raise AmbiguousEntityError(f"{text!r} is the name of more than one {kind.name}", choices=found)
-        return found[0]
+        if len(ids) > 1:
+            raise AmbiguousEntityError(f"{text!r} is the name of more than one {kind.name}", choices=ids)
+        return ids[0]
 
     def _unknown(self, kind: _Kind, text: str) -> UnknownEntityError:
         from difflib import get_close_matches
@@ -230,7 +239,7 @@ class Names:
         return UnknownEntityError(f"no {kind.name} named {text!r}", hint="; or ".join(hints))
 
     def _keys(self, kind: _Kind) -> Iterator[tuple[str, str]]:
-        """Every key of the nodes of a kind, with the id."""
+        """Yield every key of the nodes of a kind, with the id."""
         for triple in self._store.triples(None, TG.KEY):
             node, key = triple.subject, triple.object
             if (

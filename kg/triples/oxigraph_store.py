@@ -81,7 +81,7 @@ class OxigraphStore:
             self._store.update(bound)
 
     def select(self, sparql: str, **bindings: Term) -> Iterator[tuple[Term | None, ...]]:
-        """Rows of a SELECT in the order of its projection."""
+        """Yield the rows of a SELECT in the order of its projection."""
         bound = bind(sparql, bindings)
         with self._explained():
             result = self._store.query(bound)
@@ -95,7 +95,7 @@ class OxigraphStore:
         predicate: NamedNode | None = None,
         object: Term | None = None,  # noqa: A002 - the word RDF has for it
     ) -> Iterator[Triple]:
-        """Triples that agree with the given terms."""
+        """Yield the triples that agree with the given terms."""
         with self._explained():
             for quad in self._store.quads_for_pattern(subject, predicate, object, _DEFAULT):
                 yield quad.triple
@@ -139,7 +139,7 @@ class OxigraphStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Speak of the workspace where the engine speaks of its files."""
+        """Turn the engine's errors about its files into errors about the workspace."""
         try:
             yield
         except OSError as error:
@@ -162,7 +162,7 @@ def _mark_in_use(folder: Path) -> int:
 
 
 def quads_of(stream: IO[bytes], format: RdfFormat) -> Iterator[Quad]:  # noqa: A002 - as in pyoxigraph
-    """The statements of a document, read as they are asked for.
+    """Yield the statements of a document as it is read.
 
     Raises:
         InputError: The document is not what ``format`` says, or has a named graph.

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from kg.errors import InputError, UnknownEntityError
+from kg.triples import iris
 from kg.triples import vocabulary as names
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryParameter:
-    """What a query asks for.
+    """A parameter of a query.
 
     Attributes:
         name: As in the query, without the question mark.
@@ -63,7 +64,7 @@ class NamedQuery:
     def run(
         self, store: GraphStore, values: Mapping[str, str] | None = None
     ) -> Iterator[tuple[Term | None, ...]]:
-        """Rows, one term for each column.
+        """Yield the rows of the query, one term for each column.
 
         Raises:
             InputError: A parameter is missing, or there is none of that name.
@@ -76,8 +77,16 @@ class NamedQuery:
         return store.select(self.sparql, **{p.name: p.term(given[p.name]) for p in self.parameters})
 
 
+def text_of(term: Term) -> str:
+    """Return a term of an answer as text: a literal's value, the name of one of our nodes, else the IRI."""
+    if isinstance(term, NamedNode):
+        is_ours = "/tunegraph/" in term.value and "#" not in term.value
+        return iris.name_of(term) if is_ours else term.value
+    return term.value if isinstance(term, Literal) else str(term)
+
+
 def query_named(name: str) -> NamedQuery:
-    """A query of the catalogue.
+    """Return a query of the catalogue.
 
     Raises:
         UnknownEntityError: There is none of that name.
@@ -87,12 +96,12 @@ def query_named(name: str) -> NamedQuery:
     return CATALOGUE[name]
 
 
-_BOTTLENECK = QueryParameter(name="bottleneck", means="id of a bottleneck", term=names.bottleneck_iri)
-_HARDWARE = QueryParameter(name="hardware", means="id of a hardware node", term=names.hardware_iri)
-_FAMILY = QueryParameter(name="family", means="id of a model family", term=names.family_iri)
-_PROBLEM = QueryParameter(name="problem", means="id of a problem", term=names.problem_iri)
-_STRATEGY = QueryParameter(name="strategy", means="id of a strategy", term=names.strategy_iri)
-_REGION = QueryParameter(name="region", means="id of a grid region", term=names.region_iri)
+_BOTTLENECK = QueryParameter(name="bottleneck", means="id of a bottleneck", term=iris.bottleneck_iri)
+_HARDWARE = QueryParameter(name="hardware", means="id of a hardware node", term=iris.hardware_iri)
+_FAMILY = QueryParameter(name="family", means="id of a model family", term=iris.family_iri)
+_PROBLEM = QueryParameter(name="problem", means="id of a problem", term=iris.problem_iri)
+_STRATEGY = QueryParameter(name="strategy", means="id of a strategy", term=iris.strategy_iri)
+_REGION = QueryParameter(name="region", means="id of a grid region", term=iris.region_iri)
 _OPERATOR = QueryParameter(name="operator", means="operator, kernel or activity", term=Literal)
 _CODE = QueryParameter(name="code", means="error code", term=Literal)
 
@@ -125,15 +134,26 @@ _QUERIES = (
     NamedQuery(
         name="strategy-relations",
         answers="What does a strategy mitigate, need, exclude, and where does it do harm?",
-        columns=("relation", "target", "condition", "source"),
+        columns=("relation", "target", "source"),
         parameters=(_STRATEGY,),
         body="""WHERE {
   VALUES ?relation { tg:mitigation tg:requirement tg:conflict tg:contraindication }
   ?strategy ?relation ?statement .
-  ?statement prov:wasDerivedFrom ?source .
-  OPTIONAL { ?statement tg:target ?target }
-  OPTIONAL { ?statement tg:condition ?condition }
-} ORDER BY ?relation ?target ?condition""",
+  ?statement tg:target ?target ; prov:wasDerivedFrom ?source .
+} ORDER BY ?relation ?target""",
+    ),
+    NamedQuery(
+        name="strategy-scope",
+        answers="Under which conditions does a strategy apply, and what is to be minded?",
+        columns=("kind", "condition", "words", "source"),
+        parameters=(_STRATEGY,),
+        body="""WHERE {
+  VALUES ?kind { tg:appliesWhen tg:hasCaveat }
+  ?strategy ?kind ?clause .
+  ?clause prov:wasDerivedFrom ?source .
+  OPTIONAL { ?clause tg:expression ?condition }
+  OPTIONAL { ?clause tg:inWords ?words }
+} ORDER BY ?kind ?condition ?words""",
     ),
     NamedQuery(
         name="cause-chain",

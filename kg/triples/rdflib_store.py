@@ -61,7 +61,7 @@ class RdflibStore:
             raise
 
     def select(self, sparql: str, **bindings: Term) -> Iterator[tuple[Term | None, ...]]:
-        """Rows of a SELECT in the order of its projection."""
+        """Yield the rows of a SELECT in the order of its projection."""
         result = self.graph.query(bind(sparql, bindings))
         if result.vars is None:
             raise TypeError("select() takes a SELECT query")
@@ -74,7 +74,7 @@ class RdflibStore:
         predicate: ox.NamedNode | None = None,
         object: Term | None = None,  # noqa: A002 - the word RDF has for it
     ) -> Iterator[Triple]:
-        """Triples that agree with the given terms."""
+        """Yield the triples that agree with the given terms."""
         wanted = [None if term is None else _term_to_rdflib(term) for term in (subject, predicate, object)]
         for triple in self.graph.triples((wanted[0], wanted[1], wanted[2])):
             yield _triple_from_rdflib(triple)

@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context
+from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import SOURCE
 from kg.triples.tables.effects import CONTEXT, EFFECT, context_node
@@ -28,7 +29,7 @@ from kg.triples.tables.knowledge import (
 )
 from kg.triples.tables.outcomes import OUTCOME
 from kg.triples.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
-from kg.triples.tables.strategies import FAULT, STRATEGY
+from kg.triples.tables.strategies import FAULT, FRAMEWORK, STRATEGY
 from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ Noun = TypeVar("Noun")
 
 
 def to_triples(noun: object) -> list[Triple]:
-    """What the graph says of a noun and its parts; the same list for equal nouns.
+    """Return the triples of a noun and its parts; the same list for equal nouns.
 
     Raises:
         TypeError: The noun has no IRI of its own; a fact, say, is written with what it is a fact of.
@@ -55,7 +56,7 @@ def to_triples(noun: object) -> list[Triple]:
 
 
 def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
-    """The noun of a class with an id (for a batch, its number).
+    """Read the noun of a class with an id (for a batch, its number).
 
     Raises:
         UnknownEntityError: The graph has none.
@@ -65,20 +66,20 @@ def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
     if table.from_id is None:
         raise TypeError(f"a {noun.__name__} has no id")
     node = Node(store, table.from_id(key))
-    if table.term not in node.said.get(names.RDF_TYPE, ()):
+    if table.term not in node.values.get(names.RDF_TYPE, ()):
         raise UnknownEntityError(f"the graph has no {noun.__name__} {key!r}")
     return table.read(node)
 
 
 def all_of(store: GraphStore, noun: type[Noun]) -> Iterator[Noun]:
-    """Every noun of a class, in the order of the store."""
+    """Yield every noun of a class, in the order of the store."""
     table = table_of(noun)
     for iri in table.subjects(store):
         yield table.read(Node(store, iri))
 
 
 def description(store: GraphStore, iri: NamedNode) -> list[Triple]:
-    """What the graph says of a node, with the statements that are its alone.
+    """Return the triples of a node and of the statements that belong to it alone.
 
     It is what to take away when a noun is replaced by a newer version of itself.
     """
@@ -91,7 +92,7 @@ def description(store: GraphStore, iri: NamedNode) -> list[Triple]:
 
 
 def table_of(noun: type[Noun]) -> NounTable[Noun]:
-    """The table of a noun.
+    """Return the table of a noun.
 
     Raises:
         TypeError: It is none of the graph's.
@@ -104,7 +105,7 @@ def table_of(noun: type[Noun]) -> NounTable[Noun]:
 def problem_triples(
     problem: Problem, batch: int, sources: Iterable[Source] = (), *, family: str = ""
 ) -> list[Triple]:
-    """What the graph says of a problem, and where it came from.
+    """Return the triples of a problem and of its provenance.
 
     Args:
         problem: The problem.
@@ -112,10 +113,10 @@ def problem_triples(
         sources: What its measurements come from.
         family: Id of its model's family, which its contexts name; empty if unknown.
     """
-    node = names.problem_iri(problem.id)
+    node = iris.problem_iri(problem.id)
     triples: list[Triple] = []
     PROBLEM.write(problem, node, triples)
-    triples.append(Triple(node, TG.BATCH_OF, names.batch_iri(batch)))
+    triples.append(Triple(node, TG.BATCH_OF, iris.batch_iri(batch)))
     for source in sources:
         origin = SOURCE.iri(source)
         triples.append(Triple(node, Shared.DERIVED_FROM, origin))
@@ -127,13 +128,23 @@ def problem_triples(
     return triples
 
 
+def arrival_triples(problem: Problem, batch: int, sources: Iterable[Source]) -> list[Triple]:
+    """Return the triples that say which batch brought new rows of a known problem, and from which sources."""
+    node = iris.problem_iri(problem.id)
+    triples = [Triple(node, TG.BATCH_OF, iris.batch_iri(batch))]
+    for source in sources:
+        triples += to_triples(source)
+        triples.append(Triple(node, Shared.DERIVED_FROM, SOURCE.iri(source)))
+    return triples
+
+
 def batch_triples(batch: Batch) -> list[Triple]:
-    """What acknowledges a batch once it is in the graph."""
+    """Return the triples of a batch; once they are in the graph, the batch is acknowledged."""
     return to_triples(batch)
 
 
 def newest_batch(store: GraphStore) -> int:
-    """Number of the newest acknowledged batch; 0 before the first."""
+    """Return the number of the newest acknowledged batch; 0 before the first."""
     numbers = (triple.object for triple in store.triples(None, TG.BATCH_NUMBER))
     return max((int(number.value) for number in numbers if isinstance(number, Literal)), default=0)
 
@@ -153,6 +164,7 @@ TABLES: dict[type, NounTable[Any]] = {
         CAUSE,
         STRATEGY,
         FAULT,
+        FRAMEWORK,
         GRID_REGION,
         GREEN_SCHEDULE,
         CONTEXT,

@@ -64,7 +64,7 @@ def publish(store: OxigraphStore, folder: Path) -> int:
 
 
 def newest(folder: Path) -> Path | None:
-    """Folder of the newest snapshot; None before the first.
+    """Return the folder of the newest snapshot; None before the first.
 
     Raises:
         WorkspaceError: ``CURRENT`` is damaged.
@@ -97,7 +97,7 @@ def open_newest(folder: Path) -> OxigraphStore:
 
 
 def _nothing_current(folder: Path) -> WorkspaceError:
-    """Why there is nothing to open: the name of the newest snapshot is gone, or there never was one."""
+    """Explain why there is nothing to open: no snapshot yet, or the name of the newest is lost."""
     published = folder / "published"
     if published.is_dir() and _numbers(published):
         return WorkspaceError(

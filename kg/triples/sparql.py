@@ -25,7 +25,7 @@ _MEMORY_EXCEEDED = (-6, -9, -11)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a question may use.
+    """The time, memory and rows that a query may use.
 
     Attributes:
         seconds: From start to answer.
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What a question found.
+    """The result of a query.
 
     Attributes:
         form: ``"select"``, ``"ask"`` or ``"triples"`` (of CONSTRUCT and DESCRIBE).
@@ -118,8 +118,8 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
 _RUN = "from kg.triples.sparql_child import main; main()"
 
 
-def _failure(code: int, said: str, limits: Limits) -> InputError | WorkspaceError:
-    last = said.strip().splitlines()[-1] if said.strip() else ""
+def _failure(code: int, message: str, limits: Limits) -> InputError | WorkspaceError:
+    last = message.strip().splitlines()[-1] if message.strip() else ""
     if code in _MEMORY_EXCEEDED or "MemoryError" in last:
         memory = f"{limits.memory_bytes / 2**20:g} MiB"
         return InputError(f"the query needs more than {memory} of memory", hint="ask for less, or add LIMIT")

@@ -62,13 +62,13 @@ def main() -> None:
 
 
 def answer(snapshot: str, sparql: str, most: int, seal: Callable[[], bool]) -> Reply:
-    """What a query finds in a snapshot, as JSON; a fault of the query or the snapshot is an answer too.
+    """Run a query on a snapshot; return the result as JSON, or the fault of query or snapshot.
 
     Args:
         snapshot: Folder of the snapshot.
         sparql: The query.
         most: Rows at most.
-        seal: Takes the network away once the snapshot is open; whether that worked.
+        seal: Takes the network away once the snapshot is open; returns whether that worked.
     """
     if fault := refusal(sparql):
         return fault
@@ -89,16 +89,16 @@ def answer(snapshot: str, sparql: str, most: int, seal: Callable[[], bool]) -> R
     except SyntaxError as error:
         return {"fault": f"the query has a fault: {_place(str(error.msg or error), sparql)}", "hint": ""}
     except (RuntimeError, OSError) as error:
-        said = str(error).splitlines()[0][:_LONGEST]
-        return {"fault": f"the query cannot be answered: {said}", "hint": "queries have no network"}
+        reason = str(error).splitlines()[0][:_LONGEST]
+        return {"fault": f"the query cannot be answered: {reason}", "hint": "queries have no network"}
 
 
 def refusal(sparql: str) -> Reply | None:
-    """Why a query is not run; None if it may be.
+    """Return the reason not to run a query; None if it may run.
 
-    This spares the user a riddle. What keeps a query off the network is the kernel, see ``no_network``.
+    This spares the user a riddle. The kernel keeps a query off the network, see ``no_network``.
     """
-    words = [found.group().upper() for found in TOKEN.finditer(sparql) if found.lastgroup == "word"]
+    words = [token.group().upper() for token in TOKEN.finditer(sparql) if token.lastgroup == "word"]
     form = next((word for word in words if word in _READS | _UPDATES), "")
     if form in _UPDATES:
         return {
@@ -122,8 +122,8 @@ def _rows(triples: QueryTriples) -> Iterator[Sequence[Term]]:
 
 
 def _table(form: str, columns: list[str], rows: Iterable[Sequence[Term | None]], most: int) -> Reply:
-    found = [[None if term is None else _cell(term) for term in row] for row in islice(rows, most + 1)]
-    return {"form": form, "columns": columns, "rows": found[:most], "cut": len(found) > most}
+    cells = [[None if term is None else _cell(term) for term in row] for row in islice(rows, most + 1)]
+    return {"form": form, "columns": columns, "rows": cells[:most], "cut": len(cells) > most}
 
 
 def _cell(term: Term) -> dict[str, str]:
@@ -143,12 +143,12 @@ def _cell(term: Term) -> dict[str, str]:
 
 
 def _place(message: str, sparql: str) -> str:
-    """Where the parser stopped and what stands there, in one line, without all that it would take instead."""
-    found = _PLACE.search(message)
-    if found is None:
+    """Return where the parser stopped, and at what, in one line."""
+    match = _PLACE.search(message)
+    if match is None:
         return message.splitlines()[0][:_LONGEST]
-    line, column = int(found["line"]), int(found["column"])
-    rest = message[: found.start()] + message[found.end() :]
+    line, column = int(match["line"]), int(match["column"])
+    rest = message[: match.start()] + message[match.end() :]
     lines = sparql.splitlines()
     here = " ".join([lines[line - 1][column - 1 :], *lines[line:]]).strip() if line <= len(lines) else ""
     near = f"near {here[:_SHOWN]!r}" if here else "at its end"

@@ -1,4 +1,4 @@
-"""What is wrong with a graph, by the SHACL shapes that ship with the program.
+"""Validation of a graph with the SHACL shapes that ship with the program.
 
 pyshacl reads some thousand problems a second, so what is checked is a batch or the knowledge, never all
 problems. It is imported when a check is asked for.
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import NamedNode, Triple
 
 import data
+from kg.triples import nodes
+from kg.triples.iris import name_of
 from kg.triples.serialisation import description
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
@@ -30,6 +32,7 @@ KNOWLEDGE = (
     TG.STRATEGY,
     TG.PARAMETER,
     TG.FAULT,
+    TG.FRAMEWORK,
     TG.GRID_REGION,
     TG.GREEN_SCHEDULE,
     TG.SOURCE,
@@ -59,7 +62,7 @@ class Violation:
 
 
 def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> list[Violation]:
-    """Faults of a set of triples, in the order of their nodes.
+    """List the violations in a set of triples, in the order of their nodes.
 
     Args:
         triples: What to check; :func:`knowledge_part` and :func:`batch_part` take it from a store.
@@ -79,22 +82,34 @@ def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> l
     return sorted((fault for fault in _violations(report) if fault.focus in about), key=str)
 
 
+def knowledge_violations(store: GraphStore) -> list[Violation]:
+    """List where the knowledge of a graph breaks its shapes, and where causes or trees run in a circle."""
+    from kg.triples.networks import circles
+
+    return validate(knowledge_part(store), known=store) + [
+        Violation(
+            focus=members[0].value,
+            path=predicate.value,
+            message=f"a circle: {' > '.join(map(name_of, [*members, members[0]]))}",
+            value="",
+        )
+        for predicate, members in circles(store)
+    ]
+
+
 def knowledge_part(store: GraphStore) -> Iterator[Triple]:
-    """Everything known: the tree of hardware, models, bottlenecks, strategies, faults and sources."""
+    """Yield the knowledge of a graph: hardware, models, bottlenecks, strategies, faults and sources."""
     for term in KNOWLEDGE:
-        for triple in store.triples(None, RDF_TYPE, term):
-            if isinstance(triple.subject, NamedNode):
-                yield from description(store, triple.subject)
+        for node in nodes.subjects(store, RDF_TYPE, term):
+            yield from description(store, node)
 
 
 def batch_part(store: GraphStore, batch: NamedNode) -> Iterator[Triple]:
-    """A batch with its problems, and what these share with others."""
+    """Yield a batch with its problems, and the nodes they share with others."""
     yield from store.triples(batch)
     shared: set[NamedNode] = set()
-    for brought in store.triples(None, TG.BATCH_OF, batch):
-        if not isinstance(brought.subject, NamedNode):
-            continue
-        for triple in description(store, brought.subject):
+    for problem in nodes.subjects(store, TG.BATCH_OF, batch):
+        for triple in description(store, problem):
             yield triple
             if triple.predicate in _SHARED and isinstance(triple.object, NamedNode):
                 shared.add(triple.object)
@@ -123,6 +138,6 @@ def _violations(report: Any) -> Iterator[Violation]:
     from rdflib import RDF, SH
 
     for result in report.subjects(RDF.type, SH.ValidationResult):
-        told = [str(report.value(result, term) or "") for term in (SH.focusNode, SH.resultPath, SH.value)]
+        texts = [str(report.value(result, term) or "") for term in (SH.focusNode, SH.resultPath, SH.value)]
         message = str(report.value(result, SH.resultMessage) or "")
-        yield Violation(focus=told[0], path=told[1], value=told[2], message=message)
+        yield Violation(focus=texts[0], path=texts[1], value=texts[2], message=message)

@@ -1,28 +1,13 @@
-"""The names of the graph: namespaces, terms, the IRI of every noun, values as literals.
-
-An IRI follows from what it names, so the same noun gets the same IRI in every workspace and merging
-two graphs is a union. There are no blank nodes. Names are percent-encoded, and ``name_of`` undoes it.
-Bottlenecks and causes share one path, since a cause edge may point at either.
-"""
+"""The terms of the graph: namespaces, classes and predicates; ``data/ontology/tuning.ttl`` documents ours."""
 
 from __future__ import annotations
 
-import json
-from datetime import UTC
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
 
-from pyoxigraph import Literal, NamedNode
-
-from kg.nouns.values import as_value, canonical_json, digest
+from pyoxigraph import NamedNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
-
-    from kg.nouns.values import Value
-    from kg.triples.graph import Term
+    from collections.abc import Mapping
 
 NAMESPACE: Final = "https://w3id.org/tunegraph/"
 TERMS: Final = NAMESPACE + "ns#"
@@ -52,10 +37,7 @@ def _term(name: str) -> NamedNode:
 
 RDF_TYPE: Final = _term("rdf:type")
 RDF_JSON: Final = _term("rdf:JSON")
-XSD_BOOLEAN: Final = _term("xsd:boolean")
 XSD_DATE_TIME: Final = _term("xsd:dateTime")
-XSD_DOUBLE: Final = _term("xsd:double")
-XSD_INTEGER: Final = _term("xsd:integer")
 XSD_STRING: Final = _term("xsd:string")
 
 
@@ -85,12 +67,15 @@ class TG:
     BATCH: Final = _term("tg:Batch")
     BOTTLENECK: Final = _term("tg:Bottleneck")
     BOTTLENECK_SHARE: Final = _term("tg:BottleneckShare")
+    CAVEAT: Final = _term("tg:Caveat")
     CAUSE: Final = _term("tg:Cause")
     CAUSE_EDGE: Final = _term("tg:CauseEdge")
+    CONDITION: Final = _term("tg:Condition")
     CONTEXT: Final = _term("tg:Context")
     EFFECT: Final = _term("tg:Effect")
     FACT: Final = _term("tg:Fact")
     FAULT: Final = _term("tg:Fault")
+    FRAMEWORK: Final = _term("tg:Framework")
     GREEN_SCHEDULE: Final = _term("tg:GreenSchedule")
     GRID_REGION: Final = _term("tg:GridRegion")
     HARDWARE_PROFILE: Final = _term("tg:HardwareProfile")
@@ -171,26 +156,32 @@ class TG:
 
     # strategies
     ACCURACY: Final = _term("tg:accuracy")
-    CONDITION: Final = _term("tg:condition")
+    APPLIES_WHEN: Final = _term("tg:appliesWhen")
+    CARRIER: Final = _term("tg:carrier")
     CONFLICT: Final = _term("tg:conflict")
     CONFLICTS_WITH: Final = _term("tg:conflictsWith")
     CONTRAINDICATED_BY: Final = _term("tg:contraindicatedBy")
     CONTRAINDICATION: Final = _term("tg:contraindication")
+    EXPRESSION: Final = _term("tg:expression")
     ENVIRONMENT: Final = _term("tg:isEnvironmentVariable")
     FLAG: Final = _term("tg:flag")
     FOR_FAMILY: Final = _term("tg:forFamily")
     FOR_HARDWARE: Final = _term("tg:forHardware")
+    HAS_CAVEAT: Final = _term("tg:hasCaveat")
+    IN_WORDS: Final = _term("tg:inWords")
     MADE_FROM: Final = _term("tg:madeFrom")
     MITIGATES: Final = _term("tg:mitigates")
     MITIGATION: Final = _term("tg:mitigation")
     OF_PARAMETER: Final = _term("tg:parameter")
     PHASE: Final = _term("tg:phase")
+    READS_FACT: Final = _term("tg:readsFact")
     REMOVED_IN: Final = _term("tg:removedIn")
     REQUIREMENT: Final = _term("tg:requirement")
     REQUIRES: Final = _term("tg:requires")
     SETS: Final = _term("tg:sets")
     SINCE: Final = _term("tg:since")
     SOFTWARE: Final = _term("tg:software")
+    STACK: Final = _term("tg:stack")
     STRATEGY_KIND: Final = _term("tg:strategyKind")
     VERSION: Final = _term("tg:version")
 
@@ -248,165 +239,3 @@ UNITS: Final[Mapping[str, NamedNode]] = {
     )
 }
 """QUDT unit of an SI symbol, for those that QUDT has."""
-
-
-# -- IRIs ----------------------------------------------------------------------------------------
-
-
-def segment(name: str) -> str:
-    """A name as one IRI path segment: percent-encoded, and never ``.`` or ``..``."""
-    return quote(name, safe="") if name.strip(".") or not name else name.replace(".", "%2E")
-
-
-@lru_cache(maxsize=1 << 16)
-def named(path: str, name: str) -> NamedNode:
-    """The IRI of a name under a path such as ``"hardware"``."""
-    return NamedNode(f"{NAMESPACE}{path}/{segment(name)}")
-
-
-def name_of(iri: NamedNode) -> str:
-    """The name that an IRI made by this module ends in."""
-    return unquote(iri.value.rpartition("/")[2])
-
-
-def hardware_iri(hardware_id: str) -> NamedNode:
-    """IRI of a node of the hardware tree."""
-    return named("hardware", hardware_id)
-
-
-def model_iri(model_id: str) -> NamedNode:
-    """IRI of a model."""
-    return named("model", model_id)
-
-
-def family_iri(family_id: str) -> NamedNode:
-    """IRI of a model family."""
-    return named("family", family_id)
-
-
-def bottleneck_iri(bottleneck_id: str) -> NamedNode:
-    """IRI of a bottleneck; the same as that of a cause of this id."""
-    return named("pattern", bottleneck_id)
-
-
-def cause_iri(cause_id: str) -> NamedNode:
-    """IRI of a cause; the same as that of a bottleneck of this id."""
-    return named("pattern", cause_id)
-
-
-def strategy_iri(strategy_id: str) -> NamedNode:
-    """IRI of a strategy."""
-    return named("strategy", strategy_id)
-
-
-def fault_iri(fault_id: str) -> NamedNode:
-    """IRI of a known fault."""
-    return named("fault", fault_id)
-
-
-def parameter_iri(name: str) -> NamedNode:
-    """IRI of a tunable parameter."""
-    return named("parameter", name)
-
-
-def region_iri(region_id: str) -> NamedNode:
-    """IRI of an electricity grid region."""
-    return named("region", region_id)
-
-
-def schedule_iri(schedule_id: str) -> NamedNode:
-    """IRI of a green schedule."""
-    return named("schedule", schedule_id)
-
-
-def dimension_iri(name: str) -> NamedNode:
-    """Predicate of a size in a workload's shape."""
-    return named("dimension", name)
-
-
-def problem_iri(problem_id: str) -> NamedNode:
-    """IRI of a problem."""
-    return NamedNode(f"{NAMESPACE}problem/{problem_id}")
-
-
-def workload_iri(task_id: str) -> NamedNode:
-    """IRI of a workload as one task sees it; problems on other devices share it."""
-    return NamedNode(f"{NAMESPACE}workload/{task_id}")
-
-
-def source_iri(source_id: str) -> NamedNode:
-    """IRI of a source."""
-    return NamedNode(f"{NAMESPACE}source/{source_id}")
-
-
-def batch_iri(number: int) -> NamedNode:
-    """IRI of a batch."""
-    return NamedNode(f"{NAMESPACE}batch/{number}")
-
-
-def context_iri(bottleneck: str, hardware: str, family: str) -> NamedNode:
-    """IRI of a context; an empty part means any."""
-    return NamedNode(f"{NAMESPACE}context/{segment(bottleneck)}/{segment(hardware)}/{segment(family)}")
-
-
-def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust: str = "") -> NamedNode:
-    """IRI of a strategy's effect on a metric in a context, as one kind of evidence has it.
-
-    ``trust`` is empty for sources of medium trust.
-    """
-    where = context.value.removeprefix(f"{NAMESPACE}context/")
-    what = "/".join(map(segment, (strategy, metric, kind, *([trust] if trust else []))))
-    return NamedNode(f"{NAMESPACE}effect/{where}/{what}")
-
-
-def outcome_iri(outcome_id: str) -> NamedNode:
-    """IRI of the outcome of an A/B test."""
-    return NamedNode(f"{NAMESPACE}outcome/{outcome_id}")
-
-
-def part_iri(owner: NamedNode, predicate: NamedNode, content: Iterable[tuple[NamedNode, Term]]) -> NamedNode:
-    """IRI of a qualified statement: a digest of who it is about and what it says."""
-    said = sorted(f"{name.value} {term}" for name, term in content)
-    return NamedNode(f"{NAMESPACE}statement/{digest(owner.value, predicate.value, said)}")
-
-
-# -- literals ------------------------------------------------------------------------------------
-
-
-def literal(value: Value) -> Literal:
-    """A value as a typed literal; lists and None as ``rdf:JSON``."""
-    if value is None or isinstance(value, tuple):
-        return Literal(canonical_json(value), datatype=RDF_JSON)
-    return Literal(value)
-
-
-def value_of(term: Literal) -> Value:
-    """The value that a literal of any graph stands for; an unknown datatype gives its text.
-
-    Raises:
-        ValueError: The text does not fit its datatype.
-    """
-    match term.datatype.value.removeprefix(PREFIXES["xsd"]):
-        case "boolean":
-            return term.value in {"true", "1"}
-        case "integer" | "int" | "long" | "nonNegativeInteger" | "positiveInteger":
-            return int(term.value)
-        case "double" | "float" | "decimal":
-            return float(term.value)
-        case _ if term.datatype == RDF_JSON:
-            return as_value(json.loads(term.value))
-        case _:
-            return term.value
-
-
-def time_text(time: datetime) -> str:
-    """A moment as ``xsd:dateTime`` in UTC, in its canonical spelling."""
-    text = time.astimezone(UTC).replace(tzinfo=None).isoformat()
-    return f"{text.rstrip('0') if '.' in text else text}Z"
-
-
-def labels_of(terms: Iterable[Term]) -> dict[str, str]:
-    """Texts by language; of several in one language the first in alphabetical order."""
-    texts = [term for term in terms if isinstance(term, Literal) and term.language]
-    texts.sort(key=lambda text: text.value, reverse=True)
-    return {str(text.language): text.value for text in texts}

@@ -1,4 +1,4 @@
-"""What tuning is expected to bring: throughput, memory, energy and carbon, each with interval and kind."""
+"""The expected benefit of tuning: throughput, memory, energy and carbon, each with interval and kind."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benefit:
-    """What one recommendation, or all of them together, is expected to bring.
+    """The expected benefit of one recommendation, or of all of them together.
 
     Attributes:
         id: Of the recommendation; empty for all together.
@@ -97,7 +97,7 @@ class Benefit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What tuning is worth for one question.
+    """The expected benefits of tuning for one question.
 
     Attributes:
         problem: The question.

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kg.errors import UnknownEntityError
 from kg.nouns.effects import Effect
-from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Strategy
+from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
 from kg.nouns.outcomes import Outcome
-from kg.triples.serialisation import all_of
+from kg.triples.serialisation import all_of, from_graph
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.logs import SeenFault, read_log
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
-from recommender.retrieval.past_cases import past_cases
+from recommender.retrieval.past_cases import Present, past_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from ingest.profiles.facts.run import Profile
     from kg.rows.gains import RowGain
     from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.names import Names
     from recommender.diagnosis.diagnosis import Finding
-    from recommender.retrieval.past_cases import PastCase, Present
+    from recommender.retrieval.past_cases import PastCase
 
 MOST_REMEDIES = 3
 _KINDS = 3
@@ -47,13 +50,8 @@ class Remedy:
 
     @property
     def settings(self) -> list[str]:
-        """What to set, as it is written."""
-        return [
-            f"{item.parameter}={item.value}"
-            if item.environment or not item.flag
-            else _flag(item.flag, item.value)
-            for item in self.strategy.sets
-        ]
+        """The settings as people write them."""
+        return [item.text for item in self.strategy.sets]
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -63,8 +61,10 @@ class Remedy:
             "against": self.against,
             "settings": self.settings,
             "accuracy": self.strategy.accuracy,
-            "requires": [item.condition or item.target for item in self.strategy.requires],
-            "not_where": [item.condition or item.target for item in self.strategy.contraindicated_by],
+            "requires": [item.target for item in self.strategy.requires],
+            "not_where": [item.target for item in self.strategy.contraindicated_by],
+            "applies_when": [item.condition for item in self.strategy.applies_when],
+            "caveats": [item.text for item in self.strategy.caveats],
             "sources": [source.url or source.title for source in self.strategy.sources],
             "cases": [
                 {
@@ -82,7 +82,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What the user lets a remedy do.
+    """The changes that a remedy may make.
 
     Attributes:
         accuracy: Change what a model computes, or leave open whether it does.
@@ -93,7 +93,7 @@ class Allowed:
     code: bool = True
 
     def lets(self, strategy: Strategy) -> bool:
-        """Whether a strategy keeps within this."""
+        """Return whether a strategy keeps within this."""
         return (self.accuracy or strategy.accuracy == "unchanged") and (self.code or bool(strategy.sets))
 
 
@@ -105,11 +105,25 @@ class DiagnosisAnswer:
         diagnosis: What was found.
         remedies: For each finding what to do, best known first.
         cases: For each finding past cases against a node of its chain, those most like this run first.
+        profile: The run.
+        is_comparison: Whether an earlier run stood beside it.
     """
 
     diagnosis: Diagnosis
     remedies: tuple[tuple[Remedy, ...], ...]
     cases: tuple[tuple[PastCase, ...], ...]
+    profile: Profile
+    is_comparison: bool = False
+
+    def write_page(self, path: Path) -> None:
+        """Write a page with a heat map of operators.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        from recommender.diagnosis.page import write_page
+
+        write_page(path, self.to_json(), self.profile)
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -156,6 +170,45 @@ def diagnose_profile(
         diagnosis=found,
         remedies=tuple(_remedies(item, strategies, effects) for item in found.findings),
         cases=_cases(found, strategies, gains, present),
+        profile=profile,
+        is_comparison=before is not None,
+    )
+
+
+def profile_at(place: Path | Profile) -> Profile:
+    """A profile, read where its path is given.
+
+    Raises:
+        InputError: The path is none.
+    """
+    from ingest.profiles.folders import read_profile
+
+    return read_profile(place) if isinstance(place, Path) else place
+
+
+def present_of(
+    graph: GraphStore, names: Names, tree: HardwareTree, profile: Profile, hardware: str, model: str
+) -> Present:
+    """The model and hardware of a run, as stated, else as far as the profile tells; for matching cases.
+
+    Raises:
+        UnknownEntityError: No such hardware or model is known.
+    """
+
+    def family_of(name: str) -> str:
+        try:
+            return from_graph(graph, Model, name).family
+        except UnknownEntityError:
+            return ""
+
+    if hardware:
+        place = names.hardware(hardware).id
+    else:
+        reported = next((rank.device for rank in profile.ranks if rank.device), "")
+        place, is_known = names.hardware_or_slug(reported) if reported else ("", False)
+        place = place if is_known else ""
+    return Present(
+        tree=tree, hardware=place, model=names.model(model).id if model else "", family_of=family_of
     )
 
 
@@ -168,12 +221,12 @@ def _cases(
     if present is None:
         return tuple(() for _ in found.findings)
     return tuple(
-        tuple(past_cases(known, tuple(reversed(item.accused.chain)), present)) for item in found.findings
+        tuple(past_cases(known, tuple(reversed(item.cause.chain)), present)) for item in found.findings
     )
 
 
 def is_training(profile: Profile) -> bool:
-    """Whether a backward pass or an optimiser ran; a run without either may be anything."""
+    """Return whether a backward pass or an optimiser ran; a run without either may be anything."""
     labels = {
         label.lower() for r in profile.ranks if r.kernels is not None for label in r.kernels.label.labels
     }
@@ -184,8 +237,8 @@ def _remedies(
     finding: Finding, strategies: Sequence[Strategy], effects: Sequence[Effect]
 ) -> tuple[Remedy, ...]:
     """Against the cause first, then what may be behind it, then its effects; the better known first."""
-    accused = finding.accused
-    wanted = [accused.cause, *(cause for cause, _ in accused.perhaps), *reversed(accused.chain[:-1])]
+    cause = finding.cause
+    wanted = [cause.node, *(name for name, _ in cause.perhaps), *reversed(cause.chain[:-1])]
     found: list[Remedy] = []
     for strategy in strategies:
         targets = {relation.target for relation in strategy.mitigates}
@@ -225,7 +278,3 @@ def faults_in(graph: GraphStore, log: Path) -> list[SeenFault]:
         InputError: The log cannot be read.
     """
     return read_log(log, all_of(graph, FaultPattern))
-
-
-def _flag(flag: str, value: object) -> str:
-    return flag if value is True else f"{flag} {value}"

@@ -8,15 +8,23 @@ Energy and carbon follow from time and power of the cost model; without it nothi
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
-from kg.nouns.entities import Better, Kind, WorkloadKind
+from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90, Gain
+from kg.terms.metrics import is_step_rate
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
-from recommender.cost_model.change import GAIN_SPREAD, MEMORY_SPREAD
+from recommender.cost_model.change import (
+    GAIN_SPREAD,
+    MEMORY_SPREAD,
+    modelled_change,
+    modelled_now,
+    with_layout,
+)
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
-from recommender.ranking.combination import CombinationPart, combined
+from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +33,9 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.answers.answer import Answer
-    from recommender.cost_model.change import ModelledConfiguration, ModelledJob, SettingsChange
+    from recommender.cost_model.change import ModelledConfiguration, SettingsChange
+    from recommender.cost_model.question import Question
     from recommender.ranking.recommendation import Recommendation
-
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
 
 _NO_TIMES = frozenset({"claimed", "winner", "target"})
 
@@ -37,13 +44,13 @@ MOST_INTENSITY_G_PER_KWH = 5000.0
 
 
 def predict(
-    answer: Answer, job: ModelledJob | None, *, intensity_g_per_kwh: float | None, notes: Sequence[str]
+    answer: Answer, question: Question | None, *, intensity_g_per_kwh: float | None, notes: Sequence[str]
 ) -> Prediction:
     """What the recommendations of an answer are worth.
 
     Args:
         answer: Recommendations with their gains.
-        job: The same question for the cost model; None if it cannot be asked.
+        question: The same question for the cost model; None if it cannot be asked.
         intensity_g_per_kwh: Of the grid; None for no carbon.
         notes: What was assumed on the way, and why the cost model could not be asked.
 
@@ -52,9 +59,9 @@ def predict(
         InputError: An intensity that no grid has.
     """
     check_intensity(intensity_g_per_kwh)
-    said = [*answer.notes, *notes]
-    now = None if job is None else job.now()
-    changes = {item.id: _change(item, job, said) for item in answer}
+    notes_of_all = [*answer.notes, *notes]
+    now = None if question is None else modelled_now(question)
+    changes = {item.id: _change(item, question, notes_of_all) for item in answer}
     benefits = [_benefit(item, changes[item.id], now, answer.problem, intensity_g_per_kwh) for item in answer]
     supported = [item for item in benefits if item.throughput is not None]
     if not supported or answer.abstention is not None:
@@ -68,56 +75,35 @@ def predict(
         problem=answer.problem,
         now=now,
         benefits=tuple(benefits),
-        together=_together(answer, benefits, job, now, intensity_g_per_kwh),
+        together=_together(answer, benefits, question, now, intensity_g_per_kwh),
         intensity_g_per_kwh=intensity_g_per_kwh,
         version=answer.version,
-        notes=tuple(dict.fromkeys(said)),
+        notes=tuple(dict.fromkeys(notes_of_all)),
     )
 
 
-def job_of(
-    problem: Problem, model: Mapping[str, Value], tree: HardwareTree, server: str = ""
-) -> tuple[ModelledJob | None, tuple[str, ...]]:
-    """The question for the cost model, and what was assumed; None and the reason if it cannot be asked.
+def question_of(
+    problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree, server: str = ""
+) -> tuple[Question | None, tuple[str, ...]]:
+    """The question for the cost model with notes on what was assumed; None and the reason if it has none.
 
     Args:
         problem: The question.
-        model: Facts of its model, with its architecture.
+        sizes: Facts of its model, with its architecture.
         tree: Facts of hardware.
-        server: Id of what the devices sit in; empty if not told.
+        server: Id of the server around the devices; empty if it is not stated.
     """
-    from recommender.cost_model.change import ModelledJob
-    from recommender.cost_model.estimate import machine, model_of
+    from recommender.cost_model.question import Question, is_step
 
-    phase = _PHASES.get(problem.workload.kind)
-    name = problem.workload.model
-    if phase is None or name is None:
+    if not is_step(problem):
         return None, ("not modelled: the cost model knows training and serving of a model",)
-    own = {**model, **problem.workload.shape, **problem.workload.traits}
-    facts = {key: value for key, value in own.items() if isinstance(value, int | float | str)}
-    node = tree.node(problem.hardware.name)
-    device, held = problem.hardware.name, server
-    if node is not None and node.device:
-        device, held = node.device, server or node.id
-    count = problem.hardware.count or 1
     notes = [] if problem.hardware.count else ["the number of devices is not told: one is taken"]
-    told = dict(problem.current or {})
-    if problem.workload.precision and "precision" not in told:
-        told["precision"] = problem.workload.precision
     try:
-        where = machine(
-            device,
-            tree.facts(device),
-            count=count,
-            server=held,
-            server_facts=tree.facts(held) if held else None,
-        )
-        sizes = model_of(name, str(facts.get("architecture", "")), facts)
-        job, assumed = ModelledJob.of(sizes, where, phase, told, problem.workload.shape)
-        job.now()
+        question, assumed = with_layout(Question.of(problem, sizes, tree, server=server))
+        modelled_now(question)
     except (InputError, MissingFactError) as refused:
         return None, (*notes, f"not modelled: {refused}")
-    return job, (*notes, *assumed)
+    return question, (*notes, *assumed)
 
 
 def check_intensity(intensity_g_per_kwh: float | None) -> None:
@@ -153,11 +139,11 @@ def weighed(known: Gain | None, modelled: float | None) -> Gain | None:
     return Gain(expected=mean, low=mean - width, high=mean + width)
 
 
-def _change(item: Recommendation, job: ModelledJob | None, notes: list[str]) -> SettingsChange | None:
-    if job is None:
+def _change(item: Recommendation, question: Question | None, notes: list[str]) -> SettingsChange | None:
+    if question is None:
         return None
     try:
-        return job.change(item.configuration)
+        return modelled_change(question, item.configuration)
     except (InputError, MissingFactError) as refused:
         notes.append(f"{item.title}: not modelled: {refused}")
         return None
@@ -183,7 +169,11 @@ def _benefit(
     problem: Problem,
     intensity_g_per_kwh: float | None,
 ) -> Benefit:
-    modelled = change.log_gain if change is not None and _is_rate(problem) else None
+    modelled = (
+        change.log_gain
+        if change is not None and is_step_rate(problem.objective, problem.workload.kind)
+        else None
+    )
     gain = weighed(item.gain, modelled)
     if gain is not None and item.ceiling is not None:
         gain = gain.capped(item.ceiling)
@@ -208,16 +198,6 @@ def _benefit(
         energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
         rests_on=tuple(rests),
-    )
-
-
-def _is_rate(problem: Problem) -> bool:
-    """Whether the objective is about the time of a step or what comes out per second."""
-    metric = problem.objective.metric
-    return problem.workload.kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} and (
-        "throughput" in metric
-        or metric in {"step_time", "latency", "run_time"}
-        or (problem.objective.better is Better.HIGHER and metric == "compute_rate")
     )
 
 
@@ -264,7 +244,7 @@ def _saved(
 def _together(
     answer: Answer,
     benefits: Sequence[Benefit],
-    job: ModelledJob | None,
+    question: Question | None,
     now: ModelledConfiguration | None,
     intensity_g_per_kwh: float | None,
 ) -> Benefit | None:
@@ -289,18 +269,16 @@ def _together(
                     share=float(share) if isinstance(share, int | float) else None,
                 )
             )
-    gain = combined(parts)
-    change = None
-    if job is not None:
+    gain = combine_gains(parts)
+    modelled = None
+    if question is not None:
         settings = {name: value for item in chosen for name, value in item.configuration.items()}
-        try:
-            change = job.change(settings)
-        except (InputError, MissingFactError):
-            change = None
+        with suppress(InputError, MissingFactError):
+            modelled = modelled_change(question, settings)
     kinds = dict.fromkeys(
         kind for item in chosen if (t := by_id[item.id].throughput) for kind in t.kind.split(" + ")
     )
-    energy = _energy(gain, change)
+    energy = _energy(gain, modelled)
     return Benefit(
         id="",
         title=f"{len(chosen)} together",
@@ -308,7 +286,7 @@ def _together(
             factor=math.exp(gain.expected), low=math.exp(gain.low), high=math.exp(gain.high),
             kind=" + ".join(kinds), reason="gains of the parts, without what overlaps",
         ),
-        memory=_memory(change, "all settings at once"),
+        memory=_memory(modelled, "all settings at once"),
         energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
         rests_on=tuple(item.title for item in chosen),

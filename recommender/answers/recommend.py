@@ -11,7 +11,7 @@ from kg.nouns.entities import WorkloadKind
 from recommender.answers.answer import Abstention, Answer
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.changes.recommendations import as_recommendation, choose
-from recommender.ranking.combination import together
+from recommender.ranking.combination import combine
 from recommender.ranking.recommendation import changes
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Recommender:
             refused=tuple(refused),
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),
-            together=together(recommendations, problem.bottlenecks, _kinds(ranked)),
+            together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
             abstention=None if chosen else _abstention(choice, recommendations),
         )

@@ -1,4 +1,4 @@
-"""Which layers bear low precision: a ranking of layer groups, and three points of it.
+"""The sensitivity of layers to low precision: a ranking of layer groups, and three points of it.
 
 Sensitivity of a layer: the rise of the loss expected if its weights alone take low precision. By the best
 that the file has, one definition for all layers:
@@ -19,17 +19,21 @@ the size of one group).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ingest.layers.layer_statistics import read_layers
 from kg.errors import InputError, NoEvidenceError
+from recommender.cost_model.facts.device import precision
+from recommender.cost_model.settings.plans import GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from ingest.layers.layer_statistics import Layer
+    from ingest.layers.layer import Layer
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -110,6 +114,31 @@ class Sensitivity:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSensitivity:
+    """The answer about a file of layers: the ranking, and the search space that walks it.
+
+    Attributes:
+        ranking: Groups of layers, least sensitive a weight first.
+        low: The low precision.
+        space: Parameters and constraints of a search file.
+    """
+
+    ranking: Sensitivity
+    low: str
+    space: Mapping[str, object]
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Parameters of the space that a search on the cost model does not know."""
+        names = self.space["parameters"]
+        return tuple(name for name in names if name not in GROUPS) if isinstance(names, dict) else ()
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as JSON."""
+        return {"low": self.low, **asdict(self.ranking), "space": dict(self.space)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Method:
     """A definition: what it needs, and the sensitivity from that."""
@@ -168,6 +197,23 @@ def kind_of(layer: str) -> str:
     """The kind of a layer by its name: ``layers.3.self_attn.q_proj`` is ``attention``; ``other`` if none."""
     low = layer.lower()
     return next((kind for kind, pattern in KINDS.items() if re.search(pattern, low)), "other")
+
+
+def rank_file(
+    file: Path, *, grouping: str = "kind", low: str = "int8", budget: float | None = None
+) -> LayerSensitivity:
+    """Rank the layers of a file and write the space that a search can walk; as :func:`rank`.
+
+    Args:
+        file: Statistics by layer: CSV, JSON, or weights as safetensors.
+        grouping: ``kind``, ``block`` or ``layer``.
+        low: The low precision, such as ``int8``.
+        budget: Loss that may be spent; None for any.
+    """
+    name = precision(low)
+    ranking = rank(read_layers(file), grouping=grouping, budget=budget)
+    written = space(ranking, low=name, source=file.name, budget=budget)
+    return LayerSensitivity(ranking=ranking, low=name, space=written)
 
 
 def rank(layers: Sequence[Layer], *, grouping: str = "kind", budget: float | None = None) -> Sensitivity:

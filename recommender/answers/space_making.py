@@ -1,34 +1,39 @@
-"""What ``tunegraph search space`` makes: a search file, what was left out of it, and what to know of it."""
+"""Search files made from model and machine, kernel or run-time variables, or pruned by known measurements."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.triples.model_facts import model_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.names import Names
+    from recommender.retrieval.neighbours import Neighbour
     from recommender.search.evaluations import SourceTable
-    from recommender.space.made.generated import Generated
+    from recommender.space.made.generated import GeneratedSpace
     from recommender.space.made.layer_groups import LayerGroups
-    from recommender.workspace import Workspace
 
 WORKSPACE = "workspace"
-"""What ``--known`` says for the tables of the workspace."""
+"""The word that stands for the tables of the workspace among files of known measurements."""
 MOST_COUNTED = 300_000
 """Configurations up to which what the graph left is counted again; a choice."""
 MOST_NEIGHBOURS = 64
 """Known problems among which tables of the same task are looked for; a choice."""
 
 
-@dataclass(kw_only=True)
-class Made:
-    """A search file that was made.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFile:
+    """The content of a search file.
 
     Attributes:
         file: Its content.
@@ -40,161 +45,311 @@ class Made:
     left: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, found: Generated) -> None:
+    def take(self, found: GeneratedSpace) -> None:
         """Take in a generated space."""
         self.file["parameters"] = dict(found.parameters)
         self.file["constraints"] = [dict(rule) for rule in found.constraints]
-        self.left += [asdict(item) for item in found.left]
-        self.notes += [f"rule skipped: {text}" for text in found.skipped]
-        self.notes += found.notes
+        self.left.extend(asdict(item) for item in found.left)
+        self.notes.extend(f"rule skipped: {text}" for text in found.skipped)
+        self.notes.extend(found.notes)
 
 
-def layouts(
-    workspace: Workspace,
-    model: str,
-    hardware: str,
-    *,
-    count: int,
-    server: str,
-    phase: str,
-    fixed: dict[str, object],
-    margin: float | None,
-    groups: LayerGroups | None = None,
-) -> Made:
-    """Layouts of a model on a machine, on the cost model; for a measured search with a margin of memory."""
-    from recommender.cost_model.estimate import machine
-    from recommender.cost_model.facts.model import model_of
-    from recommender.space.made.layouts import layout_space
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceMaker:
+    """Makes search files with the knowledge of a workspace.
 
-    raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count}
-    problem, notes = workspace.problem(raw)
-    facts = workspace.hardware.facts(problem.hardware.name)
-    held = workspace.names.hardware(server) if server else None
-    sizes_of = workspace.model_facts(problem)
-    name = problem.workload.model or model
-    where = machine(
-        problem.hardware.name,
-        facts,
-        count=count,
-        server=held.id if held else "",
-        server_facts=workspace.hardware.facts(held.id) if held else None,
-    )
-    sizes = model_of(name, str(sizes_of.get("architecture", "")), sizes_of)
-    found = layout_space(sizes, where, phase=phase, fixed=fixed, margin=margin or 0.0, groups=groups)
-    section: dict[str, object] = {"phase": phase, "fixed": fixed}
-    if held:
-        section["server"] = held.id
-    made = Made(
-        file={
-            "name": f"{name}-{count}x{problem.hardware.name}-{phase}",
-            "problem": {**raw, "model": name, "hardware": problem.hardware.name},
-        },
-        notes=list(notes),
-    )
-    if margin is None:
-        made.file["cost_model"] = section
-    else:
-        made.file["modelled_memory"] = {**section, "margin": margin if math.isfinite(margin) else False}
+    Attributes:
+        graph: Knows strategies and models.
+        names: Resolves names.
+        hardware: Knows devices and servers.
+        trials: Has tables of measurements.
+        problem: Reads a question as people put it.
+        similar: Finds the known problems nearest to one, so many at most.
+    """
+
+    graph: GraphStore
+    names: Names
+    hardware: HardwareTree
+    trials: TrialStore
+    problem: Callable[[Mapping[str, object]], tuple[Problem, tuple[str, ...]]]
+    similar: Callable[[Problem, int], list[Neighbour]]
+
+    def layouts(
+        self,
+        model: str,
+        hardware: str,
+        *,
+        count: int = 1,
+        server: str = "",
+        phase: str = "training",
+        fixed: Mapping[str, object] | None = None,
+        margin: float | None = None,
+        statistics: Path | None = None,
+        low: str = "int8",
+        budget: float | None = None,
+    ) -> SearchFile:
+        """Layouts of a model on a machine, on the cost model.
+
+        Args:
+            model: Name of the model.
+            hardware: Name of a device or server.
+            count: Devices.
+            server: Name of the server around them; empty if it is not stated.
+            phase: ``"training"`` or ``"serving"``.
+            fixed: Settings that are not searched.
+            margin: For a search that measures: share above the memory that is still tried; infinite for any.
+            statistics: Statistics by layer: the precision of groups of layers is searched too.
+            low: The precision that they may go down to.
+            budget: Loss of accuracy that they may spend; None for any.
+        """
+        from recommender.cost_model.question import Question, QuestionFacts
+        from recommender.space.made.layouts import layout_space
+
+        settings = dict(fixed or {})
+        raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count}
+        problem, notes = self.problem(raw)
+        around = self.names.hardware(server).id if server else ""
+        name, place = problem.workload.model or model, problem.hardware.name
+        sizes = model_facts(self.graph, problem)
+        facts = QuestionFacts.look_up(name, sizes, self.hardware, place, around)
+        groups = None if statistics is None else _layer_groups(statistics, low, budget)
+        question = Question(
+            model=facts.model_sizes(), machine=facts.machine(count), phase=phase, settings=settings
+        )
+        found = layout_space(question, margin=margin or 0.0, groups=groups)
+        section: dict[str, object] = {"phase": phase, "fixed": settings}
+        if around:
+            section["server"] = around
+        made = SearchFile(
+            file={
+                "name": f"{name}-{count}x{place}-{phase}",
+                "problem": {**raw, "model": name, "hardware": place},
+            },
+            notes=list(notes),
+        )
+        if margin is None:
+            made.file["cost_model"] = section
+        else:
+            made.file["modelled_memory"] = {**section, "margin": margin if math.isfinite(margin) else False}
+            made.notes.append("add a command and its metrics (docs/search.md)")
+        made.take(found)
+        if groups is not None:
+            made.file.update(groups.sections)
+            made.notes.extend(
+                f"{name} stays as the rest: the cost model has no such group" for name in groups.unpriced
+            )
+        made.file.update(objectives=["throughput"], stop={"evaluations": 60, "patience": 10})
+        if found.configurations is not None:
+            unasked = found.skipped or margin == math.inf
+            what = "configurations, memory not checked" if unasked else "configurations fit the memory"
+            made.notes.append(f"{found.configurations} {what} (modelled)")
+        self._limit_by_graph(made, place, problem)
+        return made
+
+    def kernel(
+        self,
+        operator: str,
+        shape: Mapping[str, object],
+        hardware: str,
+        *,
+        precision: str = "bfloat16",
+        form: str = "",
+        block: int | None = None,
+        spills: bool = True,
+    ) -> SearchFile:
+        """Configurations of a kernel that can run on a device."""
+        from recommender.cost_model.facts.device import Device
+        from recommender.cost_model.question import device_and_server
+        from recommender.space.made.kernels import kernel_space
+
+        resolved = self.names.hardware(hardware)
+        chip, _ = device_and_server(self.hardware, resolved.id)
+        device = Device(chip, dict(self.hardware.facts(chip)))
+        found = kernel_space(operator, dict(shape), precision, device, form=form, block=block, spills=spills)
+        problem = {"op": operator, "shape": dict(shape), "precision": precision, "hardware": resolved.id}
+        made = SearchFile(
+            file={"name": f"{operator}-{resolved.id}", "problem": problem},
+            notes=[resolved.note] if resolved.note else [],
+        )
+        made.take(found)
+        many = found.configurations
+        number = "more than a million" if many is None else f"{many:,}"
+        made.notes.append(f"{number} configurations; add a command and its metrics (docs/search.md)")
+        self._limit_by_graph(made, resolved.id)
+        return made
+
+    def runtime(
+        self,
+        kinds: Sequence[str],
+        hardware: str,
+        *,
+        count: int = 1,
+        server: str = "",
+        cores: int | None = None,
+        file: str | None = None,
+    ) -> SearchFile:
+        """Run-time variables and data loading; laid into a search file with a command where one is given."""
+        from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space
+
+        resolved = self.names.hardware(hardware)
+        facts = dict(self.hardware.facts(resolved.id))
+        if server:
+            facts |= self.hardware.facts(self.names.hardware(server).id)
+        node = facts.get("device_count", facts.get("devices_per_node"))
+        place = RuntimePlace(
+            hardware=resolved.id,
+            path=self.hardware.path(resolved.id),
+            devices=count,
+            devices_of_a_node=min(int(node), count) if isinstance(node, int | float) else None,
+            cores=cores,
+        )
+        found = runtime_space(place, KINDS if "all" in kinds else kinds)
+        made = SearchFile(
+            file={"name": f"runtime-{count}x{resolved.id}"}, notes=[resolved.note] if resolved.note else []
+        )
+        made.take(found.space)
+        made.file.update(environment=dict(found.environment), default=dict(found.default))
+        self._limit_by_graph(made, resolved.id)
+        if found.arguments:
+            made.notes.append(f"put into the command: {', '.join(f'{{{name}}}' for name in found.arguments)}")
+        if file is not None:
+            return replace(made, file=_laid_into(file, made.file))
         made.notes.append("add a command and its metrics (docs/search.md)")
-    made.take(found)
-    if groups is not None:
-        made.file |= groups.sections
-        made.notes += [
-            f"{name} stays as the rest: the cost model has no such group" for name in groups.unpriced
+        return made
+
+    def pruned(self, file: str, known: Sequence[str] = (), *, share: float = 0.6) -> SearchFile:
+        """A search file without the pairs of values that were dear on every other device.
+
+        Args:
+            file: A path, or the name of a shipped search file.
+            known: Files of measurements, or :data:`WORKSPACE` for its own tables; those alone if empty.
+            share: Share of the space to leave out.
+        """
+        from recommender.search.engine.pruning import prune
+        from recommender.search.run.source_tables import sources_of
+        from recommender.search.run.task_file import read_task_file
+        from recommender.space.space_file import read_space
+
+        raw, _ = read_task_file(file)
+        paths = [Path(item) for item in known if item != WORKSPACE]
+        sources = sources_of(paths, self.names, similarity=1.0) if paths else []
+        if not known or WORKSPACE in known:
+            sources += self._stored(raw, is_stated=bool(known))
+        found = prune(
+            read_space({key: raw[key] for key in ("parameters", "constraints") if key in raw}),
+            sources,
+            share=share,
+        )
+        left = [
+            {
+                "what": f"{pair.names[0]}={pair.values[0]} with {pair.names[1]}={pair.values[1]}",
+                "why": f"{math.exp(pair.price):.2f}x the best at least"
+                if math.isfinite(pair.price)
+                else "failed",
+                "source": ", ".join(found.sources),
+            }
+            for pair in found.pairs
         ]
-    made.file |= {"objectives": ["throughput"], "stop": {"evaluations": 60, "patience": 10}}
-    if found.configurations is not None:
-        unasked = found.skipped or margin == math.inf
-        what = "configurations, memory not checked" if unasked else "configurations fit the memory"
-        made.notes.append(f"{found.configurations} {what} (modelled)")
-    limit_by_graph(workspace, made, problem.hardware.name, problem)
-    return made
+        rules = [
+            {"expression": item.expression, "reason": item.reason, "source": item.source}
+            for item in found.space.constraints
+        ]
+        notes = [
+            f"known: {', '.join(found.sources)}",
+            f"{found.before} configurations, {found.after} left ({found.removed:.0%} gone)",
+        ]
+        made = SearchFile(file={**raw, "constraints": rules}, left=left, notes=notes)
+        if (problem := self._problem(raw)) is not None:
+            self._limit_by_graph(made, problem.hardware.name, problem)
+        return made
+
+    def _limit_by_graph(self, made: SearchFile, hardware: str, problem: Problem | None = None) -> None:
+        """Leave out what the graph says against a space, and tell the conditions of what stays."""
+        from kg.errors import InfeasibleError
+        from recommender.answers.space_limits import space_limits
+        from recommender.ranking.feasibility.exclusions import Exclusions
+        from recommender.space.space_file import read_space
+
+        parameters = made.file["parameters"]
+        assert isinstance(parameters, dict)  # noqa: S101  it was read, or made
+        parameters = made.file["parameters"] = dict(parameters)
+        told = {
+            name: item.get("values") if isinstance(item, dict) else item for name, item in parameters.items()
+        }
+        listed = {name: values for name, values in told.items() if isinstance(values, list)}
+        found = space_limits(
+            listed,
+            graph=self.graph,
+            exclusions=Exclusions(self.graph),
+            path=self.hardware.path(hardware),
+            problem=problem,
+        )
+        made.notes.extend(found.notes)
+        if not found.left and not found.constraints:
+            return
+        for item in found.left:
+            name, _, text = item.what.partition("=")
+            kept = [value for value in listed[name] if str(value) != text]
+            parameters[name] = (
+                {**parameters[name], "values": kept} if isinstance(parameters[name], dict) else kept
+            )
+        rules = made.file["constraints"]
+        assert isinstance(rules, list)  # noqa: S101  just made
+        rules += [dict(rule) for rule in found.constraints]
+        made.left.extend(asdict(item) for item in found.left)
+        left = read_space({"parameters": parameters, "constraints": rules}).size(MOST_COUNTED)
+        if left == 0:
+            why = "; ".join(item.why for item in found.left)
+            raise InfeasibleError("the graph leaves no configuration", hint=why)
+        if left is not None:
+            made.notes.append(f"{left:,} configurations by the rules after what the graph says")
+
+    def _problem(self, raw: Mapping[str, object]) -> Problem | None:
+        """The problem of a search file; None where it does not say, or what it runs on is not known."""
+        from kg.errors import UnknownEntityError
+        from recommender.measuring.environment import capture
+        from recommender.search.run.preparation import THIS_MACHINE, this_machine
+
+        stated = raw.get("problem")
+        if not isinstance(stated, dict):
+            return None
+        hardware = str(stated.get("hardware") or THIS_MACHINE)
+        if (named := this_machine(hardware, capture({}))) is None:
+            return self.problem(stated)[0]
+        try:
+            return self.problem({**stated, "hardware": named[0]})[0]
+        except UnknownEntityError:
+            return None
+
+    def _stored(self, raw: Mapping[str, object], *, is_stated: bool) -> list[SourceTable]:
+        """Tables of the same task that the workspace has.
+
+        Raises:
+            InputError: The file does not say what it is about, or nothing of it is known.
+        """
+        from recommender.search.run.source_tables import stored_sources
+
+        hint = "give files with --known: measurements of the same kernel on other devices"
+        if (problem := self._problem(raw)) is None:
+            raise InputError(
+                "the file names no problem on known hardware to look for in the workspace", hint=hint
+            )
+        found = stored_sources(self.similar(problem, MOST_NEIGHBOURS), self.trials)
+        if not found:
+            where = (
+                "the workspace" if is_stated else "the workspace, which is asked where --known says nothing,"
+            )
+            raise InputError(f"{where} has no table of the same {problem.workload.operator}", hint=hint)
+        return found
 
 
-def layer_groups(file: Path, low: str, budget: float | None) -> LayerGroups:
-    """The groups that may go down, from statistics by layer."""
-    from ingest.layers.layer_statistics import read_layers
-    from recommender.answers.sensitivity import rank, space
-    from recommender.cost_model.facts.device import precision
+def _layer_groups(file: Path, low: str, budget: float | None) -> LayerGroups:
+    """The groups of layers whose precision may go down, from statistics by layer."""
+    from recommender.answers.sensitivity import rank_file
     from recommender.space.made.layer_groups import LayerGroups
 
-    ranking = rank(read_layers(file), grouping="kind", budget=budget)
-    written = space(ranking, low=precision(low), source=file.name, budget=budget)
-    return LayerGroups(written=written, budget=budget, source=file.name)
-
-
-def kernel(
-    workspace: Workspace,
-    operator: str,
-    shape: dict[str, object],
-    precision: str,
-    hardware: str,
-    *,
-    form: str,
-    block: int | None,
-    spills: bool,
-) -> Made:
-    """Configurations of a kernel that can run."""
-    from recommender.cost_model.facts.device import Device
-    from recommender.space.made.kernels import kernel_space
-
-    resolved = workspace.names.hardware(hardware)
-    device = Device(resolved.id, dict(workspace.hardware.facts(resolved.id)))
-    found = kernel_space(operator, shape, precision, device, form=form, block=block, spills=spills)
-    made = Made(
-        file={
-            "name": f"{operator}-{resolved.id}",
-            "problem": {"op": operator, "shape": shape, "precision": precision, "hardware": resolved.id},
-        },
-        notes=[resolved.note] if resolved.note else [],
-    )
-    made.take(found)
-    many = found.configurations
-    told = "more than a million" if many is None else f"{many:,}"
-    made.notes.append(f"{told} configurations; add a command and its metrics (docs/search.md)")
-    limit_by_graph(workspace, made, resolved.id)
-    return made
-
-
-def runtime(
-    workspace: Workspace,
-    kinds: Sequence[str],
-    hardware: str,
-    *,
-    count: int,
-    server: str,
-    cores: int | None,
-    file: str | None,
-) -> Made:
-    """Run-time variables and data loading; laid into a search file with a command where one is given."""
-    from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space
-
-    resolved = workspace.names.hardware(hardware)
-    facts = dict(workspace.hardware.facts(resolved.id))
-    if server:
-        facts |= workspace.hardware.facts(workspace.names.hardware(server).id)
-    node = facts.get("device_count", facts.get("devices_per_node"))
-    place = RuntimePlace(
-        hardware=resolved.id,
-        path=workspace.hardware.path(resolved.id),
-        devices=count,
-        devices_of_a_node=min(int(node), count) if isinstance(node, int | float) else None,
-        cores=cores,
-    )
-    found = runtime_space(place, KINDS if "all" in kinds else kinds)
-    made = Made(
-        file={"name": f"runtime-{count}x{resolved.id}"}, notes=[resolved.note] if resolved.note else []
-    )
-    made.take(found.space)
-    made.file |= {"environment": dict(found.environment), "default": dict(found.default)}
-    limit_by_graph(workspace, made, resolved.id)
-    if found.arguments:
-        made.notes.append(f"put into the command: {', '.join(f'{{{name}}}' for name in found.arguments)}")
-    if file is not None:
-        made.file = _laid_into(file, made.file)
-    else:
-        made.notes.append("add a command and its metrics (docs/search.md)")
-    return made
+    ranked = rank_file(file, low=low, budget=budget)
+    return LayerGroups(written=ranked.space, budget=budget, source=file.name)
 
 
 def _laid_into(file: str, more: dict[str, object]) -> dict[str, object]:
@@ -224,122 +379,3 @@ def _laid_into(file: str, more: dict[str, object]) -> dict[str, object]:
     if not isinstance(rules, list) or not isinstance(added, list):
         raise InputError(f"{file}: constraints: expected a list")
     return {**raw, **parts, "constraints": [*rules, *added]}
-
-
-def limit_by_graph(workspace: Workspace, made: Made, hardware: str, problem: Problem | None = None) -> None:
-    """Leave out what the graph says against a space, and tell the conditions of what stays."""
-    from kg.errors import InfeasibleError
-    from recommender.ranking.feasibility.exclusions import Exclusions
-    from recommender.space.made.space_limits import space_limits
-    from recommender.space.space_file import read_space
-
-    parameters = made.file["parameters"]
-    assert isinstance(parameters, dict)  # noqa: S101  it was read, or made
-    parameters = made.file["parameters"] = dict(parameters)
-    told = {name: item.get("values") if isinstance(item, dict) else item for name, item in parameters.items()}
-    listed = {name: values for name, values in told.items() if isinstance(values, list)}
-    found = space_limits(
-        listed,
-        graph=workspace.graph,
-        exclusions=Exclusions(workspace.graph),
-        path=workspace.hardware.path(hardware),
-        problem=problem,
-    )
-    made.notes += found.notes
-    if not found.left and not found.constraints:
-        return
-    for item in found.left:
-        name, _, text = item.what.partition("=")
-        kept = [value for value in listed[name] if str(value) != text]
-        parameters[name] = (
-            {**parameters[name], "values": kept} if isinstance(parameters[name], dict) else kept
-        )
-    rules = made.file["constraints"]
-    assert isinstance(rules, list)  # noqa: S101  just made
-    rules += [dict(rule) for rule in found.constraints]
-    made.left += [asdict(item) for item in found.left]
-    left = read_space({"parameters": parameters, "constraints": rules}).size(MOST_COUNTED)
-    if left == 0:
-        why = "; ".join(item.why for item in found.left)
-        raise InfeasibleError("the graph leaves no configuration", hint=why)
-    if left is not None:
-        made.notes.append(f"{left:,} configurations by the rules after what the graph says")
-
-
-def pruned(workspace: Workspace, file: str, known: Sequence[str], share: float) -> Made:
-    """A search file without the pairs of values that were dear on every other device."""
-    from recommender.search.engine.pruning import prune
-    from recommender.search.run.known_tables import sources_of
-    from recommender.search.run.task_file import read_task_file
-    from recommender.space.space_file import read_space
-
-    raw, _ = read_task_file(file)
-    paths = [Path(item) for item in known if item != WORKSPACE]
-    sources = sources_of(paths, workspace.names, similarity=1.0) if paths else []
-    if not known or WORKSPACE in known:
-        sources += _stored(workspace, raw, asked=bool(known))
-    found = prune(
-        read_space({key: raw[key] for key in ("parameters", "constraints") if key in raw}),
-        sources,
-        share=share,
-    )
-    left = [
-        {
-            "what": f"{pair.names[0]}={pair.values[0]} with {pair.names[1]}={pair.values[1]}",
-            "why": f"{math.exp(pair.price):.2f}x the best at least"
-            if math.isfinite(pair.price)
-            else "failed",
-            "source": ", ".join(found.sources),
-        }
-        for pair in found.pairs
-    ]
-    rules = [
-        {"expression": item.expression, "reason": item.reason, "source": item.source}
-        for item in found.space.constraints
-    ]
-    notes = [
-        f"known: {', '.join(found.sources)}",
-        f"{found.before} configurations, {found.after} left ({found.removed:.0%} gone)",
-    ]
-    made = Made(file={**raw, "constraints": rules}, left=left, notes=notes)
-    if (problem := _problem(workspace, raw)) is not None:
-        limit_by_graph(workspace, made, problem.hardware.name, problem)
-    return made
-
-
-def _problem(workspace: Workspace, raw: dict[str, object]) -> Problem | None:
-    """What a search file is about; None where it does not say, or what it runs on is not known."""
-    from kg.errors import UnknownEntityError
-    from recommender.measuring.environment import capture
-    from recommender.search.run.preparation import THIS_MACHINE, here
-
-    told = raw.get("problem")
-    if not isinstance(told, dict):
-        return None
-    asked = str(told.get("hardware") or THIS_MACHINE)
-    if (named := here(asked, capture({}))) is None:
-        return workspace.problem(told)[0]
-    try:
-        return workspace.problem({**told, "hardware": named[0]})[0]
-    except UnknownEntityError:
-        return None
-
-
-def _stored(workspace: Workspace, raw: dict[str, object], *, asked: bool) -> list[SourceTable]:
-    """Tables of the same task that the workspace has.
-
-    Raises:
-        InputError: The file does not say what it is about, or nothing of it is known.
-    """
-    from recommender.search.run.known_tables import stored_sources
-
-    hint = "give files with --known: measurements of the same kernel on other devices"
-    if (problem := _problem(workspace, raw)) is None:
-        raise InputError(
-            "the file names no problem on known hardware to look for in the workspace", hint=hint
-        )
-    found = stored_sources(workspace.similar(problem, MOST_NEIGHBOURS), workspace.trials)
-    if not found:
-        where = "the workspace" if asked else "the workspace, which is asked where --known says nothing,"
-        raise InputError(f"{where} has no table of the same {problem.workload.operator}", hint=hint)
-    return found

@@ -1,1 +1,1 @@
-"""Which strategies apply to a question."""
+"""Applicability of strategies to a question."""

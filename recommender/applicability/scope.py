@@ -1,4 +1,4 @@
-"""Which strategies fit a question: by phase, model family, hardware, version, and what is set already."""
+"""Scopes of strategies: phase, model family, hardware, version, and current settings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal, NamedNode
-
-from kg.nouns.entities import WorkloadKind
-from kg.triples.vocabulary import TG, name_of, strategy_iri
+from kg.terms.phases import scopes_of
+from kg.triples.finders import mitigated, strategy_kinds, strategy_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,18 +22,10 @@ GENERAL_FAMILY = "transformer"
 TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder", "multimodal"})
 """Architectures that a strategy for any transformer is for."""
 
-_PHASES = {
-    WorkloadKind.TRAINING: ("training",),
-    WorkloadKind.SERVING: ("inference", "prefill", "decode"),
-    WorkloadKind.KERNEL: ("kernel",),
-    WorkloadKind.OPERATOR: ("kernel",),
-    WorkloadKind.HPC: ("kernel",),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a strategy applies, as the graph has it; an empty set means anywhere."""
+    """The scope of a strategy, as the graph has it; an empty set means anywhere."""
 
     phases: frozenset[str]
     families: frozenset[str]
@@ -48,11 +38,9 @@ class Scopes:
     """The scopes of all strategies of a graph, read once."""
 
     def __init__(self, graph: GraphStore) -> None:
-        self.kinds = _literals(graph, TG.STRATEGY_KIND)
-        phases = _texts(graph, TG.PHASE)
-        families = _texts(graph, TG.FOR_FAMILY)
-        hardware = _names(graph, TG.FOR_HARDWARE)
-        mitigates = _names(graph, TG.MITIGATES)
+        self.kinds = strategy_kinds(graph)
+        phases, families, hardware = strategy_scopes(graph)
+        mitigates = mitigated(graph)
         nothing: frozenset[str] = frozenset()
         self.by_id = {
             identifier: Scope(
@@ -68,7 +56,7 @@ class Scopes:
     def fitting(
         self, problem: Problem, family: str, architecture: str, path: tuple[str, ...]
     ) -> dict[str, Scope]:
-        """Strategies whose scope holds the question.
+        """Return the strategies whose scope holds the question.
 
         Args:
             problem: The question.
@@ -76,9 +64,7 @@ class Scopes:
             architecture: Of the model; empty if unknown.
             path: The hardware and what is above it in the tree.
         """
-        phases = set(_PHASES[problem.workload.kind])
-        if problem.workload.operator in {"prefill", "decode"}:
-            phases = {"inference", problem.workload.operator}
+        phases = scopes_of(problem.workload)
         kinds = {family, architecture} - {""}
         if architecture in TRANSFORMERS:
             kinds.add(GENERAL_FAMILY)
@@ -92,7 +78,7 @@ class Scopes:
 
 
 def already_set(strategy: Strategy, current: Mapping[str, object] | None) -> bool:
-    """Whether the current configuration has all that the strategy sets."""
+    """Return whether the current configuration has all that the strategy sets."""
     if not strategy.sets or current is None:
         return False
     return all(
@@ -102,20 +88,20 @@ def already_set(strategy: Strategy, current: Mapping[str, object] | None) -> boo
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two values are one: an environment has text where a strategy has a number or a truth."""
+    """Compare two values: an environment has text where a strategy has a number or a truth value."""
     texts = [str(value).strip().lower() for value in (one, other)]
     return texts[0] == texts[1] or all(text in _ON for text in texts)
 
 
 def exclusions(strategy: Strategy, others: Iterable[Strategy]) -> Iterator[tuple[Strategy, Relation]]:
-    """Which of ``others`` cannot be combined with a strategy, and the statement that says so."""
+    """Yield those of ``others`` that exclude a strategy, with the statement that says so."""
     for other in others:
         for one, two in ((strategy, other), (other, strategy)):
             yield from ((other, item) for item in one.conflicts_with if item.target == two.id)
 
 
 def version_conflict(strategy: Strategy, software: Mapping[str, object]) -> tuple[str, Source] | None:
-    """Why a version in use does not have the strategy, and who says so; None if nothing says that."""
+    """Return why a version in use lacks the strategy, with the source; None if nothing says so."""
     for bound in strategy.since:
         used = software.get(bound.software)
         if used is not None and _is_before(used, bound.version):
@@ -132,7 +118,7 @@ _BEFORE_RELEASE = re.compile(r"rc|alpha|beta|dev|(?<=\d)[ab](?=\d)")
 
 
 def _is_before(used: object, bound: object) -> bool | None:
-    """Whether a version came before another; None if one of them is none ("pull request 2550", "main")."""
+    """Return whether a version came before another; None if one is none ("pull request 2550", "main")."""
     texts = [str(text).strip().lower() for text in (used, bound)]
     if not all(map(_VERSION.match, texts)):
         return None
@@ -141,39 +127,10 @@ def _is_before(used: object, bound: object) -> bool | None:
 
 
 def _version(text: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
-    """What versions are ordered by: ``8.0.RC2`` came before ``8.0``, which is ``8.0.0`` and ``8``."""
+    """Return the sort key of a version: ``8.0.RC2`` came before ``8.0``, which is ``8.0.0`` and ``8``."""
     mark = _BEFORE_RELEASE.search(text)
     release, rest = (text, "") if mark is None else (text[: mark.start()], text[mark.start() :])
     numbers = [int(part) for part in re.findall(r"\d+", release)]
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers), mark is None, tuple(int(part) for part in re.findall(r"\d+", rest))
-
-
-def _literals(graph: GraphStore, predicate: NamedNode) -> dict[str, str]:
-    return {
-        name_of(triple.subject): triple.object.value
-        for triple in graph.triples(None, predicate)
-        if isinstance(triple.subject, NamedNode)
-        and isinstance(triple.object, Literal)
-        and triple.subject.value.startswith(_STRATEGIES)
-    }
-
-
-def _texts(graph: GraphStore, predicate: NamedNode) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for triple in graph.triples(None, predicate):
-        if isinstance(triple.subject, NamedNode) and isinstance(triple.object, Literal):
-            found.setdefault(name_of(triple.subject), set()).add(triple.object.value)
-    return {name: frozenset(values) for name, values in found.items()}
-
-
-def _names(graph: GraphStore, predicate: NamedNode) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for triple in graph.triples(None, predicate):
-        if isinstance(triple.subject, NamedNode) and isinstance(triple.object, NamedNode):
-            found.setdefault(name_of(triple.subject), set()).add(name_of(triple.object))
-    return {name: frozenset(values) for name, values in found.items()}
-
-
-_STRATEGIES = strategy_iri("").value

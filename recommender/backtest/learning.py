@@ -1,4 +1,4 @@
-"""What a workspace learns from its own cases: how the cost of each operator responds to a configuration.
+"""Learning from a workspace's own cases: the response of each operator's cost to a configuration.
 
 Training needs scikit-learn and is done after an ingest; answering needs numpy alone.
 """
@@ -9,6 +9,7 @@ import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from kg.errors import MissingDependencyError
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
 from recommender.calibration.response import ResponseModels, fit, sample_order
@@ -27,11 +28,6 @@ logger = logging.getLogger(__name__)
 INSTALL_HINT = "pip install 'tunegraph[learn]'"
 
 
-def can_learn() -> bool:
-    """Whether scikit-learn is installed."""
-    return find_spec("sklearn") is not None
-
-
 def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Path) -> list[str]:
     """Train a model for each operator with enough timed rows, and keep them in ``folder``.
 
@@ -47,6 +43,8 @@ def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Pat
     Raises:
         MissingDependencyError: scikit-learn is not installed.
     """
+    if find_spec("sklearn") is None:
+        raise MissingDependencyError("learning needs scikit-learn", hint=INSTALL_HINT)
     models = ResponseModels()
     for operator, metric, keys in trials.families(at_least=COPIED_BELOW):
 

@@ -1,4 +1,4 @@
-"""What a workspace's own cases teach about retrieval: what differences are worth, and what to expect.
+"""Recalibration of similarity and of intervals on a workspace's own cases.
 
 What ships was learned from the public case collections. A workspace's own takes its place only where enough
 of its problems could be checked, and similarity only if it did better where it had not learned.
@@ -37,7 +37,7 @@ _ROWS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalibration:
-    """What was learned, and what was not.
+    """The result of a recalibration.
 
     Attributes:
         similarity: The new one; None if the shipped one stays.
@@ -50,7 +50,7 @@ class Recalibration:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "similarity": None if self.similarity is None else self.similarity.to_json(),
             "outlook": None if self.outlook is None else self.outlook.to_json(),
@@ -95,10 +95,10 @@ def recalibrate(
     if fit is None:
         notes.append("similarity stays as shipped: too few problems on too few devices to compare")
     else:
-        found, equal = (sum(f[k] for f in fit.folds) / len(fit.folds) for k in ("fitted", "equal"))
-        said = f"five neighbours cost {found:.3f} nats on devices left out, {equal:.3f} with equal weights"
+        learned, equal = (sum(f[k] for f in fit.folds) / len(fit.folds) for k in ("fitted", "equal"))
+        costs = f"five neighbours cost {learned:.3f} nats on devices left out, {equal:.3f} with equal weights"
         similarity = fit.similarity if fit.helps else None
-        notes.append(f"similarity {'learned' if fit.helps else 'stays as shipped'}: {said}")
+        notes.append(f"similarity {'learned' if fit.helps else 'stays as shipped'}: {costs}")
     backtest = Backtest(
         graph=graph,
         trials=trials,
@@ -124,7 +124,7 @@ def recalibrate(
 
 def _tables(graph: GraphStore, trials: TrialStore) -> Sequence[CostTable]:
     read = ConfigurationReader(trials)
-    found: list[CostTable] = []
+    tables: list[CostTable] = []
     for operator, _, keys in trials.families(at_least=2):
         rows = sorted(trials.summary(keys), key=lambda row: row.task_id)[: 4 * PROBLEMS]
         for row in rows:
@@ -136,10 +136,10 @@ def _tables(graph: GraphStore, trials: TrialStore) -> Sequence[CostTable]:
             ]
             if len(timed) < 2:
                 continue
-            known = read([item for item, _ in timed])
-            costs = {known[item]: cost for item, cost in reversed(timed)}
-            found.append(CostTable(operator, from_graph(graph, Problem, row.id), costs))
-    return found
+            configurations = read([item for item, _ in timed])
+            costs = {configurations[item]: cost for item, cost in reversed(timed)}
+            tables.append(CostTable(operator, from_graph(graph, Problem, row.id), costs))
+    return tables
 
 
 def _replace(path: Path, content: dict[str, object]) -> None:

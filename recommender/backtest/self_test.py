@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from embeddings.index import ProblemIndex
 from kg.nouns.entities import Problem
 from kg.nouns.knowledge import Level
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import from_graph
+from recommender.backtest.subset import SubsetRanker
 from recommender.calibration.outlook import LISTED
-from recommender.calibration.response import ResponseModels
-from recommender.ranking.cases.evidence import ConfigurationReader, Question
-from recommender.ranking.cases.ranker import COPIED_BELOW, Ranker
+from recommender.ranking.cases.evidence import ConfigurationReader
 from recommender.ranking.cases.scoring_against_truth import check
-from recommender.ranking.feasibility.feasibility import by_rules
-from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +45,7 @@ TASK_FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is known and what is asked.
+    """The known problems and the asked problems of one fold.
 
     Attributes:
         known: Keys of the known problems.
@@ -97,10 +89,10 @@ class Backtest:
         """
         for operator, metric, keys in self.trials.families(at_least=2):
             problems = self._problems(keys)
-            made = list(folds(problems, self.tree))
-            if made:
-                progress(f"{operator} by {metric}: {sum(len(f.asked) for f in made)} questions")
-            for fold in made:
+            all_folds = list(folds(problems, self.tree))
+            if all_folds:
+                progress(f"{operator} by {metric}: {sum(len(f.asked) for f in all_folds)} questions")
+            for fold in all_folds:
                 yield from self._asked(fold, problems)
 
     def _problems(self, keys: Sequence[int]) -> dict[int, Problem]:
@@ -111,29 +103,18 @@ class Backtest:
 
     def _asked(self, fold: Fold, problems: dict[int, Problem]) -> Iterator[Checked]:
         hidden = {problems[key].task_id for key in fold.asked} if fold.hides_tasks else set()
-        known = {key: problems[key] for key in fold.known if problems[key].task_id not in hidden}
-        models = None
-        if sum(len(self.trials.table(key).costs) for key in known) >= COPIED_BELOW:
-            models = ResponseModels.train(known, self.trials, self.tree.facts)
+        visible = {key: problems[key] for key in fold.known if problems[key].task_id not in hidden}
         read = ConfigurationReader(self.trials)
-        with tempfile.TemporaryDirectory() as place:
-            index = ProblemIndex(Path(place), self.encoder.dimension, self.encoder.hash)
-            if known:
-                index.append(np.fromiter(known, np.int64), 1, self.encoder.encode(list(known.values())))
-            retriever = Retriever(self.trials, index, self.encoder, self.tree, self.similarity)
-            ranker = Ranker(self.trials, self.tree, models, self.reliability)
-            feasible = by_rules(self.tree.facts)
+        with SubsetRanker(
+            visible, self.trials, self.tree, self.encoder, self.reliability, self.similarity
+        ) as ranker:
             for key in fold.asked:
                 truth = self._truth(key, read)
                 if len(truth) < 2:
                     continue
-                problem = problems[key]
-                neighbours = retriever.find(problem, exclude=lambda row: row.key not in known)
-                ranking = ranker.rank(problem, neighbours, Question(), LISTED[-1], feasible)
-                item = check(problem, ranking, truth)
+                item = check(problems[key], ranker.rank(problems[key], LISTED[-1]), truth)
                 if item is not None:
                     yield item
-            index.close()
 
     def _truth(self, key: int, read: ConfigurationReader) -> dict[Configuration, float]:
         table = self.trials.table(key)
@@ -148,7 +129,7 @@ class Backtest:
 
 
 def folds(problems: dict[int, Problem], tree: HardwareTree) -> Iterator[Fold]:
-    """What to hide and what to ask of one family.
+    """Return the folds of one family: what to hide and what to ask.
 
     Args:
         problems: By key, all of one operator and metric.
@@ -158,14 +139,14 @@ def folds(problems: dict[int, Problem], tree: HardwareTree) -> Iterator[Fold]:
     for key, problem in problems.items():
         on[problem.hardware.name].append(key)
     for device, keys in sorted(on.items()):
-        asked = _some(keys, problems)
+        questions = _some(keys, problems)
         others = [name for name in on if tree.distance(device, name) is not Distance.SAME_DEVICE]
         related = [name for name in others if tree.distance(device, name) is not Distance.OTHER_VENDOR]
         if related:
-            yield Fold(tuple(sorted(key for name in others for key in on[name])), asked)
+            yield Fold(tuple(sorted(key for name in others for key in on[name])), questions)
         for name in others:
             if name not in related and tree.above(name, Level.VENDOR):
-                yield Fold(tuple(sorted(on[name])), asked)
+                yield Fold(tuple(sorted(on[name])), questions)
     tasks = sorted({problem.task_id for problem in problems.values()}, key=_chance)
     if len(tasks) > 1:
         for part in range(min(TASK_FOLDS, len(tasks))):
@@ -179,5 +160,5 @@ def _some(keys: Sequence[int], problems: dict[int, Problem]) -> tuple[int, ...]:
 
 
 def _chance(name: str) -> str:
-    """An order that is as good as random and the same each time."""
+    """Return a sort key that is as good as random and the same each time."""
     return hashlib.sha256(name.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""What the known cases teach: response models, and how far each kind of evidence can be trusted."""
+"""Calibration on known cases: response models, and the reliability of each kind of evidence."""

@@ -45,7 +45,7 @@ _WEIGHTS_ONLY = re.compile(r"(?:^|_)(?:wo|weight_only)(?:_|$)")
 
 
 def magnitude(value: float) -> float:
-    """A size on a log scale: log2 from 1 on, straight between -1 and 1, mirrored below."""
+    """Return a size on a log scale: log2 from 1 on, straight between -1 and 1, mirrored below."""
     size = abs(value)
     scaled = math.log2(size) if size >= 1 else size - 1
     return scaled if value >= 0 else -2 - scaled
@@ -83,7 +83,7 @@ def split(settings: Settings) -> Traits:
 
 
 def task_traits(problem: Problem) -> Traits:
-    """What is known of a task before anything was measured: all but the device."""
+    """Return the features of a task before any measurement: all but the device."""
     work = problem.workload
     shape, extra = split(work.shape), split(work.traits)
     numbers = {**extra.numbers, **shape.numbers}
@@ -116,7 +116,7 @@ class DesignColumns:
 
     @classmethod
     def of(cls, problems: Iterable[Problem], configurations: Iterable[Configuration]) -> Self:
-        """The columns in which these problems and configurations differ."""
+        """Choose the columns in which these problems and configurations differ."""
         dimensions, task_words = _varying([task_traits(problem) for problem in problems])
         parameters, parameter_words = _varying([split(item) for item in configurations])
         return cls(
@@ -128,21 +128,21 @@ class DesignColumns:
 
     @property
     def empty(self) -> bool:
-        """Whether configurations do not differ in anything that can be learned from."""
+        """True if configurations differ in nothing that can be learned from."""
         return not self.parameters and not self.parameter_words
 
     def tasks(self, problems: Sequence[Problem]) -> NDArray[np.float64]:
-        """Columns of the tasks, one row a problem."""
+        """Return columns of the tasks, one row a problem."""
         return _rows([task_traits(problem) for problem in problems], self.dimensions, self.task_words)
 
     def configurations(self, configurations: Sequence[Configuration]) -> NDArray[np.float64]:
-        """Columns of the configurations, one row each."""
+        """Return columns of the configurations, one row each."""
         return _rows([split(item) for item in configurations], self.parameters, self.parameter_words)
 
     def joined(
         self, tasks: NDArray[np.float64], devices: NDArray[np.float64], configurations: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """All columns, with sums and differences of magnitudes.
+        """Return all columns, with sums and differences of magnitudes.
 
         Args:
             tasks: Rows of :meth:`tasks`, shape (n, .).
@@ -157,29 +157,29 @@ class DesignColumns:
         return np.concatenate([tasks, devices, configurations, ratios, one + other, one - other], axis=1)
 
     def to_json(self) -> dict[str, object]:
-        """The columns as a JSON object."""
+        """Return the columns as a JSON object."""
         return {name: list(names) for name, names in asdict(self).items()}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Sequence[str]]) -> Self:
-        """The columns that :meth:`to_json` gave."""
+        """Return the columns that :meth:`to_json` gave."""
         return cls(**{name: tuple(names) for name, names in content.items()})
 
 
 def device_row(facts: Callable[[str], Mapping[str, Value]], hardware: str) -> NDArray[np.float64]:
-    """Facts of a device as magnitudes, nan where unknown.
+    """Return facts of a device as magnitudes, nan where unknown.
 
     Args:
         facts: Facts by id; LookupError for a device it does not know.
         hardware: Id of the device.
     """
     try:
-        known = facts(hardware)
+        values = facts(hardware)
     except LookupError:
-        known = {}
+        values = {}
     row = np.full(len(FACTS) + 1, np.nan)
     for place, name in enumerate(FACTS):
-        value = known.get(name, known.get(_STAND_INS.get(name, "")))
+        value = values.get(name, values.get(_STAND_INS.get(name, "")))
         if isinstance(value, int | float):
             row[place] = magnitude(float(value))
     row[-1] = row[FACTS.index("peak_fp16_flops")] - row[FACTS.index("memory_bandwidth_bytes_per_s")]
@@ -187,13 +187,13 @@ def device_row(facts: Callable[[str], Mapping[str, Value]], hardware: str) -> ND
 
 
 def _bits(precision: str) -> dict[str, float]:
-    """Bits of weights and of activations: ``w4a16`` says both, ``int4_wo`` quantises weights only."""
+    """Return bits of weights and of activations: ``w4a16`` says both, ``int4_wo`` quantises weights only."""
     both = _BOTH.search(precision)
-    found = _DIGITS.findall(precision)
+    digits = _DIGITS.findall(precision)
     if both:
         weights, activations = both.groups()
-    elif found:
-        weights = found[0]
+    elif digits:
+        weights = digits[0]
         activations = "16" if _WEIGHTS_ONLY.search(precision) else weights
     else:
         return {}
@@ -209,7 +209,7 @@ def _number(text: str) -> float | None:
 
 
 def _varying(rows: Sequence[Traits]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Numbers and words that are not the same in every row; of the words only the commonest."""
+    """Return numbers and words that are not the same in every row; of the words only the commonest."""
     seen: dict[str, set[float]] = {}
     here: Counter[str] = Counter()
     words: Counter[str] = Counter()

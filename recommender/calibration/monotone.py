@@ -27,7 +27,7 @@ _LOWEST, _HIGHEST = -6.0, 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonotoneModel:
-    """What is expected of a positive quantity.
+    """A model of the expectation of a positive quantity.
 
     Attributes:
         features: Names, in the order of the columns.
@@ -47,7 +47,7 @@ class MonotoneModel:
         values: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> Self:
-        """The weights that explain ``values`` best (quasi-Poisson with a small ridge, projected steps).
+        """Fit the weights that explain ``values`` best (quasi-Poisson with a small ridge, projected steps).
 
         Args:
             features: F names.
@@ -72,27 +72,27 @@ class MonotoneModel:
             curvature = max(1e-9, float((expected @ scaled**2).sum()))
             bias -= float(over.sum()) / max(1e-9, float(expected.sum()))
             weights = np.maximum(0.0, weights - (scaled.T @ over + _RIDGE * weights) / curvature)
-        plain = np.where(varies, weights / np.where(varies, deviation, 1.0), 0.0)
-        return cls(features=tuple(features), bias=bias - float(plain @ mean), weights=plain)
+        unscaled = np.where(varies, weights / np.where(varies, deviation, 1.0), 0.0)
+        return cls(features=tuple(features), bias=bias - float(unscaled @ mean), weights=unscaled)
 
     def expect(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expectation of each row; ``rows`` has shape (..., F), the result (...)."""
+        """Return the expectation of each row; ``rows`` has shape (..., F), the result (...)."""
         logs = np.clip(self.bias + rows @ self.weights, _LOWEST, _HIGHEST)
         return np.asarray(np.exp(logs), np.float64)
 
     def factors(self, row: NDArray[np.float64]) -> dict[str, float]:
-        """By which factor each feature of a row raises its expectation, the largest first."""
+        """Return the factor by which each feature raises the expectation of a row, largest first."""
         parts = np.exp(self.weights * row)
         return {self.features[at]: float(parts[at]) for at in np.argsort(-parts, kind="stable").tolist()}
 
     def to_json(self) -> dict[str, object]:
-        """The model as a JSON object."""
+        """Return the model as a JSON object."""
         weights = {name: round(float(w), 6) for name, w in zip(self.features, self.weights, strict=True)}
         return {"bias": round(self.bias, 6), "weights": weights}
 
     @classmethod
     def from_json(cls, content: Mapping[str, object], features: Sequence[str]) -> Self:
-        """The model that :meth:`to_json` gave.
+        """Return the model that :meth:`to_json` gave.
 
         Args:
             content: The JSON object.

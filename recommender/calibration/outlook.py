@@ -1,7 +1,8 @@
-"""What may be expected of a recommendation before anybody measures it, learned where that could be checked.
+"""Forecasts of the gain of a recommendation, learned from answers that could be checked.
 
-Known problems were asked about as if their hardware or task were new (:mod:`recommender.backtest.self_test`); how far
-the answers were off is explained by their circumstances. That gives each answer
+Known problems were asked about as if their hardware or task were new
+(:mod:`recommender.backtest.self_test`); the errors of the answers are explained by their circumstances.
+That gives each answer
 
     an interval of its gain:   gain + scale(circumstances) * quantiles of (error / scale), by distance class,
     an expected log regret of the first k proposals, and with it the reason to abstain.
@@ -43,7 +44,7 @@ LISTED = (1, 3, 5, 10)
 
 ABSTAIN_ABOVE = 0.35
 """Expected log regret of the first proposal above which it is no recommendation, in nats: it would be 42 %
-slower than the best. Chosen on the curve of risk against share answered (benchmarks/unseen.py)."""
+slower than the best. Chosen on the curve of risk against share answered (benchmarks/answers/unseen.py)."""
 
 LEAST_CHECKED = 200
 LEAST_DEVICES = 3
@@ -88,7 +89,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What to expect of a log gain, in nats.
+    """The forecast of a log gain, in nats.
 
     Attributes:
         expected: Median.
@@ -105,7 +106,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What may be expected, by circumstances.
+    """Forecasts of gains and regrets, by circumstances.
 
     Attributes:
         scale: Mean absolute error of an expected log gain, in nats.
@@ -124,19 +125,19 @@ class Outlook:
     origin: str
 
     @classmethod
-    def fit(cls, known: Sequence[Checked], features: Sequence[str], origin: str) -> Self:
-        """The outlook that checked recommendations give.
+    def fit(cls, checked: Sequence[Checked], features: Sequence[str], origin: str) -> Self:
+        """Fit an outlook to checked recommendations.
 
         Args:
-            known: Recommendations whose truth is known.
+            checked: Recommendations whose truth is known.
             features: Names of the circumstances.
             origin: Where they come from, in words.
 
         Raises:
             ValueError: None of them was measured.
         """
-        known = _thinned(known)
-        measured = [item for item in known if np.isfinite(item.truth)]
+        checked = _thinned(checked)
+        measured = [item for item in checked if np.isfinite(item.truth)]
         if not measured:
             raise ValueError("none of the recommendations was measured")
         rows = np.array([item.row for item in measured])
@@ -149,17 +150,19 @@ class Outlook:
         for distance in Distance:
             mine = np.array([item.distance is distance for item in measured])
             blocks = len({(m.operator, m.device) for m in measured if m.distance is distance})
-            own = blocks / (blocks + _BORROWED)
+            weight = blocks / (blocks + _BORROWED)
             quantiles[distance] = (
                 everywhere
                 if not blocks
-                else (own * _quantiles(relative[mine], counts[mine]) + (1 - own) * everywhere)
+                else (weight * _quantiles(relative[mine], counts[mine]) + (1 - weight) * everywhere)
             )
         regrets = {}
         for place, k in enumerate(LISTED):
-            told = [item for item in known if np.isfinite(item.regrets[place])]
-            values = np.array([min(item.regrets[place], _REGRET_CAP) for item in told])
-            regrets[k] = MonotoneModel.fit(features, np.array([i.row for i in told]), values, _counts(told))
+            finite = [item for item in checked if np.isfinite(item.regrets[place])]
+            values = np.array([min(item.regrets[place], _REGRET_CAP) for item in finite])
+            regrets[k] = MonotoneModel.fit(
+                features, np.array([i.row for i in finite]), values, _counts(finite)
+            )
         return cls(
             scale=scale,
             quantiles=quantiles,
@@ -170,7 +173,7 @@ class Outlook:
         )
 
     def forecast(self, row: NDArray[np.float64], distance: Distance, gain: float) -> Forecast:
-        """What becomes of a log gain that the ranking puts at ``gain``.
+        """Forecast a log gain that the ranking puts at ``gain``.
 
         Args:
             row: Circumstances, shape (F,).
@@ -187,23 +190,23 @@ class Outlook:
         )
 
     def regret(self, row: NDArray[np.float64]) -> dict[int, float]:
-        """Expected log regret of the best of the first k, by k; never more with a longer list."""
-        found: dict[int, float] = {}
+        """Return the expected log regret of the best of the first k, by k; it never grows with k."""
+        regrets: dict[int, float] = {}
         for k in LISTED:
-            found[k] = min([float(self.regrets[k].expect(row)), *found.values()])
-        return found
+            regrets[k] = min([float(self.regrets[k].expect(row)), *regrets.values()])
+        return regrets
 
     def _scale(self, row: NDArray[np.float64]) -> float:
         return min(float(self.scale.expect(row)), MOST_SCALE) + _FLOOR
 
     @classmethod
     def shipped(cls, features: Sequence[str]) -> Self:
-        """The outlook of the package."""
+        """Return the outlook of the package."""
         return cls.from_json(json.loads(data.text("retrieval/outlook.json")), features)
 
     @classmethod
     def load(cls, path: Path, features: Sequence[str]) -> Self:
-        """The outlook of a workspace; the shipped one where it has none, or one of other circumstances."""
+        """Load the outlook of a workspace; the shipped one where it has none, or another version's."""
         if path.is_file():
             try:
                 return cls.from_json(json.loads(path.read_text(encoding="utf-8")), features)
@@ -215,7 +218,7 @@ class Outlook:
 
     @classmethod
     def from_json(cls, content: Mapping[str, object], features: Sequence[str]) -> Self:
-        """The outlook that :meth:`to_json` gave.
+        """Return the outlook that :meth:`to_json` gave.
 
         Raises:
             KeyError: It lacks a circumstance or a part.
@@ -241,7 +244,7 @@ class Outlook:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The outlook as a JSON object."""
+        """Return the outlook as a JSON object."""
         return {
             "origin": self.origin,
             "checked": self.checked,
@@ -257,7 +260,7 @@ class Outlook:
 
 
 def _thinned(items: Sequence[Checked]) -> list[Checked]:
-    """Every n-th of an operator on a device that has more than :data:`MOST_OF_ONE`."""
+    """Take every n-th of an operator on a device that has more than :data:`MOST_OF_ONE`."""
     blocks: dict[tuple[str, str], list[Checked]] = {}
     for item in items:
         blocks.setdefault((item.operator, item.device), []).append(item)
@@ -265,7 +268,7 @@ def _thinned(items: Sequence[Checked]) -> list[Checked]:
 
 
 def _counts(items: Sequence[Checked]) -> NDArray[np.float64]:
-    """How much each counts: together a device of an operator counts as the square root of its questions."""
+    """Return weights: all questions of an operator on a device count as the square root of their number."""
     _, block, size = np.unique(
         [f"{item.operator}\n{item.device}" for item in items], return_inverse=True, return_counts=True
     )

@@ -1,4 +1,4 @@
-"""How far evidence of each kind can be trusted, by how far its hardware is.
+"""Reliability of each kind of evidence, by the distance of its hardware.
 
 The shipped figures (``data/retrieval/reliability.json``) say where they come from; those of a workspace
 replace them once enough of its own cases were used to check them.
@@ -57,19 +57,19 @@ class Reliability:
 
     @classmethod
     def shipped(cls) -> Self:
-        """The figures of the package."""
+        """Return the figures of the package."""
         return cls.from_json(json.loads(data.text("retrieval/reliability.json")))
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """The figures of a workspace, or the shipped ones where it has none."""
+        """Return the figures of a workspace, or the shipped ones where it has none."""
         if not path.is_file():
             return cls.shipped()
         return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
 
     @classmethod
     def from_json(cls, content: Mapping[str, object]) -> Self:
-        """The figures that :meth:`to_json` gave."""
+        """Return the figures that :meth:`to_json` gave."""
         classes, reach = content["classes"], content["reach"]
         if not isinstance(classes, dict) or not isinstance(reach, int | float):
             raise TypeError("reliability: classes is an object and reach a number")
@@ -80,7 +80,7 @@ class Reliability:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The figures as a JSON object."""
+        """Return the figures as a JSON object."""
         return {
             "classes": {
                 distance.name.lower(): {

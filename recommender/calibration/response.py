@@ -1,4 +1,4 @@
-"""How cost responds to a configuration: one learned model for each operator and metric.
+"""Response of cost to a configuration: one learned model for each operator and metric.
 
 A model answers the log cost of a configuration relative to the other configurations of its problem. It
 sees the task, facts of a device and the configuration, so it answers for shapes and devices that were
@@ -50,7 +50,7 @@ _MANY_WORDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseModel:
-    """What is learned about one operator and metric.
+    """The learned model of one operator and metric.
 
     Attributes:
         design: Its columns.
@@ -76,7 +76,7 @@ class ResponseModel:
         *,
         words_given: bool = False,
     ) -> NDArray[np.float64]:
-        """Log cost of configurations, relative to each other.
+        """Predict the log cost of configurations, relative to each other.
 
         Args:
             problem: Whose task is meant; its own device only counts if it is among ``devices``.
@@ -106,7 +106,7 @@ class ResponseModels:
     models: dict[tuple[str, str], ResponseModel] = field(default_factory=dict)
 
     def of(self, problem: Problem) -> ResponseModel | None:
-        """The model for a problem; None if nothing was learned about its operator."""
+        """Return the model for a problem; None if nothing was learned about its operator."""
         return self.models.get((problem.workload.operator, problem.objective.metric))
 
     @classmethod
@@ -157,7 +157,7 @@ class ResponseModels:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The models that :meth:`save` wrote; none if there is no file."""
+        """Load the models that :meth:`save` wrote; none if there is no file."""
         path = folder / "response.npz"
         models = cls()
         if not path.is_file():
@@ -192,15 +192,15 @@ class _Timed:
 
 
 def sample_order(problem_id: str) -> bytes:
-    """Where a problem stands in the order in which a sample of problems is taken: by a hash, so by chance."""
+    """Return the place of a problem in the order of sampling: a hash, so random."""
     return hashlib.sha256(problem_id.encode()).digest()
 
 
-def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) -> ResponseModel | None:
+def fit(problems: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) -> ResponseModel | None:
     """Learn one operator's response; None where there is too little to learn from.
 
     Args:
-        known: Problems of one operator and metric, with their keys, by ``sample_order``; no more of them
+        problems: Problems of one operator and metric, with their keys, by ``sample_order``; no more of them
             are asked for than are learned from.
         trials: What was measured on them.
         facts: Facts by hardware id.
@@ -210,7 +210,7 @@ def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) 
     """
     tables: list[_Timed] = []
     total = 0
-    for problem, key in known:
+    for problem, key in problems:
         ids, costs = trials.timed(key, MOST_OF_ONE)
         if len(ids) >= 2:
             tables.append(_Timed(problem, ids, np.log(costs)))
@@ -224,8 +224,8 @@ def fit(known: Iterable[tuple[Problem, int]], trials: TrialStore, facts: Facts) 
 
 def _fit(tables: Sequence[_Timed], trials: TrialStore, facts: Facts) -> ResponseModel | None:
     ids = sorted({int(item) for table in tables for item in table.ids})
-    known = trials.configurations(ids)
-    configurations = [known[item] for item in ids]
+    by_id = trials.configurations(ids)
+    configurations = [by_id[item] for item in ids]
     row_of = {item: place for place, item in enumerate(ids)}
     rows = [np.array([row_of[int(item)] for item in table.ids]) for table in tables]
     many = _many_words(configurations)
@@ -246,23 +246,23 @@ def _fit(tables: Sequence[_Timed], trials: TrialStore, facts: Facts) -> Response
         at, row, target = targets.joined()
         return BoostedTrees.fit(design.joined(tasks[at], device_rows[hardware[at]], columns[row]), target)
 
-    whole, numbers = _Targets(), _Targets()
+    all_targets, numbers = _Targets(), _Targets()
     words = _words_of(configurations)
     for place, (table, mine) in enumerate(zip(tables, rows, strict=True)):
-        whole.add(place, mine, table.logs)
+        all_targets.add(place, mine, table.logs)
         for variant in variants:
             if (variant[mine] != mine).any():
-                whole.add(place, *_least(variant[mine], table.logs))
+                all_targets.add(place, *_least(variant[mine], table.logs))
         if design.parameters and words:
             shown, logs = _least(open_words[mine], table.logs)
             group = np.array([words[item] for item in shown])
             for word in np.unique(group):
                 numbers.add(place, shown[group == word], logs[group == word])
-    trees = learn(whole)
+    trees = learn(all_targets)
     if trees is None:
         return None
     return ResponseModel(
-        design=design, trees=trees, numbers=learn(numbers), devices=tuple(devices), rows=whole.rows
+        design=design, trees=trees, numbers=learn(numbers), devices=tuple(devices), rows=all_targets.rows
     )
 
 
@@ -274,20 +274,20 @@ class _Targets:
         self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
 
     def add(self, place: int, rows: NDArray[np.int64], logs: NDArray[np.float64]) -> None:
-        """Rows that are compared with each other: of the problem at ``place``, configurations ``rows``."""
+        """Add rows that are compared with each other: configurations ``rows`` of the problem at ``place``."""
         if len(rows) > 1:
             regret = np.minimum(logs - logs.min(), WORST)
             self._parts.append((np.full(len(rows), place), rows, regret - regret.mean()))
             self.rows += len(rows)
 
     def joined(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Problem, configuration and target of every row."""
+        """Return problem, configuration and target of every row."""
         at, row, target = zip(*self._parts, strict=True)
         return np.concatenate(at), np.concatenate(row), np.concatenate(target)
 
 
 def _many_words(configurations: Sequence[Configuration]) -> set[str]:
-    """Parameters of so many words that they are dispatched as often as chosen."""
+    """Return the parameters with so many words that they are dispatched rather than chosen."""
     words: dict[str, set[str]] = defaultdict(set)
     for item in configurations:
         for name, value in item.items():
@@ -297,7 +297,7 @@ def _many_words(configurations: Sequence[Configuration]) -> set[str]:
 
 
 def _without(configurations: list[Configuration], complete: int, names: set[str]) -> NDArray[np.int64]:
-    """Where each of the complete configurations goes when some parameters are left open.
+    """Return the place of each complete configuration once some parameters are left open.
 
     Appends the configurations without those parameters to ``configurations``.
     """
@@ -314,7 +314,7 @@ def _without(configurations: list[Configuration], complete: int, names: set[str]
 
 
 def _words_of(configurations: Sequence[Configuration]) -> list[int]:
-    """A number for the words of each configuration; empty if all have the same."""
+    """Number the words of each configuration; empty if all have the same."""
     number: dict[tuple[tuple[str, str], ...], int] = {}
     of = [
         number.setdefault(tuple((n, v) for n, v in item.items() if isinstance(v, str)), len(number))
@@ -326,7 +326,7 @@ def _words_of(configurations: Sequence[Configuration]) -> list[int]:
 def _least(
     rows: NDArray[np.int64], logs: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The least cost of each distinct row."""
+    """Return the least cost of each distinct row."""
     distinct, inverse = np.unique(rows, return_inverse=True)
     least = np.full(len(distinct), np.inf)
     np.minimum.at(least, inverse, logs)

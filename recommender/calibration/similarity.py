@@ -1,4 +1,4 @@
-"""What a difference between two problems is worth: block weights, and what such a distance cost in the past.
+"""Similarity of problems: weights of blocks, and the past cost of copying over a distance.
 
     apart(target, source)^2 = sum over blocks b of (weight[b] * difference in b)^2
 
@@ -38,7 +38,7 @@ FARTHEST = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Similarity:
-    """How near problems are, and what their distance cost.
+    """The distance between problems, and the cost of copying over it.
 
     Attributes:
         weights: One a block of features.
@@ -51,23 +51,23 @@ class Similarity:
     origin: str
 
     def scales(self, encoded: BlockWeights) -> NDArray[np.float64]:
-        """Factors that turn squared block distances under the weights ``encoded`` into ours, shape (B,)."""
-        own, theirs = np.array(list(self.weights.as_dict().values())), list(encoded.as_dict().values())
+        """Return factors from squared block distances under the weights ``encoded`` to ours, shape (B,)."""
+        ours, theirs = np.array(list(self.weights.as_dict().values())), list(encoded.as_dict().values())
         given = np.array(theirs)
-        return np.where(given > 0, own / np.where(given > 0, given, 1.0), 0.0) ** 2
+        return np.where(given > 0, ours / np.where(given > 0, given, 1.0), 0.0) ** 2
 
     def expected_cost(self, apart: float, device: Distance, *, same_task: bool) -> float:
-        """Log regret that copying the best of a problem at such a distance had on average."""
+        """Return the mean log regret of copying the best of a problem at such a distance."""
         return float(self.cost.expect(pair_row(apart, device, same_task=same_task)))
 
     @classmethod
     def shipped(cls) -> Self:
-        """The similarity of the package."""
+        """Return the similarity of the package."""
         return cls.from_json(json.loads(data.text("retrieval/weights.json")))
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """The similarity of a workspace; the shipped one where it has none that can be read."""
+        """Return the similarity of a workspace; the shipped one where it has none that can be read."""
         if path.is_file():
             try:
                 return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -79,7 +79,7 @@ class Similarity:
 
     @classmethod
     def from_json(cls, content: Mapping[str, object]) -> Self:
-        """The similarity that :meth:`to_json` gave.
+        """Return the similarity that :meth:`to_json` gave.
 
         Raises:
             KeyError: A part is missing.
@@ -96,7 +96,7 @@ class Similarity:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The similarity as a JSON object."""
+        """Return the similarity as a JSON object."""
         return {
             "made_by": self.origin,
             "weights": {name: round(weight, 3) for name, weight in self.weights.as_dict().items()},
@@ -105,6 +105,6 @@ class Similarity:
 
 
 def pair_row(apart: float, device: Distance, *, same_task: bool) -> NDArray[np.float64]:
-    """A pair of problems in the columns of :data:`PAIR`."""
+    """Describe a pair of problems in the columns of :data:`PAIR`."""
     steps = (float(device >= step) for step in Distance if step)
     return np.array([min(apart, FARTHEST), float(not same_task), *steps])

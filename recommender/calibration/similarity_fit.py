@@ -94,7 +94,7 @@ class TransferSample:
 
 
 def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Generator) -> TransferSample:
-    """A sample of pairs.
+    """Draw a sample of pairs.
 
     Args:
         tables: Problems with at least two measured configurations.
@@ -112,7 +112,7 @@ def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Ge
         pool += [mine[at] for at in sorted(rng.permutation(len(mine))[:PROBLEMS])]
     groups = np.array([table.group for table in pool])
     wide = [at for at, table in enumerate(pool) if table.spread >= math.log(WORST_RATIO)]
-    asked = np.concatenate(
+    targets = np.concatenate(
         [rng.permutation([at for at in wide if groups[at] == name])[:TARGETS] for name in by_group]
     ).astype(int)
     blocks = encoder.blocks([table.problem for table in pool])
@@ -120,12 +120,12 @@ def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Ge
     devices = np.array([table.problem.hardware.name for table in pool])
     tasks_of = np.array([table.problem.task_id for table in pool])
     return TransferSample(
-        distances=np.stack([_squared(blocks.get(n, absent)[asked], blocks.get(n, absent)) for n in BLOCKS]),
-        regrets=np.array([_regrets(pool[at], pool) for at in asked], np.float32).reshape(len(asked), -1),
-        forbidden=(devices[asked, None] == devices, tasks_of[asked, None] == tasks_of),
-        groups=groups[asked],
-        devices=devices[asked],
-        targets=tuple(pool[at].problem for at in asked),
+        distances=np.stack([_squared(blocks.get(n, absent)[targets], blocks.get(n, absent)) for n in BLOCKS]),
+        regrets=np.array([_regrets(pool[at], pool) for at in targets], np.float32).reshape(len(targets), -1),
+        forbidden=(devices[targets, None] == devices, tasks_of[targets, None] == tasks_of),
+        groups=groups[targets],
+        devices=devices[targets],
+        targets=tuple(pool[at].problem for at in targets),
         sources=tuple(table.problem for table in pool),
     )
 
@@ -136,21 +136,21 @@ def _squared(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np
 
 
 def _regrets(target: CostTable, sources: Sequence[CostTable]) -> list[float]:
-    """Log regret of each source's best configuration on the target."""
+    """Return log regret of each source's best configuration on the target."""
     lowest = min(target.costs.values())
-    known: dict[tuple[str, Configuration], float] = {}
+    costs: dict[tuple[str, Configuration], float] = {}
     out = []
     for source in sources:
         best = min(source.costs, key=source.costs.__getitem__)
         key = source.group, best
-        if key not in known:
-            known[key] = min(CAP, _expected(best, target, same=source.group == target.group) - lowest)
-        out.append(known[key])
+        if key not in costs:
+            costs[key] = min(CAP, _expected(best, target, same=source.group == target.group) - lowest)
+        out.append(costs[key])
     return out
 
 
 def _expected(best: Configuration, target: CostTable, *, same: bool) -> float:
-    """Log cost that copying ``best`` has on the target; the mean of all where nothing can be copied."""
+    """Return the log cost of copying ``best`` on the target; the mean of all if nothing can be copied."""
     if best in target.costs:
         return target.costs[best]
     wanted = set(best.items()) if same else set()
@@ -162,21 +162,21 @@ def _expected(best: Configuration, target: CostTable, *, same: bool) -> float:
 
 
 def transfer_regret(weights: NDArray[np.float64], sample: TransferSample) -> tuple[NDArray[np.float64], ...]:
-    """Log regret of each target by the nearest, and by the best of the five nearest, mean of two searches."""
+    """Return log regret of each target by the nearest, and by the best of five, mean of two searches."""
     distances = np.tensordot(weights.astype(np.float32) ** 2, sample.distances, 1)
     first, best = [], []
     for forbidden in sample.forbidden:
         allowed = np.where(forbidden, np.float32(1e9), distances)
         five = np.argpartition(allowed, 5, axis=1)[:, :5]
         order = np.argsort(np.take_along_axis(allowed, five, axis=1), axis=1, kind="stable")
-        found = np.take_along_axis(sample.regrets, np.take_along_axis(five, order, axis=1), axis=1)
-        first.append(found[:, 0])
-        best.append(found.min(axis=1))
+        nearest = np.take_along_axis(sample.regrets, np.take_along_axis(five, order, axis=1), axis=1)
+        first.append(nearest[:, 0])
+        best.append(nearest.min(axis=1))
     return np.mean(first, axis=0), np.mean(best, axis=0)
 
 
 def least_regret(sample: TransferSample) -> NDArray[np.float64]:
-    """Log regret of each target by the best of all sources: what no choice of neighbours can avoid."""
+    """Return log regret of each target by the best of all sources, which no choice can avoid."""
     parts = [
         np.where(forbidden, np.float32(CAP), sample.regrets).min(axis=1) for forbidden in sample.forbidden
     ]
@@ -184,7 +184,7 @@ def least_regret(sample: TransferSample) -> NDArray[np.float64]:
 
 
 def mean_over_groups(values: NDArray[np.float64], sample: TransferSample, chosen: NDArray[np.bool_]) -> float:
-    """Mean over the chosen targets; a group counts as the square root of its size."""
+    """Average over the chosen targets; a group counts as the square root of its size."""
     total = weight = 0.0
     for group in np.unique(sample.groups[chosen]):
         mine = chosen & (sample.groups == group)
@@ -194,14 +194,14 @@ def mean_over_groups(values: NDArray[np.float64], sample: TransferSample, chosen
 
 
 def halves(sample: TransferSample) -> NDArray[np.bool_]:
-    """Which targets are on the first half of the devices, shape (T,)."""
+    """Return which targets are on the first half of the devices, shape (T,)."""
     return np.array([zlib.crc32(name.encode()) % 2 == 0 for name in sample.devices], np.bool_)
 
 
 def fit_weights(
     sample: TransferSample, chosen: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Natural logs of the weights that do best on the chosen targets, shape (B,)."""
+    """Fit the natural logs of the weights that do best on the chosen targets, shape (B,)."""
 
     def loss(logs: NDArray[np.float64]) -> float:
         first, best = transfer_regret(np.exp(logs), sample)
@@ -222,7 +222,7 @@ def fit_weights(
 def fit_cost(
     weights: NDArray[np.float64], sample: TransferSample, distance: Callable[[str, str], Distance]
 ) -> MonotoneModel:
-    """What copying cost by distance: over the nearest pairs and random ones of each target.
+    """Fit the cost of copying by distance: over the nearest pairs and random ones of each target.
 
     Args:
         weights: One a block, shape (B,).
@@ -237,10 +237,10 @@ def fit_cost(
             allowed = np.flatnonzero(~forbidden[at])
             near = allowed[np.argsort(squared[at, allowed], kind="stable")[:_NEAREST_PAIRS]]
             pairs = np.union1d(near, rng.choice(allowed, min(_RANDOM_PAIRS, len(allowed)), replace=False))
-            own = [
+            samples = [
                 p for p in pairs.tolist() if sample.sources[p].workload.operator == target.workload.operator
             ]
-            for place in own:
+            for place in samples:
                 source = sample.sources[place]
                 rows.append(
                     pair_row(
@@ -250,13 +250,13 @@ def fit_cost(
                     )
                 )
                 values.append(float(sample.regrets[at, place]))
-                counts.append(1 / len(own))
+                counts.append(1 / len(samples))
     return MonotoneModel.fit(PAIR, np.array(rows), np.array(values), np.array(counts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityFit:
-    """What was learned, and how it did where it had not learned.
+    """A fitted similarity, and its results on folds left out.
 
     Attributes:
         similarity: The result.
@@ -271,7 +271,7 @@ class SimilarityFit:
 
     @property
     def helps(self) -> bool:
-        """Whether the fits did better than equal weights where they had not learned."""
+        """True if the fits did better than equal weights on folds left out."""
         return sum(f["fitted"] for f in self.folds) < sum(f["equal"] for f in self.folds)
 
 
@@ -303,10 +303,10 @@ def fit_similarity(
         for chosen in (half, ~half):
             logs = fit_weights(sample, chosen, rng)
             fitted.append(logs)
-            said = {"words": words, "equal": np.ones(len(BLOCKS)), "fitted": np.exp(logs)}
+            candidates = {"words": words, "equal": np.ones(len(BLOCKS)), "fitted": np.exp(logs)}
             regrets = {
                 name: mean_over_groups(transfer_regret(weights, sample)[1], sample, ~chosen)
-                for name, weights in said.items()
+                for name, weights in candidates.items()
             }
             regrets["least"] = mean_over_groups(least, sample, ~chosen)
             folds.append({"asked": int((~chosen).sum())} | {k: round(v, 4) for k, v in regrets.items()})

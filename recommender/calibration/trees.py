@@ -138,7 +138,7 @@ class BoostedTrees:
         return answer
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The trees as plain arrays by name."""
+        """Return the trees as plain arrays by name."""
         return {
             "feature": self.feature,
             "threshold": self.threshold,
@@ -149,7 +149,7 @@ class BoostedTrees:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The trees that :meth:`to_arrays` gave."""
+        """Return the trees that :meth:`to_arrays` gave."""
         return cls(
             feature=arrays["feature"],
             threshold=arrays["threshold"],

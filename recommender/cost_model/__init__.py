@@ -1,1 +1,1 @@
-"""What an operator, a training step and a serving step cost, from facts of hardware and model."""
+"""The cost model: time, memory and energy of operators, training steps and serving steps."""

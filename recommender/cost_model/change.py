@@ -7,28 +7,27 @@ gain is :data:`GAIN_SPREAD`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
-from recommender.cost_model.estimate import estimate
+from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.settings.dialects import OFF, translate
-from recommender.cost_model.settings.plans import SERVING, TRAINING
+from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from kg.nouns.values import Value
-    from recommender.cost_model.estimate import Machine
-    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
 
 GAIN_SPREAD = 0.18
 """Spread of published over modelled log gains that holds nine tenths of 38 published effects of 18 documents
-within 0.29 (``benchmarks/end_to_end.py --effects``, which also leaves each document out)."""
+within 0.29 (``benchmarks/cost_models/end_to_end.py --effects``, which also leaves each document out)."""
 
 MEMORY_SPREAD = 0.1
 """Relative spread of the memory of a step: a judgement. Three published changes of memory were modelled to
@@ -96,113 +95,84 @@ class SettingsChange:
         return math.log(self.after.energy_per_unit_j / self.before.energy_per_unit_j)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelledJob:
-    """What runs where, with the settings that a question tells.
+def with_layout(question: Question) -> tuple[Question, tuple[str, ...]]:
+    """The question with a layout, and notes on what was assumed; the fastest that fits where none is stated.
 
-    Attributes:
-        model: What.
-        machine: Where.
-        phase: ``"training"`` or ``"serving"``.
-        base: Settings of the cost model that hold now.
+    Raises:
+        InputError: No layout is possible, or a size is missing.
+        MissingFactError: A fact is unknown.
     """
-
-    model: ModelSizes
-    machine: Machine
-    phase: str
-    base: Mapping[str, object]
-
-    @classmethod
-    def of(
-        cls,
-        model: ModelSizes,
-        machine: Machine,
-        phase: str,
-        told: Mapping[str, Value],
-        lengths: Mapping[str, object],
-    ) -> tuple[ModelledJob, tuple[str, ...]]:
-        """A job from what a question tells, and notes on what was assumed.
-
-        Args:
-            model: What runs.
-            machine: Where.
-            phase: ``"training"`` or ``"serving"``.
-            told: The current configuration, by the names of a framework or of the cost model.
-            lengths: Sizes of the workload, such as ``seq_len``.
-
-        Raises:
-            InputError: No layout is possible, or a size is missing.
-            MissingFactError: A fact is unknown.
-        """
-        known = TRAINING if phase == "training" else SERVING
-        own = translate(told, phase, count=machine.count, layers=int(model.layers) or None).settings
-        base = {**{name: value for name, value in lengths.items() if name in known}, **own}
-        if machine.count == 1 or feeds_forward(model) or {"tensor_parallel", "data_parallel"} & set(base):
-            return cls(model, machine, phase, base), _untold(base, phase)
-        found = cls(model, machine, phase, base)._fastest()
-        said = ", ".join(f"{name}={value}" for name, value in found.items() if name not in base)
-        assumed = f"layout not told: the fastest that fits is taken, {said}"
-        return cls(model, machine, phase, found), (assumed, *_untold(base, phase))
-
-    def _fastest(self) -> dict[str, object]:
-        """The base with the fastest way to split it over the devices; one that fits, where any does."""
-        tried: list[tuple[bool, float, dict[str, object]]] = []
-        reason: InputError | None = None
-        for tensor in _WAYS:
-            for stages in _WAYS:
-                if tensor * stages > self.machine.count:
-                    continue
-                split: dict[str, object] = {"tensor_parallel": tensor, "pipeline_parallel": stages}
-                if self.phase == "serving":
-                    split["data_parallel"] = self.machine.count // (tensor * stages)
-                try:
-                    steps = self.estimate([{**self.base, **split}])
-                except InputError as refused:
-                    reason = refused
-                    continue
-                tried.append((bool(steps.fits[0]), float(steps.throughput[0]), {**self.base, **split}))
-        if not tried:
-            raise reason or InputError("no layout is possible")
-        return max(tried, key=lambda item: item[:2])[2]
-
-    def estimate(self, settings: Sequence[Mapping[str, object]]) -> Steps:
-        """Costs of configurations of this job."""
-        return estimate(model=self.model, machine=self.machine, phase=self.phase, settings=settings)
-
-    def now(self) -> ModelledConfiguration:
-        """What holds now."""
-        return standings(self.estimate([self.base]))[0]
-
-    def change(self, told: Mapping[str, Value]) -> SettingsChange | None:
-        """What a configuration changes; None where the cost model has no setting for any of it.
-
-        A switch that is not set now is taken as off before.
-
-        Raises:
-            InputError: The cost model refuses what would be.
-            MissingFactError: A fact is unknown.
-        """
-        after = translate(
-            told, self.phase, count=self.machine.count, layers=int(self.model.layers) or None
-        ).settings
-        before = {name: self.base.get(name, OFF.get(name)) for name in after}
-        differing = {
-            name: (before[name], value)
-            for name, value in after.items()
-            if before[name] is not None and str(before[name]) != str(value)
-        }
-        if not differing:
-            return None
-        old = {**self.base, **{name: value for name, (value, _) in differing.items()}}
-        new = {**old, **{name: value for name, (_, value) in differing.items()}}
-        one, two = standings(self.estimate([old, new]))
-        return SettingsChange(settings=differing, before=one, after=two)
+    base = question.settings
+    notes = _assumed_switches(question)
+    if (
+        question.machine.count == 1
+        or feeds_forward(question.model)
+        or {"tensor_parallel", "data_parallel"} & set(base)
+    ):
+        return question, notes
+    fastest = _fastest(question)
+    layout = ", ".join(f"{name}={value}" for name, value in fastest.items() if name not in base)
+    assumed = f"layout not told: the fastest that fits is taken, {layout}"
+    return replace(question, settings=fastest), (assumed, *notes)
 
 
-def _untold(base: Mapping[str, object], phase: str) -> tuple[str, ...]:
-    """Which switches are on because nothing is told of them."""
-    known = TRAINING if phase == "training" else SERVING
-    on = [name for name in OFF if name not in base and known.get(name) == 1 and OFF[name] == 0]
+def _fastest(question: Question) -> dict[str, object]:
+    """The settings with the fastest split of the model over the devices; one that fits, where any does."""
+    count = question.machine.count
+    tried: list[tuple[bool, float, dict[str, object]]] = []
+    reason: InputError | None = None
+    for tensor in _WAYS:
+        for stages in _WAYS:
+            if tensor * stages > count:
+                continue
+            split: dict[str, object] = {"tensor_parallel": tensor, "pipeline_parallel": stages}
+            if question.phase == "serving":
+                split["data_parallel"] = count // (tensor * stages)
+            try:
+                steps = estimate_question(question, [split])
+            except InputError as refused:
+                reason = refused
+                continue
+            tried.append((bool(steps.fits[0]), float(steps.throughput[0]), question.configuration(split)))
+    if not tried:
+        raise reason or InputError("no layout is possible")
+    return max(tried, key=lambda item: item[:2])[2]
+
+
+def modelled_now(question: Question) -> ModelledConfiguration:
+    """The settings of a question as they stand."""
+    return standings(estimate_question(question))[0]
+
+
+def modelled_change(question: Question, configuration: Mapping[str, Value]) -> SettingsChange | None:
+    """The change that a configuration makes; None where the cost model has no setting for any of it.
+
+    A switch that is not set now is taken as off before.
+
+    Raises:
+        InputError: The cost model refuses the changed settings.
+        MissingFactError: A fact is unknown.
+    """
+    base, layers = question.settings, int(question.model.layers) or None
+    after = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
+    before = {name: base.get(name, OFF.get(name)) for name in after}
+    differing = {
+        name: (before[name], value)
+        for name, value in after.items()
+        if before[name] is not None and str(before[name]) != str(value)
+    }
+    if not differing:
+        return None
+    old = {name: value for name, (value, _) in differing.items()}
+    new = {name: value for name, (_, value) in differing.items()}
+    one, two = standings(estimate_question(question, [old, new]))
+    return SettingsChange(settings=differing, before=one, after=two)
+
+
+def _assumed_switches(question: Question) -> tuple[str, ...]:
+    """A note on the switches that are on because nothing is stated of them."""
+    known = PHASES[question.phase]
+    on = [name for name in OFF if name not in question.settings and known.get(name) == 1 and OFF[name] == 0]
     return (f"not told, and taken as in use now: {', '.join(on)}",) if on else ()
 
 

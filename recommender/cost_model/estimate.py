@@ -6,17 +6,14 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
-from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.operators.kinds import Operators, shipped
-from recommender.cost_model.operators.network import Network
-from recommender.cost_model.settings.plans import SERVING, TRAINING, columns
+from recommender.cost_model.question import check_phase
+from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
 from recommender.cost_model.workloads.steps import PARTS, Steps
@@ -25,47 +22,8 @@ from recommender.cost_model.workloads.training import training_step
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PHASES = {"training": TRAINING, "serving": SERVING}
-"""Workloads and the settings they take."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """Devices and what joins them.
-
-    Attributes:
-        device: One device.
-        network: Links of a node and between nodes.
-        count: Devices of the job.
-    """
-
-    device: Device
-    network: Network
-    count: int
-
-
-def machine(
-    device: str,
-    facts: Mapping[str, float | str],
-    *,
-    count: int,
-    server: str = "",
-    server_facts: Mapping[str, float | str] | None = None,
-) -> Machine:
-    """A machine from facts of a device and of the server it sits in.
-
-    Raises:
-        InputError: No device.
-    """
-    if count < 1:
-        raise InputError(f"{count} devices: at least one is needed")
-    held = dict(server_facts or {})
-    nodes = held.get("device_count", held.get("devices_per_node", facts.get("devices_per_node")))
-    per_node = float(nodes) if isinstance(nodes, int | float) else float(count)
-    merged: dict[str, float | str] = {**facts, **held}
-    return Machine(
-        device=Device(device, dict(facts)), network=Network(server or device, merged, per_node), count=count
-    )
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Machine, Question
 
 
 def estimate(
@@ -89,15 +47,27 @@ def estimate(
         InputError: An unknown setting, an impossible layout, a precision that the device lacks.
         MissingFactError: A fact that the answer needs is unknown.
     """
-    if phase not in PHASES:
-        raise InputError(f"no phase named {phase!r}", hint=f"known: {', '.join(PHASES)}")
+    known = check_phase(phase)
     if not settings:
         raise InputError("no configuration to estimate")
-    held = columns(settings, PHASES[phase])
+    held = columns(settings, known)
     devices = np.full(len(settings), float(machine.count))
     answers = inference_step if feeds_forward(model) else serving_step
     step = training_step if phase == "training" else answers
     return step(operators or shipped(), machine.device, machine.network, model, held, devices)
+
+
+def estimate_question(
+    question: Question, changes: Sequence[Mapping[str, object]] = ({},), operators: Operators | None = None
+) -> Steps:
+    """Costs of a question, once for each of ``changes`` laid over its settings; as :func:`estimate`."""
+    return estimate(
+        model=question.model,
+        machine=question.machine,
+        phase=question.phase,
+        settings=[question.configuration(item) for item in changes],
+        operators=operators,
+    )
 
 
 def sweep(base: Mapping[str, object], axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
@@ -133,6 +103,3 @@ def as_records(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list[d
             record[name] = value if np.isfinite(value) else None
         records.append(record)
     return records
-
-
-__all__ = ["Machine", "as_records", "estimate", "machine", "model_of", "sweep"]

@@ -63,7 +63,7 @@ def split_svg(records: Sequence[Mapping[str, object]]) -> str:
 
 def roofline_svg(device: Device, records: Sequence[Mapping[str, object]]) -> str:
     """Roofline of a device on log axes, with the share of the peak each configuration reaches."""
-    peak = device.known("peak_bf16_flops", "peak_fp16_flops") or device.number("peak_bf16_flops")
+    peak = device.get("peak_bf16_flops", "peak_fp16_flops") or device.number("peak_bf16_flops")
     slope = device.memory_bandwidth
     left, right = 0.0, 5.0  # 1 to 100 000 operations a byte
     low, high = log10(slope), log10(peak) + 0.3

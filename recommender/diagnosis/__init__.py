@@ -1,1 +1,1 @@
-"""From the facts of a run to the causes of its lost time, with evidence, odds and what a fix would bring."""
+"""The causes of the time that a run loses, from its profile: evidence, odds, and the gain of a repair."""

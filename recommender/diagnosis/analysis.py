@@ -1,4 +1,4 @@
-"""All analysers over all ranks: for each node of the graph the strongest evidence that the profile has."""
+"""All analysers over all ranks: the strongest evidence of a profile for each node of the graph."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from recommender.diagnosis.patterns import (
     tiles,
     transfers,
 )
+from recommender.diagnosis.patterns.clocks import highest_mhz
 from recommender.diagnosis.rank.comparison import compare
-from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.rank.view import KernelView, View, view_of
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
 if TYPE_CHECKING:
@@ -33,87 +34,105 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts.run import Profile, Rank
     from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.rank.compared import Compared
     from recommender.diagnosis.thresholds import Thresholds
 
-ANALYSERS = (
+KERNEL_ANALYSERS = (
     *(pipes.find, operators.find, tiles.find, clocks.find, chains.find, epilogues.find, interfaces.find),
+)
+"""Analysers of ranks whose kernels were collected."""
+
+ANALYSERS = (
     *(host.find, calls.find, settings.find, memory.find),
     *(transfers.find, packets.find, links.find, contention.find),
 )
+"""Analysers of any rank."""
 
 SAME_LEVEL = 0.01
-"""Share by which a property may differ between two runs of one job and be the same: warm-up, a last batch."""
+"""Share by which a property of one job may differ from run to run: warm-up, a last batch."""
 
 ABSENT = 0.5
 """Least ratio of evidence against a pattern: a loss that is there may stay below the mark in a long step."""
 
 DOUBT = 0.01
-"""Chance that a reading says the opposite of what is: no ratio is above 101 to 1 on one reading's word."""
+"""Chance that a reading is the opposite of the truth: no ratio exceeds 101 to 1 on one reading."""
 
 
 def analyse(
     profile: Profile, thresholds: Thresholds, before: Profile | None = None
 ) -> dict[str, SoftEvidence]:
-    """The strongest evidence for each node; a node that nothing could show is absent: not collected.
+    """The strongest evidence for each node; a node for which nothing was collected is absent.
 
     Args:
         profile: The run.
-        thresholds: What shows each pattern.
-        before: An earlier run of the same job: what kernels that ran there too take beyond what they took.
+        thresholds: The marks of each pattern.
+        before: An earlier run of the same job: kernels that ran there too lose what they take beyond it.
     """
-    return strongest(everywhere(views(profile, before)[0], thresholds))
+    return strongest(evidence_by_rank(views(profile, before)[0], thresholds))
 
 
 def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], list[View]]:
-    """Each rank of a run and of an earlier one as analysers look at them, each told what the others tell."""
-    now = [View(rank) for rank in profile.ranks]
-    sooner = [] if before is None else [View(rank) for rank in before.ranks]
-    by_rank = {view.rank.rank: view for view in sooner}
+    """The ranks of a run and of an earlier one as analysers see them.
+
+    Ranks of a run share their highest clock and the number of cores that most of them show; a rank that the
+    earlier run has too is compared with it.
+    """
+    now = [view_of(rank) for rank in profile.ranks]
+    sooner = [] if before is None else [view_of(rank) for rank in before.ranks]
+    cores = _agreed_cores(now, sooner)
+    mhz, mhz_before = (max(map(highest_mhz, group), default=0.0) for group in (now, sooner))
+    places = {view.rank.rank: place for place, view in enumerate(sooner)}
+    earlier = [_with_peers(view, mhz_before, None) for view in sooner]
+    later: list[View] = []
     for view in now:
-        if (twin := by_rank.get(view.rank.rank)) is not None:
-            compare(view, twin, repeats(view.rank, twin.rank))
-    cores = _agreed(now, sooner)
-    for group in (now, sooner):
-        highest = max((clocks.highest_mhz(view) for view in group), default=0.0)
-        for view in group:
-            view.peer_mhz = highest
-    for view in now:
-        view.cores = cores or view.cores
-    return now, sooner
+        compared: Compared | None = None
+        place = places.get(view.rank.rank)
+        twin = None if place is None else sooner[place]
+        if place is not None and isinstance(view, KernelView) and isinstance(twin, KernelView):
+            compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
+            earlier[place] = _with_peers(twin, mhz_before, compared_before)
+        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores))
+    return later, earlier
 
 
-def repeats(now: Rank, before: Rank) -> float:
-    """Steps of a later run over steps of an earlier one; 1 where either is not told."""
+def _with_peers(view: View, peer_mhz: float, compared: Compared | None) -> View:
+    if not isinstance(view, KernelView):
+        return view
+    return replace(view, peer_mhz=peer_mhz, compared=compared)
+
+
+def step_ratio(now: Rank, before: Rank) -> float:
+    """Steps of a later run over steps of an earlier one; 1 where either has none."""
     return len(now.steps) / len(before.steps) if now.steps and before.steps else 1.0
 
 
-def _agreed(now: list[View], before: list[View]) -> float:
-    """Cube cores that two ranks or more agree on, else those of the earlier run; 0 if nothing tells.
+def _agreed_cores(now: list[View], before: list[View]) -> float:
+    """Cube cores that two ranks or more agree on, else those of the earlier run; 0 if none shows them.
 
-    What one rank tells alone errs where the clock falls, or where every large kernel has a block too many.
+    The number of one rank alone errs where the clock falls, or where every large kernel has a block too many.
     """
     for group, least in ((now, 2), (before, 1)):
-        counts = Counter(view.cores for view in group if view.cores).most_common(2)
+        counts = Counter(view.measured_cores for view in group if view.measured_cores).most_common(2)
         if counts and counts[0][1] >= least and (len(counts) == 1 or counts[0][1] > counts[1][1]):
             return counts[0][0]
     return 0.0
 
 
-def everywhere(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int | None], SoftEvidence]:
+def evidence_by_rank(group: list[View], thresholds: Thresholds) -> dict[tuple[str, int | None], SoftEvidence]:
     """The strongest evidence for each node on each rank."""
-    found: dict[tuple[str, int | None], SoftEvidence] = {}
+    best: dict[tuple[str, int | None], SoftEvidence] = {}
     for item in _all(group, thresholds):
-        before = found.get((item.node, item.rank))
+        before = best.get((item.node, item.rank))
         if before is None or _strength(item) > _strength(before):
-            found[item.node, item.rank] = item
-    return found
+            best[item.node, item.rank] = item
+    return best
 
 
-def strongest(found: Mapping[tuple[str, int | None], SoftEvidence]) -> dict[str, SoftEvidence]:
-    """The strongest evidence for each node over all ranks, told what it costs beyond the others."""
+def strongest(evidence: Mapping[tuple[str, int | None], SoftEvidence]) -> dict[str, SoftEvidence]:
+    """The strongest evidence for each node over all ranks, with its cost beyond that of the others."""
     best: dict[str, SoftEvidence] = {}
     costs: dict[str, dict[int | None, float]] = {}
-    for item in found.values():
+    for item in evidence.values():
         costs.setdefault(item.node, {})[item.rank] = item.lost_us
         if item.node not in best or _strength(item) > _strength(best[item.node]):
             best[item.node] = item
@@ -130,49 +149,52 @@ def _strength(item: SoftEvidence) -> tuple[float, float]:
 
 def _all(group: list[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
     for view in group:
+        if isinstance(view, KernelView):
+            for find_in_kernels in KERNEL_ANALYSERS:
+                yield from find_in_kernels(view, thresholds)
         for find in ANALYSERS:
             yield from find(view, thresholds)
     yield from peers.find(group, thresholds)
 
 
-def detected(item: SoftEvidence, least: float = SIGNIFICANT_SHARE) -> float:
-    """How far a pattern is there and matters, 0 to 1."""
+def detection(item: SoftEvidence, least: float = SIGNIFICANT_SHARE) -> float:
+    """Degree to which a pattern is there and matters, 0 to 1."""
     return item.shown if item.is_setting else item.shown * significance(item.share, least)
 
 
 def ratio(item: SoftEvidence, least: float = SIGNIFICANT_SHARE) -> float:
-    """Likelihood ratio of the evidence: of the pattern being there over its not being there."""
-    there = detected(item, least)
+    """Likelihood ratio of the evidence: if the pattern is there, over if it is not."""
+    there = detection(item, least)
     return max(ABSENT, (DOUBT + there) / (DOUBT + 1 - there))
 
 
-def ratios(found: Mapping[str, SoftEvidence], least: float = SIGNIFICANT_SHARE) -> dict[str, float]:
+def ratios(evidence: Mapping[str, SoftEvidence], least: float = SIGNIFICANT_SHARE) -> dict[str, float]:
     """Likelihood ratio by node."""
-    return {node: ratio(item, least) for node, item in found.items()}
+    return {node: ratio(item, least) for node, item in evidence.items()}
 
 
-def grown(after: Profile, before: Profile, thresholds: Thresholds) -> dict[str, SoftEvidence]:
-    """What a later profile shows beyond an earlier one, rank by rank: each cost less what it cost before.
+def new_losses(now: list[View], before: list[View], thresholds: Thresholds) -> dict[str, SoftEvidence]:
+    """Evidence of the losses of a run that an earlier one did not have, both as :func:`views` gives them.
 
-    What an earlier run of fewer steps lost counts as often as the later one has steps for each of its own.
-    A setting that was there before explains nothing that is new. What the earlier profile did not show or
-    collect can cost no more than the step grew.
+    Rank by rank each cost counts less its cost before. A loss of an earlier run of fewer steps counts as
+    often as the later one has steps for each of its own. A setting that was there before explains nothing
+    that is new. A loss that the earlier profile did not show or collect can cost no more than the step grew.
     """
-    now, sooner = views(after, before)
-    longer = {rank.rank: rank for rank in before.ranks}
+    longer = {view.rank.rank: view.rank for view in before}
     times = {
-        rank.rank: repeats(rank, longer[rank.rank]) if rank.rank in longer else 1.0 for rank in after.ranks
+        view.rank.rank: step_ratio(view.rank, longer[view.rank.rank]) if view.rank.rank in longer else 1.0
+        for view in now
     }
     usual = max(times.values(), default=1.0)
     earlier = {
         key: replace(item, lost_us=item.lost_us * times.get(key[1], usual))
-        for key, item in everywhere(sooner, thresholds).items()
+        for key, item in evidence_by_rank(before, thresholds).items()
     }
-    length = {view.rank.rank: view.total_us * times.get(view.rank.rank, 1.0) for view in sooner}
+    length = {view.rank.rank: view.total_us * times.get(view.rank.rank, 1.0) for view in before}
     growth = {view.rank.rank: view.total_us - length.get(view.rank.rank, 0.0) for view in now}
     later = {
         key: _more(item, earlier.get(key), max(0.0, growth.get(key[1], max(growth.values(), default=0.0))))
-        for key, item in everywhere(now, thresholds).items()
+        for key, item in evidence_by_rank(now, thresholds).items()
     }
     return strongest({key: item for key, item in later.items() if item is not None})
 
@@ -183,12 +205,12 @@ PARTS = frozenset(
         *("collective-wait", "pipeline-bubble"),
     }
 )
-"""Patterns whose published marks say which part of a step is unusual in any job. Beside an earlier run of the
-same job a part that has grown is unusual, whatever it is."""
+"""Patterns whose published marks are of the part of a step that is unusual in any job. Beside an earlier run
+of the same job a part that has grown is unusual, whatever its size."""
 
 
 def _more(item: SoftEvidence, old: SoftEvidence | None, growth_us: float) -> SoftEvidence | None:
-    """Evidence of what is new; None of a setting that was there before."""
+    """The part of some evidence that is new; None for a setting that was there before."""
     if item.is_setting:
         return item if old is None or item.shown > old.shown + SAME_LEVEL else None
     more = min(item.lost_us, growth_us) if old is None else max(0.0, item.lost_us - old.lost_us)

@@ -7,88 +7,64 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis.analysis import analyse, grown, ratios, views
-from recommender.diagnosis.causes.findings import ACCUSED, accuse
+from kg.nouns.gain import Gain
+from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios, strongest, views
+from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
-from recommender.diagnosis.rank.comparison import doubts, facing
-from recommender.diagnosis.rank.view import View
-from recommender.diagnosis.repair.fix_tests import fix_test, weighed
+from recommender.diagnosis.rank.comparison import doubts, pair_up
+from recommender.diagnosis.repair.fix_tests import fix_test, weigh
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ingest.profiles.facts.run import FactPlace, Missing, Profile, Rank
-    from recommender.diagnosis.causes.findings import Accused, Refuted
+    from ingest.profiles.facts.place import FactPlace
+    from ingest.profiles.facts.run import Missing, Profile, Rank
+    from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
     from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.repair.fix_tests import FixTest, Found
+    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.repair.fix_tests import EvidenceByNode, FixTest
     from recommender.diagnosis.thresholds import Thresholds
 
 MOST_CAUSES = 3
 MOST_TESTED = 5
-"""Causes whose repair is replayed: the costliest. Two more than are told, so that others can move up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelledGain:
-    """What a remedy may bring, as a factor of speed; modelled.
-
-    The cause is there with its chance, and how much of it a remedy wins is not known: any part from nothing
-    to all of it counts as equally likely.
-
-    Attributes:
-        expected: Mean.
-        low: Lower end of the 90 % interval.
-        high: Upper end.
-    """
-
-    expected: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, chance: float, share: float) -> ModelledGain:
-        """Of a cause that is there with ``chance`` and costs ``share`` of the step."""
-
-        def factor(quantile: float) -> float:
-            part = max(0.0, (quantile - (1 - chance)) / chance) if chance > 0 else 0.0
-            return 1 / (1 - min(share, 0.999) * min(part, 1.0))
-
-        return cls(expected=1 / (1 - min(share, 0.999) * chance / 2), low=factor(0.05), high=factor(0.95))
+"""Causes whose repair is replayed: the costliest. Two more than are named, so that others can move up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One cause.
+    """One cause that a diagnosis names.
 
     Attributes:
-        accused: Cause, chain, chance and cost.
-        gain: What a remedy may bring.
+        cause: Id, chain, chance and cost.
+        gain: Gain that a remedy may bring; modelled.
         fix: The replay with the cause repaired; None where no replay has a meaning.
     """
 
-    accused: Accused
-    gain: ModelledGain
+    cause: LikelyCause
+    gain: Gain
     fix: FixTest | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What a profile says.
+    """The causes of lost time in a profile, with the evidence for them.
 
     Attributes:
         profile: The facts.
+        views: Its ranks as the analysers saw them, with the numbers that they agree on.
         findings: At most three causes, the costliest first; empty for a healthy profile.
-        evidence: All that analysers looked at, by node.
+        evidence: The strongest evidence for each node.
         labels: English names of the nodes.
         patterns: Ids of the nodes that are bottlenecks; the others are settings and the like.
         least: Share of the step from which a cause is significant.
         against: Path of the profile that it was compared with; empty without.
-        doubts: What speaks against the comparison.
+        doubts: Reasons against the comparison.
     """
 
     profile: Profile
+    views: tuple[View, ...]
     findings: tuple[Finding, ...]
     evidence: Mapping[str, SoftEvidence]
     labels: Mapping[str, str]
@@ -99,53 +75,53 @@ class Diagnosis:
 
     @property
     def missing(self) -> list[Missing]:
-        """What was not collected on any rank that has kernels, else on any rank."""
+        """Facts that no rank with kernels collected; without kernels, no rank at all."""
         ranks = [rank for rank in self.profile.ranks if rank.kernels is not None] or list(self.profile.ranks)
-        found = {item.what: item for rank in ranks for item in rank.missing}
-        had = [{item.what for item in rank.missing} for rank in ranks]
-        return [item for what, item in found.items() if all(what in lacks for lacks in had)]
+        by_name = {item.what: item for rank in ranks for item in rank.missing}
+        lacking = [{item.what for item in rank.missing} for rank in ranks]
+        return [item for what, item in by_name.items() if all(what in names for names in lacking)]
 
     @property
     def notes(self) -> list[str]:
-        """What was cut or does not add up, with the rank."""
+        """Notes on data that was cut or does not add up, with the rank."""
         several = len(self.profile.ranks) > 1
-        mine = [
-            f"rank {name_of(rank, self.profile.path)}: {note}" if several else note
+        of_ranks = [
+            f"rank {rank_name(rank, self.profile.path)}: {note}" if several else note
             for rank in self.profile.ranks
             for note in rank.notes
         ]
-        return list(dict.fromkeys([*self.doubts, *self.profile.notes, *mine]))
+        return list(dict.fromkeys([*self.doubts, *self.profile.notes, *of_ranks]))
 
     @property
     def besides(self) -> list[SoftEvidence]:
-        """Settings and states that show and that no cause told has in its chain: they cost nothing seen."""
-        told = {node for item in self.findings for node in item.accused.chain}
-        found = [
-            e for e in self.evidence.values() if e.is_setting and e.shown >= ACCUSED and e.node not in told
+        """Settings and states that show, but in the chain of no finding: they have no visible cost."""
+        named = {node for item in self.findings for node in item.cause.chain}
+        others = [
+            e for e in self.evidence.values() if e.is_setting and e.shown >= LIKELY and e.node not in named
         ]
-        return sorted(found, key=lambda e: (-e.shown, e.node))
+        return sorted(others, key=lambda e: (-e.shown, e.node))
 
     def bottlenecks(self) -> dict[str, float]:
-        """Causes with their shares, as a question to ``recommend`` has them: of a setting, what it brings on.
+        """Patterns with their shares, as ``recommend`` takes them; a setting counts as its first effect.
 
         Shares are of the step and may overlap; where they add up to more than the step they are scaled down.
         """
-        found: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for item in self.findings:
-            name = next((node for node in reversed(item.accused.chain) if node in self.patterns), "")
+            name = next((node for node in reversed(item.cause.chain) if node in self.patterns), "")
             if name:
-                found[name] = max(found.get(name, 0.0), item.accused.share)
-        whole = sum(found.values())
-        scale = min(1.0, 0.99 / whole) if whole > 0 else 1.0
-        return {name: round(share * scale, 4) for name, share in found.items()}
+                shares[name] = max(shares.get(name, 0.0), item.cause.share)
+        total = sum(shares.values())
+        scale = min(1.0, 0.99 / total) if total > 0 else 1.0
+        return {name: round(share * scale, 4) for name, share in shares.items()}
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """The diagnosis as JSON values."""
         return {
             "path": self.profile.path,
             "against": self.against or None,
             "significant_share": self.least,
-            "ranks": [_rank(rank) for rank in self.profile.ranks],
+            "ranks": [_rank(view) for view in self.views],
             "causes": [self._finding(item) for item in self.findings],
             "looked_at": [_evidence(item) for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
             "besides": [item.node for item in self.besides],
@@ -154,29 +130,29 @@ class Diagnosis:
         }
 
     def _finding(self, item: Finding) -> dict[str, object]:
-        accused = item.accused
+        cause = item.cause
         return {
-            "cause": accused.cause,
-            "label": self.labels.get(accused.cause, accused.cause),
-            "chain": list(accused.chain),
-            "confidence": round(accused.chance, 4),
-            "lost_us": round(accused.lost_us, 3),
-            "share": round(accused.share, 4),
-            "ceiling": round(accused.ceiling, 4),
+            "cause": cause.node,
+            "label": self.labels.get(cause.node, cause.node),
+            "chain": list(cause.chain),
+            "confidence": round(cause.chance, 4),
+            "lost_us": round(cause.lost_us, 3),
+            "share": round(cause.share, 4),
+            "ceiling": round(cause.ceiling, 4),
             "gain": {
-                "expected": round(item.gain.expected, 4),
-                "low": round(item.gain.low, 4),
-                "high": round(item.gain.high, 4),
+                "expected": round(item.gain.factor, 4),
+                "low": round(math.exp(item.gain.low), 4),
+                "high": round(math.exp(item.gain.high), 4),
                 "kind": "modelled",
             },
             "fix_test": None if item.fix is None else item.fix.to_json(),
-            "perhaps": [{"cause": cause, "chance": round(chance, 4)} for cause, chance in accused.perhaps],
-            "evidence": [_evidence(e) for e in accused.evidence],
+            "perhaps": [{"cause": name, "chance": round(chance, 4)} for name, chance in cause.perhaps],
+            "evidence": [_evidence(e) for e in cause.evidence],
         }
 
 
-def name_of(rank: Rank, path: str) -> str:
-    """What a rank is called: its number, else its folder, else the last part of the path that was read."""
+def rank_name(rank: Rank, path: str) -> str:
+    """The name of a rank: its number, else its folder, else the last part of the path that was read."""
     if rank.rank is not None:
         return str(rank.rank)
     return rank.folder if rank.folder not in {"", "."} else Path(path).name
@@ -190,69 +166,93 @@ def diagnose(
     least: float = SIGNIFICANT_SHARE,
     before: Profile | None = None,
 ) -> Diagnosis:
-    """The causes of lost time in a run, or with ``before`` of what it lost since then.
+    """The causes of lost time in a run; with ``before``, of the time it lost since then.
 
     Args:
         profile: The run.
-        network: What causes what.
-        thresholds: What shows each pattern.
+        network: The cause graph.
+        thresholds: The marks of each pattern.
         least: Share of the step from which a cause is significant.
         before: An earlier run of the same job.
     """
-    before = None if before is None else facing(profile, before)
-    found = analyse(profile, thresholds) if before is None else grown(profile, before, thresholds)
-    posterior = infer(network, ratios(found, least))
-    tested = _tested(
-        profile, before, thresholds, lambda refuted: accuse(network, found, posterior, least, refuted)
+    before = None if before is None else pair_up(profile, before)
+    now, sooner = views(profile, before)
+    evidence = (
+        strongest(evidence_by_rank(now, thresholds))
+        if before is None
+        else new_losses(now, sooner, thresholds)
+    )
+    posterior = infer(network, ratios(evidence, least))
+    tested = _test_causes(
+        profile,
+        before,
+        thresholds,
+        lambda refuted: likely_causes(network, evidence, posterior, least, refuted),
     )
     return Diagnosis(
         profile=profile,
+        views=tuple(now),
         findings=tuple(
-            Finding(accused=item, gain=ModelledGain.of(item.chance, item.share), fix=test)
-            for item, test in tested
+            Finding(cause=cause, gain=modelled_gain(cause.chance, cause.share), fix=test)
+            for cause, test in tested
         ),
-        evidence=found,
+        evidence=evidence,
         labels=network.labels,
         patterns=frozenset(network.broader),
         least=least,
         against="" if before is None else before.path,
-        doubts=() if before is None else tuple(doubts(*views(profile, before))),
+        doubts=() if before is None else tuple(doubts(now, sooner)),
     )
 
 
-def _tested(
+def modelled_gain(chance: float, share: float) -> Gain:
+    """The modelled gain of a remedy for a cause of this ``chance`` that costs ``share`` of the step.
+
+    The part that a remedy wins is unknown: any from nothing to all of it counts as equally likely.
+    """
+
+    def log_gain(part: float) -> float:
+        return 0.0 - math.log(1 - min(share, 0.999) * part)
+
+    def quantile(level: float) -> float:
+        return log_gain(min(max(0.0, (level - (1 - chance)) / chance), 1.0) if chance > 0 else 0.0)
+
+    return Gain(expected=log_gain(chance / 2), low=quantile(0.05), high=quantile(0.95))
+
+
+def _test_causes(
     profile: Profile,
     before: Profile | None,
     thresholds: Thresholds,
-    accused_without: Callable[[Refuted], list[Accused]],
-) -> list[tuple[Accused, FixTest | None]]:
-    """The causes to tell with their fix tests; edges that a test refutes are left out of a new naming."""
-    alone: dict[int, Found] = {}
+    causes_without: Callable[[Refuted], list[LikelyCause]],
+) -> list[tuple[LikelyCause, FixTest | None]]:
+    """The causes to name with their fix tests; named again without the edges that a test refutes."""
+    by_rank: dict[int, EvidenceByNode] = {}
     failed: dict[str, FixTest] = {}
-    accused: list[Accused] = []
+    causes: list[LikelyCause] = []
     tests: dict[str, FixTest | None] = {}
     for _ in range(MOST_CAUSES):
-        accused = accused_without(frozenset(test.refuted for test in failed.values() if test.refuted))[
+        causes = causes_without(frozenset(test.refuted for test in failed.values() if test.refuted))[
             :MOST_TESTED
         ]
-        tests = {item.cause: fix_test(profile, item, thresholds, alone, before) for item in accused}
+        tests = {item.node: fix_test(profile, item, thresholds, by_rank, before) for item in causes}
         new = {cause: test for cause, test in tests.items() if test and _fails(test) and cause not in failed}
         failed |= new
         if not any(test.refuted for test in new.values()):
             break
-    return _ranked(accused, tests | failed)
+    return _rank_causes(causes, tests | failed)
 
 
-def _ranked(
-    accused: Sequence[Accused], tests: Mapping[str, FixTest | None]
-) -> list[tuple[Accused, FixTest | None]]:
-    """The causes to tell, each with its fix test; one that fails it stands behind those that do not.
+def _rank_causes(
+    causes: Sequence[LikelyCause], tests: Mapping[str, FixTest | None]
+) -> list[tuple[LikelyCause, FixTest | None]]:
+    """The causes to name, each with its fix test; one that fails it stands behind those that do not.
 
-    A cause that the test leaves less likely than not is not told.
+    A cause that the test leaves less likely than not is left out.
     """
-    pairs = [(weighed(item, tests[item.cause]), tests[item.cause]) for item in accused]
-    pairs = [pair for pair in pairs if pair[0].chance >= ACCUSED]
-    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].weight_us, pair[0].cause))
+    pairs = [(weigh(item, tests[item.node]), tests[item.node]) for item in causes]
+    pairs = [pair for pair in pairs if pair[0].chance >= LIKELY]
+    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].weight_us, pair[0].node))
     return pairs[:MOST_CAUSES]
 
 
@@ -260,8 +260,8 @@ def _fails(test: FixTest | None) -> bool:
     return test is not None and not test.holds
 
 
-def _rank(rank: Rank) -> dict[str, object]:
-    view = View(rank)
+def _rank(view: View) -> dict[str, object]:
+    rank = view.rank
     return {
         "rank": rank.rank,
         "folder": rank.folder,

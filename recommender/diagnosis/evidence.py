@@ -1,4 +1,4 @@
-"""What analysers find: soft evidence for a pattern, with where it stands and how much time it costs."""
+"""Soft evidence for a pattern of lost time: how clearly it shows, where, and the time it costs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.rank.repairs import without
+from recommender.diagnosis.rank.repairs import drop_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.profiles.facts.run import FactPlace, Rank
-    from recommender.diagnosis.rank.view import Floats, View
+    from ingest.profiles.facts.kernels import Floats
+    from ingest.profiles.facts.place import FactPlace
+    from ingest.profiles.facts.run import Rank
+    from recommender.diagnosis.rank.view import KernelView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricReading:
-    """A metric that an analyser looked at."""
+    """One value of a metric that evidence rests on."""
 
     metric: str
     value: float
@@ -31,13 +33,13 @@ class SoftEvidence:
 
     Attributes:
         node: Its id in the graph.
-        shown: How far the readings show it, 0 to 1, its size left aside.
-        lost_us: Time of the step that it costs, as far as the profile tells.
+        shown: Degree to which the readings show it, 0 to 1, its size left aside.
+        lost_us: Time of the step that it costs, as far as the profile shows.
         share: That as a share of the step.
         says: In words, with numbers.
-        readings: What was looked at.
-        places: Where it stands.
-        rank: On which rank; None if the profile tells none, or it is about all.
+        readings: Metrics that it rests on.
+        places: Files and rows that show it.
+        rank: Number of the rank; None if the profile has none, or it is about all.
         fixed: The rank's facts with the pattern repaired; None where a repair has no meaning of its own.
         is_setting: A fact about settings, which costs nothing by itself but explains what does.
         lost_by_kernel_us: What each compute kernel of the rank loses, shape (n,); None if it is of none.
@@ -61,7 +63,7 @@ class SoftEvidence:
     beyond_us: float | None = None
 
 
-def of_step(
+def step_evidence(
     view: View,
     node: str,
     lost_us: float,
@@ -73,7 +75,7 @@ def of_step(
     fixed: Callable[[Rank], Rank] | None = None,
     level: float | None = None,
 ) -> SoftEvidence:
-    """Evidence of time of the step that is lost to no kernel of its own."""
+    """Evidence of lost time of the step that belongs to no single kernels."""
     return SoftEvidence(
         node=node,
         shown=shown,
@@ -88,8 +90,8 @@ def of_step(
     )
 
 
-def of_kernels(
-    view: View,
+def kernel_evidence(
+    view: KernelView,
     node: str,
     lost: Floats,
     says: str,
@@ -98,7 +100,7 @@ def of_kernels(
     fixed: Callable[[Rank], Rank] | None = None,
     level: float | None = None,
 ) -> SoftEvidence:
-    """Evidence of what compute kernels lose, microseconds, shape (n,): repaired, they are shorter by it."""
+    """Evidence of time that compute kernels lose, microseconds, shape (n,): a repair shortens them by it."""
     total = float(np.nan_to_num(lost).sum())
     return SoftEvidence(
         node=node,
@@ -109,13 +111,13 @@ def of_kernels(
         readings=(reading,),
         places=view.places(lost),
         rank=view.rank.rank,
-        fixed=fixed or (lambda rank: without(rank, lost)),
+        fixed=fixed or (lambda rank: drop_kernels(rank, lost)),
         lost_by_kernel_us=lost,
         level=level,
     )
 
 
-def of_setting(
+def setting_evidence(
     view: View,
     node: str,
     says: str,

@@ -1,4 +1,4 @@
-"""Known faults in a log: which code or text stands in which line, why, and what to do."""
+"""Known faults in a log: their lines, causes and remedies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import FaultPattern
 
 KEPT_LINES = 5
-"""Lines of a fault that are told one by one; the others are counted."""
+"""Lines of a fault that are listed one by one; the others are counted."""
 _BEFORE = (
     r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
 )
@@ -28,9 +28,9 @@ class SeenFault:
     """A known fault in a log.
 
     Attributes:
-        fault: What is known of it.
+        fault: Its entry in the knowledge.
         lines: The first lines that show it.
-        count: How many show it.
+        count: Number of lines that show it.
         first: Text of the first of them, cut to 200 characters.
     """
 
@@ -56,13 +56,13 @@ class SeenFault:
         }
 
 
-def read_log(path: Path, known: Iterable[FaultPattern]) -> list[SeenFault]:
-    """Known faults of a log, in the order in which they come first.
+def read_log(path: Path, patterns: Iterable[FaultPattern]) -> list[SeenFault]:
+    """Known faults of a log, in the order of their first lines.
 
     Raises:
         InputError: The log cannot be read, or nothing is in it.
     """
-    faults = list(known)
+    faults = list(patterns)
     matches = [(fault, _expression(fault)) for fault in faults]
     either = re.compile("|".join(f"(?:{expression.pattern})" for _, expression in matches), re.IGNORECASE)
     seen: dict[str, list[int]] = {}
@@ -97,6 +97,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _expression(fault: FaultPattern) -> re.Pattern[str]:
     parts = [re.escape(text) for text in fault.patterns]
     for code in fault.codes:
-        plain = re.escape(code)
-        parts.append(rf"{_BEFORE}{plain}(?!\d)" if code.isdigit() else rf"(?<!\w){plain}(?!\w)")
+        literal = re.escape(code)
+        parts.append(rf"{_BEFORE}{literal}(?!\d)" if code.isdigit() else rf"(?<!\w){literal}(?!\w)")
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)

@@ -15,17 +15,18 @@ import numpy as np
 
 from data import text as read
 from kg.errors import InputError
-from recommender.diagnosis.diagnosis import name_of
+from recommender.diagnosis.diagnosis import rank_name
 from recommender.diagnosis.rank.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import Profile, Rank
 
 TEMPLATE = "pages/diagnosis.html"
-"""Of the shipped files: styles, script and two places to fill."""
+"""The shipped page: styles, script and two places to fill."""
 
 MOST_OPERATORS = 40
 """Operator types of a rank in the heat map: the costliest."""
@@ -47,8 +48,8 @@ def write_page(path: Path, answer: Mapping[str, object], profile: Profile) -> No
     """Write the page, beside and then in place.
 
     Args:
-        path: Where.
-        answer: The diagnosis with remedies as plain content.
+        path: The file.
+        answer: The diagnosis with remedies, as JSON values.
         profile: Its facts.
 
     Raises:
@@ -56,7 +57,8 @@ def write_page(path: Path, answer: Mapping[str, object], profile: Profile) -> No
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder", hint="name the file to write, such as run.html")
-    content = _page(answer, [_heat(rank, profile.path) for rank in profile.ranks if rank.kernels is not None])
+    heat = [_heat(rank, rank.kernels, profile.path) for rank in profile.ranks if rank.kernels is not None]
+    content = _page(answer, heat)
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(content, encoding="utf-8")
@@ -65,11 +67,9 @@ def write_page(path: Path, answer: Mapping[str, object], profile: Profile) -> No
         raise InputError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
 
 
-def _heat(rank: Rank, path: str) -> dict[str, object]:
+def _heat(rank: Rank, kernels: Kernels, path: str) -> dict[str, object]:
     """Operators of a rank with time, calls, pipes and their longest rows."""
-    view = View(rank)
-    kernels = rank.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
+    total_us = View(rank=rank).total_us
     label = kernels.label
     sums = np.bincount(label.codes, weights=np.nan_to_num(kernels.duration_us), minlength=len(label.labels))
     operators = []
@@ -81,16 +81,18 @@ def _heat(rank: Rank, path: str) -> dict[str, object]:
         pipes = []
         for _, name in _COLUMNS:
             values = kernels.pipe(name)[rows]
-            known = ~np.isnan(values) & (weights > 0)
+            counted = ~np.isnan(values) & (weights > 0)
             pipes.append(
-                round(float(np.average(values[known], weights=weights[known])), 3) if known.any() else None
+                round(float(np.average(values[counted], weights=weights[counted])), 3)
+                if counted.any()
+                else None
             )
         longest = rows[np.argsort(-weights, kind="stable")[:MOST_ROWS]]
         operators.append(
             {
                 "name": label.labels[int(code)] or "?",
                 "us": round(float(sums[code]), 3),
-                "share": round(float(sums[code]) / view.total_us, 4) if view.total_us > 0 else None,
+                "share": round(float(sums[code]) / total_us, 4) if total_us > 0 else None,
                 "n": len(rows),
                 "pipes": pipes,
                 "rows": [
@@ -107,7 +109,7 @@ def _heat(rank: Rank, path: str) -> dict[str, object]:
             }
         )
     return {
-        "rank": name_of(rank, path),
+        "rank": rank_name(rank, path),
         "file": kernels.file,
         "operators": operators,
     }
@@ -122,5 +124,5 @@ def _page(answer: Mapping[str, object], heat: list[dict[str, object]]) -> str:
     data = json.dumps(content, ensure_ascii=False, allow_nan=False)
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     title = html.escape(f"Diagnosis of {answer.get('path', '')}")
-    filled = {"__TITLE__": title, "__DATA__": data}
-    return re.sub("|".join(filled), lambda found: filled[found[0]], read(TEMPLATE))
+    slots = {"__TITLE__": title, "__DATA__": data}
+    return re.sub("|".join(slots), lambda slot: slots[slot[0]], read(TEMPLATE))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ingest.profiles.facts.kernels import Floats
     from kg.nouns.knowledge import Bottleneck, Symptom
-
-Floats = NDArray[np.float64]
 
 STEEPNESS = 2.0
 """Logistic units per softness. Softness is how far published numbers lie apart, so a reading that far beyond
@@ -26,7 +24,7 @@ MEDIUM_SHARE = 0.03
 
 
 class Thresholds:
-    """What the graph says shows each pattern."""
+    """The thresholds of the graph, by pattern and metric."""
 
     def __init__(self, symptoms: Iterable[tuple[str, Symptom]]) -> None:
         self._by: dict[tuple[str, str], list[Symptom]] = {}
@@ -35,15 +33,15 @@ class Thresholds:
 
     @classmethod
     def of(cls, patterns: Iterable[Bottleneck]) -> Thresholds:
-        """Those of the given patterns."""
+        """The thresholds of some patterns."""
         return cls((pattern.id, symptom) for pattern in patterns for symptom in pattern.symptoms)
 
-    def knows(self, pattern: str, metric: str) -> bool:
-        """Whether the graph has a threshold: a workspace made with older knowledge may lack one."""
+    def has(self, pattern: str, metric: str) -> bool:
+        """True if the graph has a threshold: a workspace made with older knowledge may lack one."""
         return (pattern, metric) in self._by
 
     def shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
-        """How far each value of a metric shows a pattern, 0 to 1: the mean over all published thresholds.
+        """Degree to which each value of a metric shows a pattern, 0 to 1: the mean over published thresholds.
 
         A claim (a source that nobody can open) counts only where there is nothing else. A value that was not
         collected (nan) shows nothing.
@@ -54,10 +52,10 @@ class Thresholds:
         x = np.asarray(value, dtype=np.float64)
         total = np.zeros_like(x)
         stated = self._by[pattern, metric]
-        known = [symptom for symptom in stated if symptom.source.url] or stated
-        for symptom in known:
+        sourced = [symptom for symptom in stated if symptom.source.url] or stated
+        for symptom in sourced:
             total = total + soft(x, symptom.threshold, symptom.softness, below=symptom.comparator == "below")
-        return np.nan_to_num(total / len(known))
+        return np.nan_to_num(total / len(sourced))
 
 
 def soft(x: Floats, threshold: float, softness: float, *, below: bool = False) -> Floats:
@@ -68,6 +66,6 @@ def soft(x: Floats, threshold: float, softness: float, *, below: bool = False) -
 
 
 def significance(share: float, least: float = SIGNIFICANT_SHARE) -> float:
-    """How far a share of the step matters, 0 to 1: one half between the medium and the high mark."""
+    """Significance of a share of the step, 0 to 1: one half between the medium and the high mark."""
     medium = least * MEDIUM_SHARE / SIGNIFICANT_SHARE
     return float(soft(np.asarray(share), (least + medium) / 2, (least - medium) / 2))

@@ -1,1 +1,1 @@
-"""What the graph does with outcomes: incompatibilities, hypotheses, versions."""
+"""Evolution of the knowledge by outcomes: incompatibilities, hypotheses, versions."""

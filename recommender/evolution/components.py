@@ -1,8 +1,8 @@
-"""How the variance of gains between contexts divides among hardware, model family and the context alone.
+"""The variance of gains divided among hardware, model family and the context alone.
 
-Fitted by the likelihood of all effects under the model of ``recommender.ranking.changes.posterior``, over a grid of
-shares, with a prior that counts as much as a few strategies seen in several contexts: little evidence leaves
-equal shares nearly as they are.
+Fitted by the likelihood of all effects under the model of ``recommender.ranking.changes.posterior``, over a
+grid of shares, with a prior that counts as much as a few strategies seen in several contexts: little evidence
+leaves equal shares nearly as they are.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from recommender.ranking.changes.posterior import (
     Components,
     ObservedEffect,
     Prior,
-    shared,
-    standing,
+    effect_state,
+    shared_variance,
 )
 
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ STRENGTH = 2.0
 """Weight of the prior towards equal shares, a Dirichlet density with parameters 1 + this / 3: a choice."""
 
 
-def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
-    """The shares that all effects of strategies seen in several contexts make likeliest."""
+def fit_components(effects: Iterable[Effect], tree: HardwareTree) -> Components:
+    """Fit the shares to the effects of strategies seen in several contexts, by likelihood."""
     groups: dict[tuple[str, str], list[ObservedEffect]] = {}
     kept = []
     for effect in effects:
-        known = standing(effect)
+        state = effect_state(effect)
         trust = min(effect.trust.weight, 1.0) * KIND_TRUST.get(effect.kind, 0.0)
-        if known is None or trust <= 0:
+        if state is None or trust <= 0:
             continue
         kept.append(effect)
         groups.setdefault((effect.strategy, effect.metric), []).append(
-            ObservedEffect(context=effect.context, mean=known.mean, n=known.n, trust=trust)
+            ObservedEffect(context=effect.context, mean=state.mean, n=state.n, trust=trust)
         )
     several = [group for group in groups.values() if len({item.context for item in group}) > 1]
     if not several:
@@ -64,7 +64,7 @@ def fitted(effects: Iterable[Effect], tree: HardwareTree) -> Components:
 
 
 def load(path: Path) -> Components:
-    """The shares of a workspace; equal ones where none were fitted.
+    """Load the shares of a workspace; equal ones where none were fitted.
 
     Raises:
         WorkspaceError: The file is damaged.
@@ -83,16 +83,17 @@ def load(path: Path) -> Components:
 def _likelihood(
     groups: Sequence[Sequence[ObservedEffect]], prior: Prior, shares: Components, tree: HardwareTree
 ) -> float:
-    own, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
+    strategy, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
     total = sum(
         STRENGTH / 3 * math.log(max(share, 1 / (2 * STEPS)))
         for share in (shares.hardware, shares.family, shares.own)
     )
     for group in groups:
         places = [item.context for item in group]
-        gram = own + between * shared(places, tree.distance, shares)
+        gram = strategy + between * shared_variance(places, tree.distance, shares)
         spread = [
-            noise / item.n + (1 / item.trust - 1) * (own + between + noise / item.n) + 1e-12 for item in group
+            noise / item.n + (1 / item.trust - 1) * (strategy + between + noise / item.n) + 1e-12
+            for item in group
         ]
         covariance = gram + np.diag(spread)
         off = np.array([item.mean for item in group]) - prior.mean

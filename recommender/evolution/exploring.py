@@ -29,7 +29,7 @@ POOL = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explored:
+class Exploration:
     """An answer in the order that draws gave it.
 
     Attributes:
@@ -41,8 +41,8 @@ class Explored:
     price: float
 
 
-def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Explored:
-    """The k recommendations that a draw of all gains puts first, where exploring is worth its price.
+def explore(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Exploration:
+    """Order recommendations by a draw of all gains, where exploring is worth its price.
 
     Args:
         answer: More candidates than k, best expected first.
@@ -51,29 +51,29 @@ def explored(answer: Answer, k: int, seen: int, rng: np.random.Generator) -> Exp
         rng: Draws the gains.
     """
     answer = replace(answer, together=None, regret={})  # both are of the whole list in its own order
-    known = {item.id: item for item in answer.recommendations if item.gain is not None}
-    if not known:
-        return Explored(answer=replace(answer, recommendations=answer.recommendations[:k]), price=0.0)
-    gains = {name: item.gain for name, item in known.items() if item.gain is not None}
-    noise = max(item.parts.get(NOISE, 0.0) for item in known.values())
-    values = explored_values(gains, noise, seen, rng)
-    chosen = [known[name] for name in sorted(values, key=lambda name: -values[name])[:k]]
-    best = max(known.values(), key=_expected)
+    candidates = {item.id: item for item in answer.recommendations if item.gain is not None}
+    if not candidates:
+        return Exploration(answer=replace(answer, recommendations=answer.recommendations[:k]), price=0.0)
+    gains = {name: item.gain for name, item in candidates.items() if item.gain is not None}
+    noise = max(item.parts.get(NOISE, 0.0) for item in candidates.values())
+    values = exploration_values(gains, noise, seen, rng)
+    chosen = [candidates[name] for name in sorted(values, key=lambda name: -values[name])[:k]]
+    best = max(candidates.values(), key=_expected)
     price = max(0.0, _expected(best) - _expected(chosen[0]))
     note = (
         f"explored: the first is expected to gain {-100 * math.expm1(-price):.1f} % less than {best.title}"
         if price > 0
         else "explored: the first is also the one that is expected to gain most"
     )
-    return Explored(
+    return Exploration(
         answer=replace(answer, recommendations=tuple(chosen), notes=(*answer.notes, note)), price=price
     )
 
 
-def explored_values(
+def exploration_values(
     gains: Mapping[str, Gain], noise: float, seen: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """What candidates are ordered by: draws of their gains, or expectations where exploring does not pay.
+    """Return the values to order candidates by: drawn gains, or expected ones if exploring does not pay.
 
     It pays if the one that is drawn first costs no more than its outcome is worth to the problems that are
     expected to come: as many as there have been, and at least one.
@@ -94,7 +94,7 @@ def explored_values(
 
 
 def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
-    """A draw of the mean gain of a context.
+    """Draw the mean gain of a context.
 
     Args:
         gain: What to expect on one problem, with its 90 % interval.
@@ -108,7 +108,7 @@ def draw(gain: Gain, noise: float, rng: np.random.Generator) -> float:
 
 
 def without_noise(gain: Gain, noise: float) -> Gain:
-    """The mean gain of a context with its 90 % interval, from the gain of one problem with its own."""
+    """Return the mean gain of a context with its 90 % interval, from the gain of one problem."""
     deviation = gain.deviation
     reach = NORMAL_90 * math.sqrt(max(0.0, deviation**2 - noise**2))
     return Gain(expected=gain.expected, low=gain.expected - reach, high=gain.expected + reach)

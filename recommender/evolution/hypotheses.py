@@ -47,11 +47,11 @@ class Hypothesis:
 
     @property
     def value(self) -> float:
-        """What one test is worth, in nats a problem."""
+        """Value of one test, in nats a problem."""
         return value_of_information(self.gain, self.best)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "strategy": self.strategy.id,
             "sets": self.strategy.configuration.to_json(),
@@ -68,7 +68,7 @@ class Hypothesis:
 
 
 def value_of_information(gain: Gain, best: float) -> float:
-    """What a perfect test of a gain is worth beside a best that is known, in nats."""
+    """Compute the value of a perfect test of a gain beside a known best, in nats."""
     deviation = gain.deviation
     distance = gain.expected - best
     if deviation <= 0:

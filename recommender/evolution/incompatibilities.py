@@ -1,4 +1,4 @@
-"""Strategies that cannot be combined, found in outcomes: one failed where the control had the other.
+"""Conflicts between strategies that outcomes show: one failed where the control had the other.
 
 A failure speaks against strategy S together with T if T was set in the control, which ran; if S never ran
 with T; if S ran somewhere without T; and if no other strategy of that control is left to suspect. The edges
@@ -10,51 +10,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Relation, Strategy
-from kg.nouns.outcomes import Outcome
+from kg.triples.finders import failed_outcomes, outcomes_of
 from kg.triples.serialisation import all_of, from_graph
-from kg.triples.tables.fields import Node
-from kg.triples.vocabulary import RDF_TYPE, TG, name_of, strategy_iri
 from recommender.applicability.scope import already_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kg.nouns.outcomes import Outcome
     from kg.triples.graph import GraphStore
 
 
-def outcomes_of(graph: GraphStore, strategy: str) -> list[Outcome]:
-    """The outcomes of a strategy, oldest first."""
-    found = []
-    for triple in graph.triples(None, TG.OF_STRATEGY, strategy_iri(strategy)):
-        if not isinstance(triple.subject, NamedNode):
-            continue
-        if TG.OUTCOME in Node(graph, triple.subject).said.get(RDF_TYPE, ()):
-            found.append(from_graph(graph, Outcome, name_of(triple.subject)))
-    return sorted(found, key=lambda outcome: (outcome.time, outcome.id))
-
-
 def failed_strategies(graph: GraphStore) -> set[str]:
-    """Ids of the strategies that some test could not run: only theirs can be conflicts."""
-    found = set()
-    for triple in graph.triples(None, TG.FAILED_RUNS):
-        if isinstance(triple.subject, NamedNode):
-            outcome = from_graph(graph, Outcome, name_of(triple.subject))
-            if broke(outcome) and outcome.strategy:
-                found.add(outcome.strategy)
-    return found
+    """Return the ids of the strategies that some test could not run: only theirs can be conflicts."""
+    return {outcome.strategy for outcome in failed_outcomes(graph)}
 
 
-def broke(outcome: Outcome) -> bool:
-    """Whether the treatment of a test never ran."""
-    return bool(outcome.failures) and not outcome.pairs
-
-
-def revised(graph: GraphStore, strategies: Iterable[str]) -> list[Strategy]:
-    """Those of some strategies whose conflicts outcomes have changed, as they are now."""
+def revise_conflicts(graph: GraphStore, strategies: Iterable[str]) -> list[Strategy]:
+    """Return the strategies among some whose conflicts the outcomes have changed, with the new conflicts."""
     changed = []
     every: list[Strategy] | None = None
     for identifier in sorted(set(strategies)):
@@ -64,23 +39,25 @@ def revised(graph: GraphStore, strategies: Iterable[str]) -> list[Strategy]:
             continue
         outcomes = outcomes_of(graph, identifier)
         tests = {outcome.source.id for outcome in outcomes}
-        told = tuple(item for item in strategy.conflicts_with if item.source.id not in tests)
-        found: tuple[Relation, ...] = ()
-        if any(broke(outcome) for outcome in outcomes):
+        documented = tuple(item for item in strategy.conflicts_with if item.source.id not in tests)
+        tested: tuple[Relation, ...] = ()
+        if any(outcome.treatment_never_ran for outcome in outcomes):
             every = every if every is not None else [item for item in all_of(graph, Strategy) if item.sets]
-            found = _found(identifier, outcomes, every)
-        conflicts = (*told, *found)
+            tested = _tested_conflicts(identifier, outcomes, every)
+        conflicts = (*documented, *tested)
         if set(conflicts) != set(strategy.conflicts_with):
             changed.append(replace(strategy, conflicts_with=conflicts))
     return changed
 
 
-def _found(strategy: str, outcomes: Sequence[Outcome], every: Sequence[Strategy]) -> tuple[Relation, ...]:
+def _tested_conflicts(
+    strategy: str, outcomes: Sequence[Outcome], every: Sequence[Strategy]
+) -> tuple[Relation, ...]:
     ran = [_set_in(outcome, strategy, every) for outcome in outcomes if outcome.pairs]
     harmless = set().union(*ran)
     relations = []
     for outcome in outcomes:
-        if not broke(outcome):
+        if not outcome.treatment_never_ran:
             continue
         suspects = _set_in(outcome, strategy, every) - harmless
         if len(suspects) == 1 and any(not suspects & others for others in ran):
@@ -89,7 +66,7 @@ def _found(strategy: str, outcomes: Sequence[Outcome], every: Sequence[Strategy]
 
 
 def _set_in(outcome: Outcome, strategy: str, every: Sequence[Strategy]) -> set[str]:
-    """Ids of the other strategies that the control of a test had, and that its treatment kept."""
+    """Return ids of the other strategies that the control of a test had, and that its treatment kept."""
     return {
         item.id
         for item in every

@@ -17,7 +17,7 @@ from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Relation, Strategy
 from kg.nouns.values import digest
 from recommender.applicability.scope import exclusions
 from recommender.evolution.hypotheses import BETWEEN, RECOMBINATION, TRANSFER, Hypothesis
-from recommender.ranking.combination import CombinationPart, combined
+from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,8 +58,8 @@ class Setting:
         return max((item.gain.expected for item in self.ranked if item.gain is not None), default=0.0)
 
 
-def recombined(setting: Setting) -> Iterator[Hypothesis]:
-    """Two strategies at once that exclude each other in nothing."""
+def recombine(setting: Setting) -> Iterator[Hypothesis]:
+    """Propose two strategies at once that exclude each other in nothing."""
     able = [
         item
         for item in setting.ranked
@@ -69,7 +69,7 @@ def recombined(setting: Setting) -> Iterator[Hypothesis]:
         clash = set(one.strategy.configuration) & set(other.strategy.configuration)
         if clash or any(exclusions(one.strategy, [other.strategy])):
             continue
-        made = _strategy(
+        proposal = _strategy(
             f"{one.strategy.id}+{other.strategy.id}",
             f"{one.strategy.label} with {other.strategy.label}",
             (one.strategy, other.strategy),
@@ -77,7 +77,7 @@ def recombined(setting: Setting) -> Iterator[Hypothesis]:
             sets={**_values(one.strategy), **_values(other.strategy)},
         )
         yield Hypothesis(
-            strategy=made,
+            strategy=proposal,
             origin=RECOMBINATION,
             context=setting.context,
             gain=_together(one, other),
@@ -87,8 +87,8 @@ def recombined(setting: Setting) -> Iterator[Hypothesis]:
         )
 
 
-def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
-    """A strategy that is known on other hardware only, where the same bottleneck is."""
+def transfer(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
+    """Propose strategies known on other hardware only, where the same bottleneck is."""
     for item in setting.elsewhere:
         if item.gain is None or not item.strategy.sets or not item.strategy.hardware:
             continue
@@ -97,7 +97,7 @@ def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
         )
         if near is None:
             continue
-        made = _strategy(
+        proposal = _strategy(
             f"{item.strategy.id}@{setting.context.hardware}",
             f"{item.strategy.label} on {setting.context.hardware}",
             (item.strategy,),
@@ -105,7 +105,7 @@ def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
             sets=_values(item.strategy),
         )
         yield Hypothesis(
-            strategy=made,
+            strategy=proposal,
             origin=TRANSFER,
             context=setting.context,
             gain=item.gain,
@@ -116,21 +116,21 @@ def transferred(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
         )
 
 
-def between(setting: Setting) -> Iterator[Hypothesis]:
-    """A value between two that are known of the same parameter."""
+def interpolate(setting: Setting) -> Iterator[Hypothesis]:
+    """Propose a value between two tested values of the same parameter."""
     single: dict[str, list[tuple[float, RankedStrategy]]] = {}
     for item in setting.ranked:
         if len(item.strategy.sets) == 1 and item.gain is not None and item.effects:
             [assigned] = item.strategy.sets
             if isinstance(assigned.value, int | float) and not isinstance(assigned.value, bool):
                 single.setdefault(assigned.parameter, []).append((float(assigned.value), item))
-    for parameter, known in single.items():
-        known.sort(key=lambda pair: pair[0])
-        for (low, one), (high, other) in pairwise(known):
+    for parameter, tested in single.items():
+        tested.sort(key=lambda pair: pair[0])
+        for (low, one), (high, other) in pairwise(tested):
             middle = value_between(low, high)
             if middle is None or one.gain is None or other.gain is None:
                 continue
-            made = _strategy(
+            proposal = _strategy(
                 f"{parameter}={middle:g}",
                 f"{parameter} = {middle:g}",
                 (one.strategy, other.strategy),
@@ -142,7 +142,7 @@ def between(setting: Setting) -> Iterator[Hypothesis]:
             mean = (one.gain.expected + other.gain.expected) / 2
             reach = math.hypot(width, NORMAL_90 * spread / 2)
             yield Hypothesis(
-                strategy=made,
+                strategy=proposal,
                 origin=BETWEEN,
                 context=setting.context,
                 gain=Gain(expected=mean, low=mean - reach, high=mean + reach),
@@ -153,7 +153,7 @@ def between(setting: Setting) -> Iterator[Hypothesis]:
 
 
 def value_between(low: float, high: float) -> int | float | None:
-    """The value in the middle of two: of sizes their geometric mean, a power of two between two of them.
+    """Return a value between two: the geometric mean of sizes, a power of two between two of them.
 
     None where nothing lies between: two whole numbers in a row, or two powers of two in a row.
     """
@@ -184,7 +184,7 @@ def _together(one: RankedStrategy, other: RankedStrategy) -> Gain:
         for item in (one, other)
         if item.gain is not None
     ]
-    return combined(parts)
+    return combine_gains(parts)
 
 
 def _target(relation: Relation) -> str:

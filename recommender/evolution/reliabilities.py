@@ -1,4 +1,4 @@
-"""How reliable sources are: the gains that each tells against what all others make one expect.
+"""Reliability of sources: their gains compared with those that all others predict.
 
 z: residual of a gain in standard deviations of its prediction from the other sources.
 
@@ -64,7 +64,7 @@ class SourcedGain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distrusted:
+class DistrustedSource:
     """A source that is too far from all others.
 
     Attributes:
@@ -78,17 +78,17 @@ class Distrusted:
     z2: float
 
 
-def told(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
-    """Every gain of every source that is in the rows."""
+def source_gains(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
+    """Return every gain of every source in the rows."""
     families = {model.id: model.family for model in all_of(graph, Model)}
     trusts = {source.id: source.trust for source in all_of(graph, Source)}
-    found = []
+    gains = []
     for source, gain in gains_with_sources(trials):
         shrinkage = PUBLICATION_SHRINKAGE if gain.kind is Kind.PUBLISHED else 1.0
         trust = min(trusts.get(source, Trust.MEDIUM).weight, 1.0) * KIND_TRUST.get(gain.kind, 0.0)
         if trust <= 0:
             continue
-        found.append(
+        gains.append(
             SourcedGain(
                 source=source,
                 strategy=gain.strategy,
@@ -100,37 +100,37 @@ def told(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
                 trust=trust,
             )
         )
-    return found
+    return gains
 
 
-def distrusted(
-    found: Sequence[SourcedGain],
+def distrusted_sources(
+    gains: Sequence[SourcedGain],
     tree: HardwareTree,
     trusts: dict[str, Trust],
     components: Components = EQUAL,
-) -> list[Distrusted]:
-    """Sources that are not distrusted yet and should be, the farthest first.
+) -> list[DistrustedSource]:
+    """Return the sources that should be distrusted and are not yet, the farthest off first.
 
     One at a time is taken out and the others are judged again without it: a single bad source makes its
     neighbours look bad.
     """
-    known = {source for source, trust in trusts.items() if trust is Trust.LOW}
-    judged: list[Distrusted] = []
+    low = {source for source, trust in trusts.items() if trust is Trust.LOW}
+    judged: list[DistrustedSource] = []
     while True:
-        bad = known | {item.source for item in judged}
-        candidates = [item for item in _residuals(found, tree, components, bad) if item.z2 > TOO_FAR]
+        bad = low | {item.source for item in judged}
+        candidates = [item for item in _residuals(gains, tree, components, bad) if item.z2 > TOO_FAR]
         if not candidates:
             return judged
         judged.append(max(candidates, key=lambda item: (item.z2, item.source)))
 
 
 def _residuals(
-    found: Sequence[SourcedGain], tree: HardwareTree, components: Components, bad: set[str]
-) -> list[Distrusted]:
+    gains: Sequence[SourcedGain], tree: HardwareTree, components: Components, bad: set[str]
+) -> list[DistrustedSource]:
     counts: dict[str, int] = {}
-    for item in found:
+    for item in gains:
         counts[item.source] = counts.get(item.source, 0) + 1
-    good = [item for item in found if item.source not in bad]
+    good = [item for item in gains if item.source not in bad]
     results = []
     for source, count in sorted(counts.items()):
         if count < LEAST or source in bad:
@@ -141,7 +141,7 @@ def _residuals(
         for item in others:
             kin.setdefault((item.strategy, item.metric), []).append(item)
         squares, judged = 0.0, 0
-        for item in (one for one in found if one.source == source):
+        for item in (one for one in gains if one.source == source):
             evidence = _evidence(kin.get((item.strategy, item.metric), ()))
             if not evidence:
                 continue
@@ -150,7 +150,7 @@ def _residuals(
             squares += ((item.gain - gain.expected) / deviation) ** 2
             judged += 1
         if judged >= LEAST:
-            results.append(Distrusted(source=source, gains=count, z2=squares / judged))
+            results.append(DistrustedSource(source=source, gains=count, z2=squares / judged))
     return results
 
 
@@ -164,9 +164,9 @@ def _evidence(kin: Sequence[SourcedGain]) -> list[ObservedEffect]:
     ]
 
 
-def _effects(found: Sequence[SourcedGain]) -> list[Effect]:
+def _effects(sourced: Sequence[SourcedGain]) -> list[Effect]:
     grouped: dict[tuple[Context, str, str], list[float]] = {}
-    for item in found:
+    for item in sourced:
         grouped.setdefault((item.context, item.strategy, item.metric), []).append(item.gain)
     return [
         Effect(context=context, strategy=strategy, metric=metric, kind=Kind.MEASURED).add(gains)

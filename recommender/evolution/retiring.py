@@ -1,4 +1,4 @@
-"""What tests say of hypotheses: confirmed, refuted, or still open."""
+"""Hypotheses judged by tests: confirmed, refuted, or still open."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Strategy
+from kg.triples.finders import outcomes_of
 from kg.triples.serialisation import all_of
-from recommender.evolution.incompatibilities import broke, outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
 
 
-def judged(graph: GraphStore) -> list[tuple[Strategy, str]]:
+def judge_hypotheses(graph: GraphStore) -> list[tuple[Strategy, str]]:
     """Proposed strategies whose state outcomes have changed, as they are now, each with the reason.
 
     A later outcome may confirm what an earlier refuted, and the other way round.
@@ -34,17 +34,19 @@ def judged(graph: GraphStore) -> list[tuple[Strategy, str]]:
 
 
 def verdict(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """What some outcomes make of a hypothesis, and why; empty while no test has decided.
+    """Judge a hypothesis by outcomes, with the reason; empty while no test has decided.
 
     Each decided test counts once: more that found it better than not confirm it, as many or fewer refute it.
     """
-    decided = [item for item in outcomes if item.verdict != "undecided" or broke(item)]
+    decided = [item for item in outcomes if item.verdict != "undecided" or item.treatment_never_ran]
     if not decided:
         return "", ""
-    better = [item for item in decided if item.verdict == "better" and not broke(item)]
+    better = [item for item in decided if item.verdict == "better" and not item.treatment_never_ran]
     newest = decided[-1]
-    if broke(newest) and not better:
+    if newest.treatment_never_ran and not better:
         return REFUTED, f"it never ran: {newest.failures} runs failed ({newest.source.title})"
     gain = "" if newest.gain is None else f" {math.exp(newest.gain):.3g}x"
-    told = f"{len(better)} of {len(decided)} tests found it better, the newest{gain} ({newest.source.title})"
-    return (CONFIRMED if 2 * len(better) > len(decided) else REFUTED), told
+    reason = (
+        f"{len(better)} of {len(decided)} tests found it better, the newest{gain} ({newest.source.title})"
+    )
+    return (CONFIRMED if 2 * len(better) > len(decided) else REFUTED), reason

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.errors import TuningError
-from kg.nouns.entities import WorkloadKind
-from kg.nouns.knowledge import Model
-from kg.triples.serialisation import from_graph
-from recommender.cost_model.estimate import estimate, machine, model_of
+from kg.triples.model_facts import model_facts
+from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
@@ -25,8 +25,8 @@ that differ in a setting mostly cancel; 2 % is what is then left of them, by ass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screened:
-    """What the cost model says of a change.
+class Screening:
+    """The cost model's result for a change.
 
     Attributes:
         gain: Modelled log gain in nats; None where it has no setting for the change, or lacks a fact.
@@ -40,7 +40,7 @@ class Screened:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether it is not worth a test."""
+        """True if the change is not worth a test."""
         return self.fits is False or (self.gain is not None and self.gain < LOSS)
 
 
@@ -56,34 +56,26 @@ class Screen:
         self._graph = graph
         self._tree = tree
 
-    def screened(self, problem: Problem, change: Settings) -> Screened:
-        """What a change gains on a problem beside what is set now."""
-        kind = problem.workload.kind
-        if kind not in {WorkloadKind.TRAINING, WorkloadKind.SERVING}:
-            return Screened(reason="the cost model has steps of training and serving only")
-        phase = "training" if kind is WorkloadKind.TRAINING else "serving"
+    def check(self, problem: Problem, change: Settings) -> Screening:
+        """Model the gain of a change on a problem, relative to its current settings."""
+        phase = problem.workload.kind.value
+        if phase not in PHASES:
+            return Screening(reason="the cost model has steps of training and serving only")
         count = problem.hardware.count or 1
-        told = translate(change, phase, count=count)
-        if told.untold or not told.settings:
-            return Screened(reason=f"the cost model has no setting for {', '.join(told.untold) or 'it'}")
-        now = translate(problem.current or {}, phase, count=count).settings
-        base = {**{name: OFF[name] for name in told.settings if name in OFF}, **now}
-        try:
-            model = from_graph(self._graph, Model, problem.workload.model or "")
-            facts = {
-                item.name: item.value for item in model.facts if isinstance(item.value, int | float | str)
-            }
-            steps = estimate(
-                model=model_of(model.id, model.architecture, facts),
-                machine=machine(problem.hardware.name, self._tree.facts(problem.hardware.name), count=count),
-                phase=phase,
-                settings=[base, {**base, **told.settings}],
+        translation = translate(change, phase, count=count)
+        if translation.untold or not translation.settings:
+            return Screening(
+                reason=f"the cost model has no setting for {', '.join(translation.untold) or 'it'}"
             )
+        off = {name: OFF[name] for name in translation.settings if name in OFF}
+        try:
+            question = Question.of(problem, model_facts(self._graph, problem), self._tree)
+            steps = estimate_question(question, [{**off, **question.settings}, translation.settings])
         except TuningError as fault:
-            return Screened(reason=str(fault))
+            return Screening(reason=str(fault))
         gain = math.log(float(steps.throughput[1]) / float(steps.throughput[0]))
         fits = bool(steps.fits[1]) if math.isfinite(steps.capacity_bytes) else None
         reason = "it does not fit the memory" if fits is False else ""
-        return Screened(
+        return Screening(
             gain=gain, fits=fits, reason=reason or (f"modelled {math.exp(gain):.2f}x" if gain < LOSS else "")
         )

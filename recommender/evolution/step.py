@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
-from kg.nouns.entities import Hardware, Problem, Source, Trust, WorkloadKind
+from kg.nouns.entities import Hardware, Problem, Source, Trust
 from kg.nouns.knowledge import Level, Model, Strategy
+from kg.rows.evidence import problems_with_strategies
+from kg.terms.phases import STEP_PHASE
+from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
-from recommender.evolution.components import fitted
-from recommender.evolution.incompatibilities import failed_strategies, revised
-from recommender.evolution.proposing import Setting, between, recombined, transferred
-from recommender.evolution.reliabilities import Distrusted, distrusted, told
-from recommender.evolution.retiring import judged
+from recommender.evolution.components import fit_components
+from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
+from recommender.evolution.proposing import Setting, interpolate, recombine, transfer
+from recommender.evolution.reliabilities import DistrustedSource, distrusted_sources, source_gains
+from recommender.evolution.retiring import judge_hypotheses
 from recommender.evolution.screening import Screen
-from recommender.ranking.changes.posterior import EQUAL, Components, standing
+from recommender.ranking.changes.posterior import EQUAL, Components, effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.recommendation import factor_text
 
@@ -34,13 +37,6 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.evolution.hypotheses import Hypothesis
 
-_TRIED = """
-    SELECT p.id, p.hardware, p.operator, p.model, p.metric FROM problems AS p
-    WHERE p.batch <= ?1 AND EXISTS (
-        SELECT 1 FROM trials AS t WHERE t.problem = p.key AND t.strategy <> '' AND t.batch <= ?1
-    ) ORDER BY p.id
-"""
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "inference"}
 OF_AN_ORIGIN, OF_A_PARENT = 3, 2
 """New hypotheses of one context that were made alike, and that have a parent in common, at most, in one step:
 choices."""
@@ -54,8 +50,8 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evolved:
-    """What a step changes.
+class EvolutionChanges:
+    """The changes of one step of evolution.
 
     Attributes:
         strategies: New and changed strategies.
@@ -89,8 +85,8 @@ def evolve(
     known_hardware: frozenset[str] | None = None,
     components: Components = EQUAL,
     most: int = 10,
-) -> Evolved:
-    """One step.
+) -> EvolutionChanges:
+    """Compute one step of evolution.
 
     Args:
         graph: The graph; it is only read.
@@ -101,7 +97,7 @@ def evolve(
         most: New hypotheses at most.
     """
     log: list[str] = []
-    now = fitted(all_of(graph, Effect), tree)
+    now = fit_components(all_of(graph, Effect), tree)
     if now != components:
         log.append(
             f"gains differ by hardware {now.hardware:.0%}, by model family {now.family:.0%},"
@@ -109,13 +105,15 @@ def evolve(
             f" {components.own:.0%})"
         )
     sources = {source.id: source for source in all_of(graph, Source)}
-    bad = distrusted(told(graph, trials), tree, {key: item.trust for key, item in sources.items()}, now)
+    bad = distrusted_sources(
+        source_gains(graph, trials), tree, {key: item.trust for key, item in sources.items()}, now
+    )
     log += [_distrust(item, sources[item.source]) for item in bad]
     changed: dict[str, Strategy] = {}
-    for strategy, reason in judged(graph):
+    for strategy, reason in judge_hypotheses(graph):
         changed[strategy.id] = strategy
         log.append(f"{strategy.kind} {strategy.label} ({strategy.id}): {reason}")
-    for strategy in revised(graph, failed_strategies(graph)):
+    for strategy in revise_conflicts(graph, failed_strategies(graph)):
         before = changed.get(strategy.id, strategy)
         changed[strategy.id] = replace(before, conflicts_with=strategy.conflicts_with)
         log.append(f"{strategy.label} excludes {_targets(strategy)}, as tests found")
@@ -141,7 +139,7 @@ def evolve(
             f" {item.reason}; expected {factor_text(item.gain)}{modelled}; a test is worth"
             f" {100 * item.value:.2f} % a problem"
         )
-    return Evolved(
+    return EvolutionChanges(
         strategies=tuple(changed.values()),
         trusts={item.source: Trust.LOW for item in bad},
         components=now,
@@ -151,16 +149,14 @@ def evolve(
 
 
 def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_Place]:
-    """The contexts in which strategies were tried, each with a problem that stands for it.
+    """Return the contexts in which strategies were tried, each with a problem that stands for it.
 
     A test needs a device: what is only known of a family or a vendor is no place for one.
     """
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for identifier, *shared in trials.file.read(_TRIED, trials.acknowledged):
-        alike.setdefault(tuple(map(str, shared)), []).append(str(identifier))
     families = {model.id: model.family for model in all_of(graph, Model)}
-    found: dict[tuple[object, ...], _Place] = {}
-    for (hardware, *_), identifiers in alike.items():
+    places: dict[tuple[object, ...], _Place] = {}
+    for group in problems_with_strategies(trials):
+        hardware, identifiers = group.hardware, group.problems
         node = tree.node(hardware)
         if node is None or node.level not in {Level.DEVICE, Level.SERVER}:
             continue
@@ -170,31 +166,31 @@ def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_
                 problem = from_graph(graph, Problem, identifier)
             except UnknownEntityError:
                 continue
-            if problem.workload.kind not in _PHASES:
+            if problem.workload.kind not in STEP_PHASE:
                 break
             family = families.get(problem.workload.model or "", "")
             key = (
                 problem.workload.kind, hardware, family, problem.objective.metric,
                 tuple(sorted(problem.bottlenecks)),
             )  # fmt: skip
-            place = found.setdefault(key, _Place(problem=problem, family=family, problems=0))
+            place = places.setdefault(key, _Place(problem=problem, family=family, problems=0))
             place.problems += round(len(identifiers) / len(looked_at))
-    return list(found.values())
+    return list(places.values())
 
 
-def _new_devices(tree: HardwareTree, known: frozenset[str] | None) -> list[str]:
-    if known is None:
+def _new_devices(tree: HardwareTree, before: frozenset[str] | None) -> list[str]:
+    if before is None:
         return []
-    fresh = [name for name in tree.ids() if name not in known]
+    fresh = [name for name in tree.ids() if name not in before]
     nodes = ((name, tree.node(name)) for name in fresh)
     return [name for name, node in nodes if node is not None and node.level is Level.DEVICE]
 
 
 def _nearest(device: str, places: Sequence[_Place], tree: HardwareTree) -> list[_Place]:
-    """What is asked on the nearest hardware, asked of a new device; nothing where no vendor is shared."""
+    """Return the places of the nearest hardware with a new device instead; none where no vendor is shared."""
     distances = [(tree.distance(device, place.problem.hardware.name), place) for place in places]
     nearest = min((distance for distance, _ in distances), default=None)
-    if nearest is None or nearest.name == "OTHER_VENDOR":
+    if nearest is None or nearest is Distance.OTHER_VENDOR:
         return []
     return [
         _Place(
@@ -216,7 +212,7 @@ def _hypotheses(
     there: set[str],
     log: list[str],
 ) -> list[Hypothesis]:
-    found: dict[str, Hypothesis] = {}
+    hypotheses: dict[str, Hypothesis] = {}
     dropped: Counter[str] = Counter()
     for place in places:
         problem = place.problem
@@ -229,25 +225,25 @@ def _hypotheses(
                 family=place.family,
             ),
             ranked=ranked,
-            phase=_PHASES[problem.workload.kind],
+            phase=STEP_PHASE[problem.workload.kind].scope,
             problems=place.problems,
             elsewhere=ranker.elsewhere(problem) if problem.bottlenecks else (),
         )
-        for item in (*recombined(setting), *transferred(setting, tree), *between(setting)):
-            if item.strategy.id in there or item.strategy.id in found:
+        for item in (*recombine(setting), *transfer(setting, tree), *interpolate(setting)):
+            if item.strategy.id in there or item.strategy.id in hypotheses:
                 continue
-            screened = screen.screened(problem, item.strategy.configuration)
+            screened = screen.check(problem, item.strategy.configuration)
             if screened.is_dropped:
                 dropped[screened.reason.partition(" 0.")[0]] += 1
                 continue
-            found[item.strategy.id] = replace(item, modelled=screened.gain)
+            hypotheses[item.strategy.id] = replace(item, modelled=screened.gain)
     for reason, number in dropped.items():
         log.append(f"{number} proposals dropped by the cost model: {reason}")
-    return list(found.values())
+    return list(hypotheses.values())
 
 
 def _chosen(hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
-    """The most valuable, of each context and of each parent a few: tests of kin teach the same."""
+    """Choose the most valuable, a few of each context and parent: tests of kin teach the same."""
     used: Counter[object] = Counter()
     kept: list[Hypothesis] = []
     for item in sorted(hypotheses, key=lambda one: (-one.value * one.problems, one.strategy.id)):
@@ -263,13 +259,13 @@ def _chosen(hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
 def _drifts(graph: GraphStore) -> list[str]:
     lines = []
     for effect in all_of(graph, Effect):
-        known = standing(effect)
-        if known is not None and known.drift:
-            lines.append(f"{effect.strategy} on {effect.context.hardware}, {effect.metric}: {known.drift}")
+        state = effect_state(effect)
+        if state is not None and state.drift:
+            lines.append(f"{effect.strategy} on {effect.context.hardware}, {effect.metric}: {state.drift}")
     return sorted(lines)
 
 
-def _distrust(item: Distrusted, source: Source) -> str:
+def _distrust(item: DistrustedSource, source: Source) -> str:
     return (
         f"distrusted {source.title} ({item.source}): its {item.gains} gains are {math.sqrt(item.z2):.1f}"
         f" standard deviations from what all others make one expect"

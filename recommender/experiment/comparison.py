@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class GuardState(StrEnum):
-    """Whether a guardrail holds."""
+    """The state of a guardrail."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -187,7 +187,7 @@ def compare(
     control: str,
     design: ExperimentDesign,
 ) -> ArmComparison:
-    """What the rounds so far say of a treatment."""
+    """Compare a treatment with the control by the rounds so far."""
     pair = ArmPair(one=arm, other=control, value=log_of(design.metric, design.better))
     interval, track = effect(samples, rounds, pair, design, design.level)
     shared = [item for item in rounds if arm in item and control in item]
@@ -246,7 +246,7 @@ def _guarded(
     guard: Guard,
     design: ExperimentDesign,
 ) -> Guarded:
-    """What is known of a guardrail; a positive number is worse."""
+    """The state of a guardrail by the rounds so far; a positive number is worse."""
     sign = 1.0 if guard.better is Better.HIGHER else -1.0
 
     def difference(sample: Sample) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What an experiment adds to the graph.
+    """The part of the graph that an experiment adds.
 
     Attributes:
         case: The treatment as a case.
@@ -41,7 +41,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestedChange:
-    """What an experiment tried.
+    """The change that an arm tried.
 
     Attributes:
         problem: On what.
@@ -59,7 +59,7 @@ class TestedChange:
 
 
 def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
-    """What an experiment adds to the graph.
+    """Conclude an experiment: the case and the outcome that the graph keeps.
 
     Args:
         logged: The experiment.
@@ -85,7 +85,7 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
     problem = _problem(tried.problem, logged)
     case = Case(
         problem=problem,
-        configuration=_told(design.arms[arm]),
+        configuration=_stated(design.arms[arm]),
         measurement=_measurement(found, logged),
         kind=Kind.MEASURED,
         source=source,
@@ -98,8 +98,8 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
         id=digest(problem.id, arm, source.id, tried.strategy, tried.recommendation),
         problem=problem.id,
         metric=design.metric,
-        configuration=_told(design.arms[arm]),
-        control=_told(design.arms[CONTROL]),
+        configuration=_stated(design.arms[arm]),
+        control=_stated(design.arms[CONTROL]),
         verdict=str(found.verdict),
         scheme=str(design.scheme),
         pairs=interval.pairs,
@@ -146,7 +146,7 @@ def _measurement(found: ArmComparison, logged: Logged) -> Measurement:
 def _baseline(found: ArmComparison, logged: Logged) -> Baseline | None:
     if not found.interval.pairs:
         return None
-    return Baseline(value=_control(logged), configuration=_told(logged.design.arms[CONTROL]))
+    return Baseline(value=_control(logged), configuration=_stated(logged.design.arms[CONTROL]))
 
 
 def _ended(logged: Logged) -> datetime | None:
@@ -165,8 +165,8 @@ def _control(logged: Logged) -> float:
     return math.exp(statistics.fmean(logs))
 
 
-def _told(configuration: Settings) -> Settings:
-    """The settings; none where they were not told."""
+def _stated(configuration: Settings) -> Settings:
+    """The settings; none where they were not stated."""
     return Settings() if UNTOLD in configuration else configuration
 
 

@@ -1,4 +1,4 @@
-"""What an experiment is, fixed before its first run: arms, metric, guardrails, margin, budget, order.
+"""The design of an experiment, fixed before its first run: arms, metric, guardrails, margin, budget, order.
 
 A round runs every arm once, in an order drawn for it from the seed, so that drift hits all arms alike and the
 order is the same after a restart. Rounds of two arms are pairs.
@@ -87,7 +87,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentDesign:
-    """What is fixed before the first run.
+    """The design of an experiment.
 
     Attributes:
         metric: What decides; canonical name.

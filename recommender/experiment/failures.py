@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFailures:
-    """How often two arms failed.
+    """The failures of two arms.
 
     Attributes:
         treatment: Rounds in which the treatment failed.

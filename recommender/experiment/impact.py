@@ -1,4 +1,4 @@
-"""What a gain is worth: device hours, cost, energy and carbon, with the interval carried through.
+"""The worth of a gain: device hours, cost, energy and carbon, with the interval carried through.
 
 For work that takes H device hours now, a gain of ``exp(g)`` leaves ``H * exp(-g)``. Cost, energy and carbon
 follow with the price, the power and the intensity that the user gives; nothing is assumed. Energy is power
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What the work costs now.
+    """Prices of the work as it is now.
 
     Attributes:
         device_hours: Device hours that the work takes with the control.
@@ -56,7 +56,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """What is saved of one thing; below zero it is lost.
+    """The saving of one resource; below zero it is a loss.
 
     Attributes:
         name: Of what, such as ``"energy"``.
@@ -86,7 +86,7 @@ class Saving:
 
 
 def savings(interval: Interval, prices: Prices) -> list[Saving]:
-    """What a gain saves, by the prices that are given."""
+    """The savings of a gain, by the prices that are given."""
     factors = [("device hours", "h", 1.0)]
     if prices.price is not None:
         factors.append(("cost", prices.currency or "price units", prices.price))

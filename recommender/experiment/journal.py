@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from recommender.experiment.design import ExperimentDesign
+from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.samples import Sample
 
 if TYPE_CHECKING:
@@ -30,19 +31,19 @@ _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged:
-    """What a log holds.
+    """The content of an experiment's log.
 
     Attributes:
         name: Name of the experiment.
         design: What was fixed before.
-        about: What else the first line says: command, readings, order, recommendation, environment.
+        about: How its arms run, what they try, and where it was begun.
         samples: Everything measured, in order.
         concluded: How it ended: the last conclusion; empty while it has none.
     """
 
     name: str
     design: ExperimentDesign
-    about: Mapping[str, object]
+    about: ExperimentMetadata
     samples: tuple[Sample, ...]
     concluded: Mapping[str, object]
 
@@ -53,14 +54,14 @@ class ExperimentJournal:
     Args:
         path: The file; made with a first line if it does not exist.
         design: What is fixed.
-        about: What else to keep in the first line; plain content.
+        about: What else to keep in the first line.
 
     Raises:
         InputError: The file is of another experiment.
         WorkspaceError: Another process writes to it, or it cannot be written.
     """
 
-    def __init__(self, path: Path, design: ExperimentDesign, about: Mapping[str, object]) -> None:
+    def __init__(self, path: Path, design: ExperimentDesign, about: ExperimentMetadata) -> None:
         self.path = path
         self._design = design
         self._about = about
@@ -90,7 +91,7 @@ class ExperimentJournal:
     def _begin(self, *, is_new: bool) -> None:
         cut_torn_line(self.path, self._descriptor)
         if is_new or not self.path.stat().st_size:
-            self._append({"format": FORMAT, "design": self._design.to_json(), **self._about})
+            self._append({"format": FORMAT, "design": self._design.to_json(), **self._about.to_json()})
             self.samples: list[Sample] = []
             return
         before = read(self.path)
@@ -166,7 +167,7 @@ def find(folder: Path, name: str) -> Logged:
 
 
 def read(path: Path) -> Logged:
-    """What a log holds; a torn last line is passed over.
+    """Read the log of an experiment; a torn last line is passed over.
 
     Raises:
         WorkspaceError: It cannot be read, or a line within it is damaged.
@@ -175,7 +176,7 @@ def read(path: Path) -> Logged:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from None
-    head: dict[str, object] = {}
+    about = ExperimentMetadata()
     design: ExperimentDesign | None = None
     samples: list[Sample] = []
     concluded: Mapping[str, object] = {}
@@ -183,7 +184,7 @@ def read(path: Path) -> Logged:
         try:
             content = json.loads(line)
             if number == 1:
-                head, design = _first_line(content)
+                about, design = _first_line(content)
             elif "sample" in content:
                 samples.append(Sample.from_json(content["sample"]))
             elif "conclusion" in content:
@@ -194,7 +195,6 @@ def read(path: Path) -> Logged:
             ) from None
     if design is None:
         raise WorkspaceError(f"{path} holds no experiment: it was cut off at its first line")
-    about = {key: value for key, value in head.items() if key not in {"format", "design"}}
     return Logged(
         name=path.name.removesuffix(SUFFIX),
         design=design,
@@ -204,10 +204,10 @@ def read(path: Path) -> Logged:
     )
 
 
-def _first_line(content: dict[str, Any]) -> tuple[dict[str, object], ExperimentDesign]:
+def _first_line(content: dict[str, Any]) -> tuple[ExperimentMetadata, ExperimentDesign]:
     if content["format"] != FORMAT:
         raise ValueError(f"format {content['format']}, this program reads {FORMAT}")
-    return content, ExperimentDesign.from_json(content["design"])
+    return ExperimentMetadata.from_json(content), ExperimentDesign.from_json(content["design"])
 
 
 def cut_torn_line(path: Path, descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""Which metrics an experiment reads, as people write them; the same way as a search's.
+"""The metrics that an experiment reads, from text as people write it; the same way as a search's.
 
 ``NAME=PATH:UNIT`` is a path into the JSON that is printed, ``NAME:UNIT=PATTERN`` a regular expression.
 Without either it is the time that the command takes. The first metric decides, the others are for guardrails.
@@ -23,7 +23,7 @@ _TIMES = ("time", "latency", "_s", "_ms", "_us", "_ns")
 def readings_of(
     metrics: Sequence[str], patterns: Sequence[str] = (), *, better: str = ""
 ) -> tuple[OutputReading, ...]:
-    """Where each metric stands; the time of the command where none is given.
+    """Read where each metric stands; the time of the command where none is given.
 
     Args:
         metrics: ``NAME=PATH:UNIT`` each.
@@ -63,7 +63,7 @@ def readings_of(
 
 
 def direction(metric: str, told: str = "", *, is_deciding: bool = True) -> Better:
-    """Which way a metric improves.
+    """The direction in which a metric improves.
 
     Args:
         metric: Its canonical name.

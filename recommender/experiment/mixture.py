@@ -9,7 +9,7 @@ is the Bayes factor of "some effect" (a normal prior on m / s with variance 1 / 
 "none". Under no effect, ``P(e[n] >= 1 / alpha at any n) <= alpha`` for normal d; all effects with
 ``e < 1 / alpha`` are the interval. With the order drawn for each pair, d is symmetric about the effect given
 its size whatever drift or correlated noise the runs have, so the promise does not rest on runs being
-independent; how closely it holds is measured by ``benchmarks/ab_validity.py``.
+independent; how closely it holds is measured by ``benchmarks/learning/ab_validity.py``.
 
 Source:
     Lindon, Ham, Tingley, Bojinov, Anytime-Valid Linear Models and Regression Adjusted Causal Inference in
@@ -41,7 +41,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """What is known after each pair.
+    """The interval and p-value after each pair.
 
     Attributes:
         mean: Mean log ratio, shape (..., n).

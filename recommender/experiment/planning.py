@@ -1,4 +1,4 @@
-"""How many pairs a gain needs, at the noise that was seen."""
+"""Planning: the number of pairs that a gain needs, at the noise that was seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIMULATED = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a gain needs.
+    """The pairs that a gain needs.
 
     Attributes:
         gain: As a share: 0.03 is 3 %.

@@ -1,121 +1,31 @@
-"""An experiment put together: from what people give to a design and a log, and from a log to what runs it."""
+"""The commands that measure the arms of an experiment, checked before anything runs."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import data
-from kg.errors import InputError, WorkspaceError
-from kg.nouns.entities import Better
+from kg.errors import InputError
 from recommender.experiment.schemes import Scheme
 from recommender.measuring.command import CommandObjective, placeholders
-from recommender.measuring.masking import has_mask, masked, masked_environment, masked_words
 from recommender.measuring.process import Bounds
-from recommender.measuring.readings import OutputReading
 from recommender.measuring.shell_text import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.nouns.values import Settings
     from recommender.experiment.design import ExperimentDesign
-    from recommender.experiment.journal import Logged
+    from recommender.experiment.metadata import Runs
     from recommender.measuring.outcome import Evaluator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """How an arm is run.
-
-    Attributes:
-        command: Program and arguments, or a text for the shell; None where each arm is a command itself.
-        readings: Where its metrics stand; the first decides.
-        folder: Where it runs.
-        timeout_s: Time of one run at most.
-        environment: Variables, which may hold placeholders.
-        options: Flags of each arm, which stand for ``{options}`` in a text for the shell.
-        secret_commands: Commands of arms that are commands, where they hold secrets; never written.
-    """
-
-    command: tuple[str, ...] | str | None
-    readings: tuple[OutputReading, ...]
-    folder: Path
-    timeout_s: float = 600.0
-    environment: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
-    secret_commands: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content, secrets masked."""
-        command = self.command
-        return {
-            "command": masked_words(list(command))
-            if isinstance(command, tuple)
-            else command and masked(command),
-            "readings": [
-                {
-                    "metric": item.metric,
-                    "better": str(item.better),
-                    "unit": item.unit,
-                    "path": item.path,
-                    "pattern": item.pattern,
-                }
-                for item in self.readings
-            ],
-            "folder": str(self.folder),
-            "timeout_s": self.timeout_s,
-            "environment": masked_environment(self.environment),
-            **(
-                {"options": {arm: masked(text) for arm, text in self.options.items()}} if self.options else {}
-            ),
-        }
-
-    @classmethod
-    def of(cls, logged: Logged) -> Runs:
-        """How the arms of a log are run.
-
-        Raises:
-            InputError: It was recorded, not run; or it was run with a secret, which no log keeps.
-            WorkspaceError: Its first line is damaged.
-        """
-        told: Any = logged.about.get("runs")
-        if not told:
-            raise InputError(f"{logged.name} was recorded: nothing here can run it")
-        if has_mask(told, *(dict(arm) for arm in logged.design.arms.values())):
-            raise InputError(
-                f"{logged.name} was run with a secret, which its log does not keep",
-                hint=f"go on with it: the same tunegraph ab run as before, with --name {logged.name}",
-            )
-        try:
-            return cls(
-                command=tuple(told["command"]) if isinstance(told["command"], list) else told["command"],
-                readings=tuple(
-                    OutputReading(
-                        metric=item["metric"],
-                        better=Better(item["better"]),
-                        unit=item["unit"],
-                        path=item["path"],
-                        pattern=item["pattern"],
-                    )
-                    for item in told["readings"]
-                ),
-                folder=Path(told["folder"]),
-                timeout_s=float(told["timeout_s"]),
-                environment=dict(told["environment"]),
-                options=dict(told.get("options", {})),
-            )
-        except (KeyError, TypeError, ValueError) as fault:
-            raise WorkspaceError(f"{logged.name}: the first line of its log is damaged ({fault})") from None
 
 
 def evaluators_of(
     design: ExperimentDesign, runs: Runs, *, base: Mapping[str, str], mark: str
 ) -> dict[str, Sequence[Evaluator]]:
-    """What measures each arm, one an input.
+    """Make the evaluators of each arm, one an input.
 
     Args:
         design: The design.
@@ -142,7 +52,7 @@ def evaluators_of(
         commands = []
         for given in design.inputs:
             command = CommandObjective(
-                command=_command(runs, arm, settings),
+                command=str(settings["command"]) if runs.command is None else runs.command,
                 options=tuple(shlex.split(runs.options.get(arm, ""))) if runs.options else None,
                 readings=runs.readings,
                 folder=runs.folder,
@@ -160,9 +70,3 @@ def evaluators_of(
     if isinstance(runs.command, tuple) and shutil.which(runs.command[0]) is None:
         raise InputError(f"cannot run {runs.command[0]!r}: there is no such program")
     return found
-
-
-def _command(runs: Runs, arm: str, settings: Settings) -> tuple[str, ...] | str:
-    if runs.command is not None:
-        return runs.command
-    return runs.secret_commands.get(arm) or str(settings["command"])

@@ -39,8 +39,8 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """How measurements are to be read and judged.
+class RecordingRequest:
+    """A request to read measurements and to judge their design.
 
     Attributes:
         metrics: For a table the metric's column, with ``:UNIT`` where the table does not say it; for logs as
@@ -68,63 +68,63 @@ class Asked:
     in_order: bool = False
 
 
-def recorded(files: Sequence[Path], asked: Asked) -> Recorded:
+def recorded(files: Sequence[Path], request: RecordingRequest) -> Recorded:
     """Read and judge measurements.
 
     Args:
         files: A table or JSON file, or two logs: the control's and the treatment's.
-        asked: How.
+        request: How.
 
     Raises:
         InputError: The files cannot be read as such, or their arms cannot be compared.
     """
     if len(files) == 2:
-        readings = readings_of(asked.metrics, asked.patterns, better=asked.better)
+        readings = readings_of(request.metrics, request.patterns, better=request.better)
         if readings[0].is_wall:
             hint = r"--pattern 'step_time:ms=step (\S+) ms'"
             raise InputError("say where the logs have their metric", hint=hint)
-        if asked.guards:
+        if request.guards:
             raise InputError("two logs have one metric; a guard needs a table", hint="record CSV or JSON")
         measured = read_logs(files[0], files[1], readings)
-        return _of(measured, readings[0].metric, readings[0].better, replace(asked, names=("", "")))
+        return _of(measured, readings[0].metric, readings[0].better, replace(request, names=("", "")))
     if len(files) != 1:
         raise InputError(f"{len(files)} files", hint="one table, or two logs: the control's, the treatment's")
-    if len(asked.metrics) != 1 or asked.patterns:
+    if len(request.metrics) != 1 or request.patterns:
         raise InputError("say which column is the metric", hint="--metric step_time:ms")
-    column, _, symbol = asked.metrics[0].partition(":")
+    column, _, symbol = request.metrics[0].partition(":")
     metric = canonical_metric(column, WorkloadKind.OPERATOR)
-    better = direction(metric, asked.better)
+    better = direction(metric, request.better)
     measured = read_table(
         files[0],
         column,
-        control=asked.names[0],
-        treatment=asked.names[1],
+        control=request.names[0],
+        treatment=request.names[1],
         symbol=symbol or None,
-        others=[guard.metric for guard in asked.guards],
-        in_order=asked.in_order,
+        others=[guard.metric for guard in request.guards],
+        in_order=request.in_order,
     )
     if metric != column:
         measured = [
             replace(item, values={metric if name == column else name: v for name, v in item.values.items()})
             for item in measured
         ]
-    return _of(measured, metric, better, asked)
+    return _of(measured, metric, better, request)
 
 
-def _of(measured: Sequence[Measured], metric: str, better: Better, asked: Asked) -> Recorded:
+def _of(measured: Sequence[Measured], metric: str, better: Better, request: RecordingRequest) -> Recorded:
     samples, scheme, unit = samples_of(
-        measured, metric, control=asked.names[0], treatment=asked.names[1], warmup=asked.warmup
+        measured, metric, control=request.names[0], treatment=request.names[1], warmup=request.warmup
     )
-    control = asked.settings[0] or Settings({UNTOLD: "control"})
-    treatment = asked.settings[1] or Settings({UNTOLD: "treatment"})
+    control = request.settings[0] or Settings({UNTOLD: "control"})
+    treatment = request.settings[1] or Settings({UNTOLD: "treatment"})
     design = ExperimentDesign(
         metric=metric,
         better=better,
         unit=unit,
         arms={CONTROL: control, "treatment": treatment},
-        alpha=asked.alpha,
-        margin=asked.margin,
-        guards=asked.guards,
+        alpha=request.alpha,
+        margin=request.margin,
+        guards=request.guards,
         pairs=MOST_PAIRS,
         warmup=0,
         scheme=scheme,

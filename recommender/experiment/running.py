@@ -122,7 +122,7 @@ class Experiment:
 
 
 def _judged(outcome: RunOutcome, metric: str) -> tuple[Status, str]:
-    """What became of a run; a value that has no ratio is a failure of the run."""
+    """The status of a run with its reason; a value that has no ratio is a failure of the run."""
     if outcome.status is not Status.OK:
         return outcome.status, outcome.reason or "failed"
     value = outcome.values.get(metric)

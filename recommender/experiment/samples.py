@@ -1,4 +1,4 @@
-"""What was measured: one value of an arm in a round, raw runs kept, failures too."""
+"""Measurements of an experiment: one value of an arm in a round, raw runs kept, failures too."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Sample:
 
     @property
     def ok(self) -> bool:
-        """Whether it gave values."""
+        """True if it gave values."""
         return self.status is Status.OK
 
     def log(self, metric: str) -> float:

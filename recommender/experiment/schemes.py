@@ -57,12 +57,12 @@ class Scheme(StrEnum):
 
     @property
     def is_paired(self) -> bool:
-        """Whether pairs are what counts."""
+        """True if pairs are what counts."""
         return self in {Scheme.RANDOMISED, Scheme.PAIRED}
 
     @property
     def warning(self) -> str:
-        """What is weaker than a randomised test; empty for one."""
+        """A note on its weakness beside a randomised test; empty for one."""
         return {
             Scheme.RANDOMISED: "",
             Scheme.PAIRED: (
@@ -103,7 +103,7 @@ def scheme_of(arms: Sequence[str], pairs: Sequence[str | None], *, is_ordered: b
 
 
 def _alternates(first: Sequence[str]) -> bool:
-    """Whether the arm that begins changes with every pair, which nobody's coin does for long."""
+    """Return whether the arm that begins changes with every pair, which nobody's coin does for long."""
     return len(first) > LEAST_SWITCHES and all(one != other for one, other in pairwise(first))
 
 

@@ -1,4 +1,4 @@
-"""How an experiment stands: every treatment beside the control, the best arm, what it cost, what is left.
+"""The state of an experiment: every treatment beside the control, the best arm, what it cost, what is left.
 
 With k treatments every interval has alpha / k, so all of them hold at once with probability 1 - alpha. The
 best arm is named once its intervals against every other arm, control included, lie above zero: to name a
@@ -34,7 +34,7 @@ _CLOCK_JUMP_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentState:
-    """How an experiment stands.
+    """The state of an experiment.
 
     Attributes:
         comparisons: Each treatment beside the control.
@@ -66,7 +66,7 @@ class ExperimentState:
 
     @property
     def is_decided(self) -> bool:
-        """Whether every treatment has a verdict, or the best arm is known."""
+        """True if every treatment has a verdict, or the best arm is known."""
         return bool(self.best) or all(item.verdict is not Verdict.UNDECIDED for item in self.comparisons)
 
     def to_json(self) -> dict[str, object]:
@@ -86,7 +86,7 @@ class ExperimentState:
 
 
 def standing(samples: Sequence[Sample], design: ExperimentDesign) -> ExperimentState:
-    """How an experiment stands after some samples."""
+    """Compute the state of an experiment after some samples."""
     rounds = counted(samples, design)
     comparisons = tuple(compare(samples, rounds, arm, CONTROL, design) for arm in design.treatments)
     best, contenders = _best(samples, rounds, comparisons, design)
@@ -138,7 +138,7 @@ def _is_tied(
     contenders: Sequence[str],
     design: ExperimentDesign,
 ) -> bool:
-    """Whether all arms that may be the best are equivalent to each other."""
+    """Return whether all arms that may be the best are equivalent to each other."""
     for one, other in combinations(contenders, 2):
         pair = ArmPair(one=one, other=other, value=log_of(design.metric, design.better))
         interval, _ = effect(samples, rounds, pair, design, design.level)
@@ -206,7 +206,7 @@ def _scheme(design: ExperimentDesign) -> list[str]:
 
 
 def _drift(rounds: Sequence[Mapping[str, Sample]], design: ExperimentDesign) -> list[str]:
-    """Whether the control changes over the rounds."""
+    """Test whether the control changes over the rounds."""
     logs = [item[CONTROL].log(design.metric) for item in rounds if CONTROL in item and item[CONTROL].ok]
     logs = [value for value in logs if not math.isnan(value)]
     slope = trend(logs)
@@ -217,7 +217,7 @@ def _drift(rounds: Sequence[Mapping[str, Sample]], design: ExperimentDesign) -> 
 
 
 def _clock(samples: Sequence[Sample]) -> list[str]:
-    """Whether the system's clock jumped: it disagrees with the one that cannot."""
+    """Test whether the system's clock jumped: it disagrees with the one that cannot."""
     from datetime import datetime
 
     worst = 0.0
@@ -233,7 +233,7 @@ def _clock(samples: Sequence[Sample]) -> list[str]:
 
 
 def _by_input(rounds: Sequence[Mapping[str, Sample]], design: ExperimentDesign) -> list[str]:
-    """Whether the effect turns around between inputs."""
+    """Test whether the effect turns around between inputs."""
     if len(design.inputs) < 2:
         return []
     notes = []

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a comparison."""
+    """The result of a comparison."""
 
     BETTER = "better"
     EQUIVALENT = "equivalent"
@@ -37,7 +37,7 @@ class Interval:
     noise: float = math.nan
 
     def verdict(self, margin: float) -> Verdict:
-        """What it says: inside the margin is equivalent, wholly above zero better, wholly below worse.
+        """The verdict: inside the margin is equivalent, wholly above zero better, wholly below worse.
 
         Args:
             margin: Log ratio, above zero; differences smaller than it do not matter.

@@ -24,7 +24,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings, Value
 from recommender.measuring.outcome import RunOutcome
-from recommender.measuring.process import Bounds, Finished, run
+from recommender.measuring.process import Bounds, ProcessResult, run
 from recommender.measuring.readings import OutputReading, ReadingError
 from recommender.measuring.shell_text import OPTIONS, PLACE, ShellScript, is_quoted_word, shell_script
 
@@ -89,7 +89,7 @@ class CommandObjective:
         """Refuse what cannot be run.
 
         Raises:
-            InputError: Nothing to run or to read, no repeat, or a placeholder where a value could be run as code.
+            InputError: Nothing to run or to read, no repeat, or a placeholder in a place for code.
         """
         if not self.command or not self.inputs:
             raise InputError("a command to search over needs a program and at least one input")
@@ -164,7 +164,7 @@ class CommandObjective:
                 for name, raw in self.environment.items()
                 if (text := _filled(raw, values)) is not None
             }
-            finished = run(
+            result = run(
                 self._words(values),
                 folder=self.folder,
                 environment={
@@ -179,11 +179,11 @@ class CommandObjective:
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        if fault := why(finished):
+        if fault := failure_reason(result):
             return fault
         try:
             return {
-                item.metric: finished.wall_s if item.is_wall else item.read(finished.out)
+                item.metric: result.wall_s if item.is_wall else item.read(result.out)
                 for item in self.readings
             }
         except ReadingError as missing:
@@ -277,20 +277,20 @@ def _filled(text: str, values: Mapping[str, Value], *, absent: str | None = None
     return None if missing and absent is None else filled
 
 
-def why(finished: Finished) -> str:
-    """Why a run counts as failed; empty if it does not.
+def failure_reason(result: ProcessResult) -> str:
+    """The reason why a run counts as failed; empty if it does not.
 
     Raises:
         InputError: There is nothing to run: a shell found no such program.
     """
-    if finished.stopped:
-        return finished.stopped
-    if finished.code == 0:
+    if result.stopped:
+        return result.stopped
+    if result.code == 0:
         return ""
-    said = finished.err + finished.out
-    line = _telling(finished.err) or _telling(finished.out)
+    said = result.err + result.out
+    line = _telling(result.err) or _telling(result.out)
     tail = f": {line}" if line else ""
-    number = -finished.code if finished.code < 0 else finished.code - 128 if 128 < finished.code < 160 else 0
+    number = -result.code if result.code < 0 else result.code - 128 if 128 < result.code < 160 else 0
     if found := OUT_OF_MEMORY.search(said):
         start = said.rfind("\n", 0, found.start()) + 1
         return f"out of memory: {said[start:].splitlines()[0].strip()[:200]}"
@@ -304,9 +304,9 @@ def why(finished: Finished) -> str:
         except ValueError:
             name = f"signal {number}"
         return f"killed by {name}{tail}"
-    if finished.code in _UNRUNNABLE:
-        return f"exit code {finished.code} ({_UNRUNNABLE[finished.code]}){tail}"
-    return f"exit code {finished.code}{tail}"
+    if result.code in _UNRUNNABLE:
+        return f"exit code {result.code} ({_UNRUNNABLE[result.code]}){tail}"
+    return f"exit code {result.code}{tail}"
 
 
 def _telling(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What something ran on: processor, system and versions, kept with results. No names of hosts or users."""
+"""The environment of a measurement: processor, system and versions; no names of hosts or users."""
 
 from __future__ import annotations
 
@@ -15,63 +15,65 @@ _SECONDS = 10.0
 """After which a command that tells a version is given up."""
 
 
-def processor(told: str | None = None) -> dict[str, str]:
+def processor(cpuinfo: str | None = None) -> dict[str, str]:
     """Name of the processor as it reports itself, with family and model (Linux), and how many cores.
 
     Args:
-        told: Content of ``/proc/cpuinfo``; read if None.
+        cpuinfo: Content of ``/proc/cpuinfo``; read if None.
     """
-    found: dict[str, str] = {}
-    if told is None:
+    facts: dict[str, str] = {}
+    if cpuinfo is None:
         try:
-            told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+            cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
-            told = ""
+            cpuinfo = ""
     cores = 0
-    for line in told.splitlines():
+    for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
         key = name.strip().lower()
         cores += key == "processor"
         if key in {"model name", "cpu family", "model"} and value.strip():
-            found.setdefault(key.replace(" ", "_"), value.strip())
-    name = found.get("model_name") or platform.processor() or platform.machine()
-    known = {"cpu_family", "model"} <= set(found)
-    family = f" family {found['cpu_family']} model {found['model']}" if known else ""
+            facts.setdefault(key.replace(" ", "_"), value.strip())
+    name = facts.get("model_name") or platform.processor() or platform.machine()
+    is_complete = {"cpu_family", "model"} <= set(facts)
+    family = f" family {facts['cpu_family']} model {facts['model']}" if is_complete else ""
     return {"processor": name + family, **({"cores": str(cores)} if cores else {})}
 
 
 def accelerators() -> list[str]:
     """Accelerators that a vendor's tool lists: NVIDIA GPUs; Ascend NPUs where ``npu-smi`` is there."""
     if shutil.which("nvidia-smi"):
-        listed = _said(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+        listed = _first_output(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
         return [line.strip() for line in listed.splitlines() if line.strip()]
     if shutil.which("npu-smi"):
-        rows = [line.split("|") for line in _said(["npu-smi", "info"]).splitlines()]
+        rows = [line.split("|") for line in _first_output(["npu-smi", "info"]).splitlines()]
         names = [row[1].split() for row in rows if len(row) > 2]
         return [f"Ascend {words[1]}" for words in names if len(words) > 1 and words[0].isdigit()]
     return []
 
 
 def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
-    """What can be told of the machine and of the versions a user asks for.
+    """Describe this machine, with the versions that a user asks for.
 
     Args:
         versions: Commands that print a version, by its name; the first line counts.
     """
-    found: dict[str, object] = {
+    environment: dict[str, object] = {
         **processor(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
     }
     if devices := accelerators():
-        found["accelerators"] = devices
-    software = {name: said for name, command in versions.items() if (said := _said(command))}
+        environment["accelerators"] = devices
+    software = {name: text for name, command in versions.items() if (text := _first_output(command))}
     if software:
-        found["software"] = {name: said.splitlines()[0].strip()[:100] for name, said in software.items()}
-    return found
+        environment["software"] = {
+            name: text.splitlines()[0].strip()[:100] for name, text in software.items()
+        }
+    return environment
 
 
-def _said(command: list[str]) -> str:
+def _first_output(command: list[str]) -> str:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""What measuring a configuration gives, and anything that measures one."""
+"""The outcome of running a configuration, and the protocol of whatever runs one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CancelledError(TuningError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """What one configuration gave.
+    """The values that running one configuration gave, or the reason why it failed.
 
     Attributes:
         values: By metric, in SI; empty unless ``status`` is ok.
@@ -49,10 +49,10 @@ class Evaluator(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """How its numbers are known: measured or modelled."""
+        """Measured or modelled."""
 
     def evaluate(self, configuration: Settings, cancel: Event) -> RunOutcome:
-        """What a configuration gives; a configuration that cannot run is an outcome, not an error.
+        """Evaluate a configuration; one that cannot run is an outcome, not an error.
 
         Args:
             configuration: What to set.

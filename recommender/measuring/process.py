@@ -38,7 +38,7 @@ _LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a run may take.
+    """Bounds on the time and disk that a run may take.
 
     Attributes:
         timeout_s: Wall-clock time.
@@ -52,8 +52,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """What a run gave.
+class ProcessResult:
+    """The end of a run: exit code, output, duration.
 
     Attributes:
         code: Exit code; below zero the signal that ended it.
@@ -78,7 +78,7 @@ def run(
     bounds: Bounds,
     cancel: threading.Event,
     mark: str,
-) -> Finished:
+) -> ProcessResult:
     """Run a command to its end, or end it.
 
     Args:
@@ -128,7 +128,7 @@ def run(
     if stopped == _CANCELLED:
         raise CancelledError("the evaluation was interrupted")
     left_only = stopped.startswith("it ended but")
-    return Finished(
+    return ProcessResult(
         code=code, out=out.text(), err=err.text(), wall_s=wall, stopped="" if left_only else stopped
     )
 
@@ -221,7 +221,7 @@ class _Kept:
         return not self._thread.is_alive()
 
     def text(self) -> str:
-        """What was kept; a gap is marked."""
+        """The kept output; a gap is marked."""
         gap = b"\n[...]\n" if self._dropped else b""
         return (bytes(self._head) + gap + bytes(self._tail)).decode(errors="replace")
 

@@ -32,7 +32,7 @@ class ReadingError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputReading:
-    """Where a metric stands in the output.
+    """The place of a metric in the output of a command.
 
     Attributes:
         metric: Canonical name.
@@ -81,12 +81,12 @@ class OutputReading:
 
     @property
     def is_wall(self) -> bool:
-        """Whether it is the time of the run, which nobody prints."""
+        """True for the wall-clock time of the run, which nobody prints."""
         return self.path == WALL
 
     @property
     def objective(self) -> Objective:
-        """What a search minimises or maximises, in SI."""
+        """The objective of a search for this metric, in SI."""
         symbol = unit(self.unit).symbol if self.unit is not None else "1"
         return Objective(metric=self.metric, better=self.better, unit=symbol)
 

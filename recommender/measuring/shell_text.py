@@ -1,9 +1,9 @@
 """A text for the shell with placeholders, as a script that gets their values as variables.
 
-No value ever stands in the text: ``{tile}`` becomes ``"$tg_tile"``, and the variable is in the environment. Where
-the text is handed to a second shell (``bash -c "..."``, ``ssh node ...``), which reads it again, the variable holds
-the value quoted for that shell. What no quoting makes safe (a placeholder in the quotes of a second shell, in the
-code of another language, in a here-document) is refused.
+No value ever stands in the text: ``{tile}`` becomes ``"$tg_tile"``, and the variable is in the environment.
+Where the text is handed to a second shell (``bash -c "..."``, ``ssh node ...``), which reads it again, the
+variable holds the value quoted for that shell. A place that no quoting makes safe (quotes of a second shell,
+the code of another language, a here-document) is refused.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def shell_script(text: str) -> ShellScript:
 
 
 def is_quoted_word(words: Sequence[str], word: str) -> bool:
-    """Whether values in the word of a command that is a list have to be quoted, as a second shell reads it.
+    """Return whether values in a word of a command that is a list must be quoted: a second shell reads it.
 
     Args:
         words: The words before it.
@@ -273,13 +273,10 @@ class _Cursor:
     def _close(self) -> None:
         named, text = self._named, self._segment
         self.quote = ""
-        if named and self.reader(named) is _Reader.PROGRAM and not text.lstrip().startswith(("{", "[")):
-            if _CODE.search(text):
-                raise _refusal(
-                    named,
-                    "inside quotes that hold more than a word",
-                    f"take it out of them: '...' {{{named}}}",
-                )
+        is_json = text.lstrip().startswith(("{", "["))
+        if named and not is_json and _CODE.search(text) and self.reader(named) is _Reader.PROGRAM:
+            hint = f"take it out of them: '...' {{{named}}}"
+            raise _refusal(named, "inside quotes that hold more than a word", hint)
 
     def _next_word(self) -> None:
         if self._word is not None:

@@ -1,1 +1,1 @@
-"""Which configurations to try, in which order, and what to expect of them."""
+"""Ranking of configurations and strategies, with the gain to expect of each."""

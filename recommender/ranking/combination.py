@@ -1,4 +1,4 @@
-"""What strategies gain together, given that some of them fight for the same time.
+"""The joint gain of several strategies, some of which save the same time.
 
 s[b]: share of the time of observed bottleneck b; r: what no bottleneck has.
 g[i]: expected log gain of strategy i, of the whole step.
@@ -65,7 +65,7 @@ class Combination:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "together": list(self.ids),
             "gain": self.gain.to_json(),
@@ -74,8 +74,8 @@ class Combination:
         }
 
 
-def combined(parts: Sequence[CombinationPart]) -> Gain:
-    """The gain of parts together: expected, and an interval.
+def combine_gains(parts: Sequence[CombinationPart]) -> Gain:
+    """Compute the joint gain of parts, with an interval.
 
     The interval takes the parts as uncertain independently of each other: the squares of the distances
     from their expectations add, scaled by how much of each part's own gain remains in the combination.
@@ -97,18 +97,18 @@ def combined(parts: Sequence[CombinationPart]) -> Gain:
 
 
 def ceiling(parts: Iterable[CombinationPart]) -> float | None:
-    """Log gain if the bottlenecks of all parts went away; None if one of their shares is unknown."""
+    """Return the log gain if the bottlenecks of all parts vanished; None if a share is unknown."""
     shares = {part.bottleneck: part.share for part in parts}
-    known = [share for share in shares.values() if share is not None]
-    if not known or len(known) < len(shares):
+    numbers = [share for share in shares.values() if share is not None]
+    if not numbers or len(numbers) < len(shares):
         return None
-    return -math.log1p(-min(math.fsum(known), _ALL))
+    return -math.log1p(-min(math.fsum(numbers), _ALL))
 
 
-def together(
+def combine(
     items: Sequence[Recommendation], shares: Mapping[str, Value], kinds: Mapping[str, str] | None = None
 ) -> Combination | None:
-    """The recommended strategies that can be set together, best first; None if fewer than two can.
+    """Combine the recommended strategies that can be set together; None if fewer than two can.
 
     Args:
         items: Recommendations in their order; only strategies with a gain are combined.
@@ -129,7 +129,7 @@ def together(
     parts = [_part(item, shares, kinds or {}) for item in chosen]
     return Combination(
         ids=tuple(item.id for item in chosen),
-        gain=combined(parts),
+        gain=combine_gains(parts),
         ceiling=ceiling(parts),
         left_out=tuple(left_out),
         kinds={part.id: part.bottleneck for part in parts},
@@ -137,7 +137,7 @@ def together(
 
 
 def _log_gain(gains: Sequence[tuple[CombinationPart, float]]) -> float:
-    """Log gain of parts whose own log gains are given."""
+    """Return the log gain of parts whose own log gains are given."""
     groups: dict[str, list[tuple[float | None, float]]] = {}
     for part, gain in gains:
         groups.setdefault(part.bottleneck or part.id, []).append((part.share, gain))
@@ -152,7 +152,7 @@ def _log_gain(gains: Sequence[tuple[CombinationPart, float]]) -> float:
 
 
 def _saved(share: float, gains: Sequence[float]) -> float:
-    """Share of the time that overlapping fixes save; below zero where they cost more than they save.
+    """Return share of the time that overlapping fixes save; below zero where they cost more than they save.
 
     Where the share is not known the best fix counts alone: how much of it the others find done already
     cannot be told.

@@ -1,4 +1,4 @@
-"""What is recommended, and everything it rests on."""
+"""Recommendations and the evidence they rest on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Support:
     source: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "kind": self.kind,
             "says": self.says,
@@ -131,7 +131,7 @@ class Recommendation:
         return self.gain.probability_of_gain
 
     def to_json(self) -> dict[str, Any]:
-        """Plain content; what is unknown is null."""
+        """Return the content as JSON-ready values; the unknown is null."""
         return {
             "id": self.id,
             "title": self.title,
@@ -157,12 +157,12 @@ class Recommendation:
 def recommendation_id(
     problem: Problem, configuration: Configuration, version: str, strategy: str = ""
 ) -> str:
-    """Id of a recommendation: the same question, configuration and knowledge give the same one."""
+    """Return the id of a recommendation, a digest of question, configuration and knowledge version."""
     return digest(problem.id, configuration.to_json(), strategy, version)[:ID_LENGTH]
 
 
 def factor_text(gain: Gain | None) -> str:
-    """A gain for people: ``1.25x (0.98 to 1.60)``."""
+    """Format a gain for people: ``1.25x (0.98 to 1.60)``."""
     if gain is None:
         return "unknown"
     return str(gain)
@@ -179,5 +179,5 @@ def shell_word(text: str) -> str:
 
 
 def changes(configuration: Configuration, current: Configuration | None) -> Settings:
-    """What of a configuration differs from the current one; all of it where none is told."""
+    """Return the settings that differ from the current configuration; all of them if there is none."""
     return configuration if current is None else configuration.changed_from(current)

@@ -1,1 +1,1 @@
-"""Which known problems have something to say about this one."""
+"""Retrieval of known problems that are similar to a question."""

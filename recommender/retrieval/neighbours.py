@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.nouns.entities import WorkloadKind
+from kg.terms.phases import same_activity
 from recommender.calibration.similarity import Similarity, pair_row
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ MOST = 32
 
 SEARCHED = 256
 """Nearest problems looked at before operator and metric are compared."""
-
-ACTIVITIES = {
-    WorkloadKind.TRAINING: frozenset({"train", "pretrain", "llm_pretrain", "finetune"}),
-    WorkloadKind.SERVING: frozenset({"serve", "llm_serve", "llm_generate", "infer"}),
-}
-"""What sources call the same activity of a whole model."""
 
 _ENOUGH = 16
 _DEEPER = 8
@@ -73,7 +67,7 @@ class Neighbour:
     cost: float | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "problem": self.problem.id,
             "hardware": self.problem.hardware,
@@ -114,7 +108,7 @@ class Retriever:
         exclude: Callable[[ProblemRow], bool] | None = None,
         any_operator: bool = False,
     ) -> list[Neighbour]:
-        """Known problems of the same operator and metric, the most telling first.
+        """Find known problems of the same operator and metric, the most informative first.
 
         First the same task, nearest hardware first; then other tasks by distance, no device crowding
         out the others.
@@ -126,23 +120,23 @@ class Retriever:
             any_operator: Also other operators and metrics, to browse; rankings do not use those.
         """
         vector = self.encoder.query(problem)
-        found: list[Neighbour] = []
+        neighbours: list[Neighbour] = []
         for depth in (SEARCHED, SEARCHED * _DEEPER):
             near = self.index.search(vector, depth, self.trials.acknowledged)
-            found = self._kept(problem, self._weighed(vector, near), exclude, any_operator=any_operator)
-            if any_operator or sum(item.same_count for item in found) >= _ENOUGH or len(near) < depth:
+            neighbours = self._kept(problem, self._weighed(vector, near), exclude, any_operator=any_operator)
+            if any_operator or sum(item.same_count for item in neighbours) >= _ENOUGH or len(near) < depth:
                 break
-        return self._told(problem, vector, near, _spread(_filled(found), most))
+        return self._told(problem, vector, near, _spread(_filled(neighbours), most))
 
     def _weighed(self, vector: NDArray[np.float32], near: Neighbours) -> dict[int, float]:
-        """Distances by problem key, by the weights of :attr:`similarity`."""
+        """Return distances by problem key, by the weights of :attr:`similarity`."""
         if self.similarity.weights == self.encoder.weights:
             return dict(zip(near.keys.tolist(), near.distances.tolist(), strict=True))
         squared = self._by_block(vector, near.rows) @ self.similarity.scales(self.encoder.weights)
         return dict(zip(near.keys.tolist(), np.sqrt(squared).tolist(), strict=True))
 
     def _by_block(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Squared differences by block as encoded, shape (n, B); a block that is not encoded has none."""
+        """Return squared differences by encoded block, shape (n, B); other blocks have none."""
         difference = self.index.vectors(rows) - vector
         parts = np.add.reduceat(difference.astype(np.float64) ** 2, self.encoder.starts, axis=1)
         lacking = len(self.encoder.weights.as_dict()) - parts.shape[1]
@@ -151,7 +145,7 @@ class Retriever:
     def _told(
         self, problem: Problem, vector: NDArray[np.float32], near: Neighbours, chosen: list[Neighbour]
     ) -> list[Neighbour]:
-        """Neighbours with what their distance consists of and what such a distance cost."""
+        """Return neighbours with the parts of their distance and the cost of copying over it."""
         if not chosen:
             return chosen
         costs = self.similarity.cost.expect(
@@ -196,7 +190,7 @@ class Retriever:
             comparable = [row for row in rows if row.metric == problem.objective.metric]
             rows = [row for row in comparable if row.operator == problem.workload.operator]
             if not rows:  # a whole model by another name for what it does
-                names = ACTIVITIES.get(problem.workload.kind, frozenset())
+                names = same_activity(problem.workload.kind)
                 rows = [row for row in comparable if row.operator in names]
         return [
             Neighbour(
@@ -210,14 +204,14 @@ class Retriever:
         ]
 
 
-def _filled(found: list[Neighbour]) -> list[Neighbour]:
-    """The same task beyond the searched depth stands at the farthest distance seen."""
-    seen = [item.apart for item in found if not np.isnan(item.apart)]
+def _filled(neighbours: list[Neighbour]) -> list[Neighbour]:
+    """Give problems of the same task beyond the searched depth the farthest distance seen."""
+    seen = [item.apart for item in neighbours if not np.isnan(item.apart)]
     farthest = max(seen, default=1.0)
-    return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in found]
+    return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in neighbours]
 
 
-def _spread(found: list[Neighbour], most: int) -> list[Neighbour]:
+def _spread(neighbours: list[Neighbour], most: int) -> list[Neighbour]:
     def order(item: Neighbour) -> tuple[object, ...]:
         return (
             not item.same_count,
@@ -230,7 +224,7 @@ def _spread(found: list[Neighbour], most: int) -> list[Neighbour]:
     taken: list[Neighbour] = []
     crowded: list[Neighbour] = []
     by_device: dict[str, int] = {}
-    for item in sorted(found, key=order):
+    for item in sorted(neighbours, key=order):
         device = item.problem.measured_on
         number = by_device.get(device, 0)
         if item.same_task or number < _PER_DEVICE:

@@ -41,7 +41,7 @@ class PastCase:
         return math.exp(self.gain.unats / _UNATS)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "problem": self.gain.problem,
             "bottleneck": self.gain.bottleneck,
@@ -59,7 +59,7 @@ class PastCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What past cases are held against.
+    """The question that past cases are compared with.
 
     Attributes:
         hardware: Id in the hardware tree; empty if not told.
@@ -74,7 +74,7 @@ class Present:
     family_of: Callable[[str], str] = field(default=lambda _: "")
 
     def past(self, gain: RowGain) -> PastCase:
-        """A gain, held against this."""
+        """Compare one gain with the question."""
         family = self.family_of(self.model) if self.model else ""
         return PastCase(
             gain=gain,
@@ -87,7 +87,7 @@ class Present:
 def past_cases(
     gains: Iterable[RowGain], bottlenecks: Sequence[str], present: Present, most: int = MOST
 ) -> list[PastCase]:
-    """Cases against any of some bottlenecks.
+    """Find the cases of strategies against any of some bottlenecks.
 
     Args:
         gains: All that are known.
@@ -96,7 +96,7 @@ def past_cases(
         most: How many at most.
     """
     place = {name: at for at, name in reversed(list(enumerate(bottlenecks)))}
-    found = [present.past(gain) for gain in gains if gain.bottleneck in place]
+    cases = [present.past(gain) for gain in gains if gain.bottleneck in place]
 
     def order(item: PastCase) -> tuple[object, ...]:
         gain = item.gain
@@ -110,4 +110,4 @@ def past_cases(
             (gain.problem, gain.strategy, gain.metric, gain.configuration),
         )
 
-    return sorted(found, key=order)[:most]
+    return sorted(cases, key=order)[:most]

@@ -1,4 +1,4 @@
-"""What a search proposes, what it is told, and what it starts from."""
+"""The nouns of a search: suggestions, their evaluations, and tables of similar problems."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ class Suggestion:
             the parts, a finalist measured again, or a step between default and best.
         expected: Predicted value of each objective in its own metric; None where no model spoke.
         stdev: Standard deviation of the predicted logarithm, by objective; 0.05 is about 5 %.
+
+    Example:
+        >>> from kg.nouns.values import Settings
+        >>> suggestion = Suggestion(number=0, configuration=Settings({"tile": 32}), origin="default")
+        >>> print(suggestion.configuration)
+        tile=32
     """
 
     number: int
@@ -44,7 +50,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What came out of one configuration.
+    """The result of evaluating one configuration.
 
     Attributes:
         configuration: What was set.
@@ -56,6 +62,14 @@ class Evaluation:
         repeats: How often it was measured.
         cost_s: Time it took; None if unknown.
         parts: Cost of each part of the search, in their order; empty where nobody told.
+
+    Example:
+        >>> from kg.nouns.values import Settings
+        >>> Evaluation(configuration=Settings({"tile": 32}), values=(1.2e-3,), repeats=3).ok
+        True
+        >>> failed = Status.OUT_OF_MEMORY
+        >>> Evaluation(configuration=Settings({"tile": 64}), values=(None,), status=failed).ok
+        False
     """
 
     configuration: Settings
@@ -81,13 +95,13 @@ class Evaluation:
 
     @property
     def ok(self) -> bool:
-        """Whether it was measured."""
+        """True where it ran."""
         return self.status is Status.OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
-    """What was measured on a similar problem.
+    """Measurements of a similar problem, from which a search starts.
 
     Attributes:
         name: What to call it, such as the device.

@@ -1,47 +1,49 @@
-"""What every configuration of a space must satisfy."""
+"""A constraint: a rule that every configuration of a search space satisfies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.space.space import SearchSpace
-
-Coordinates: TypeAlias = "NDArray[np.float64]"
+    from recommender.space.coordinates import Coordinates
+    from recommender.space.parameters import Parameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """What a configuration must satisfy; one that speaks of an inactive parameter holds.
+    """A rule on configurations; one that names an inactive parameter holds.
 
     Attributes:
         expression: See ``recommender.space.expressions``; empty where there is a function.
         reason: Why, for people; of a predicate also its name in the digest of the space.
-        source: What the rule rests on.
-        predicate: A function of a whole configuration, asked last; None where there is an expression.
-        holds: What facts say of many configurations at once: from a space and coordinates in it, shape
-            (n, d), whether each row may be, shape (n,). It was not declared, so it is no part of a digest.
+        source: Document or fact that the rule rests on.
+        predicate: A function of a configuration, evaluated last; None where there is an expression.
+        holds: A rule from facts, over many configurations at once: takes the parameters of a space and
+            coordinates, shape (n, d), and returns which rows are allowed, shape (n,). It is not declared,
+            so it is no part of a digest.
     """
 
     expression: str = ""
     reason: str = ""
     source: str = ""
     predicate: Callable[[Settings], bool] | None = field(default=None, compare=False)
-    holds: Callable[[SearchSpace, Coordinates], NDArray[np.bool_]] | None = field(default=None, compare=False)
+    holds: Callable[[Sequence[Parameter], Coordinates], NDArray[np.bool_]] | None = field(
+        default=None, compare=False
+    )
 
     def __post_init__(self) -> None:
-        """Refuse a constraint that says nothing, or two things."""
-        said = (bool(self.expression.strip()), self.predicate is not None, self.holds is not None)
-        if sum(said) != 1:
+        """Refuse a constraint that states nothing, or two things."""
+        forms = (bool(self.expression.strip()), self.predicate is not None, self.holds is not None)
+        if sum(forms) != 1:
             raise InputError("a constraint has an expression or a predicate")
 
     def __str__(self) -> str:

@@ -120,7 +120,7 @@ class Expression:
         return cls(text=text, names=frozenset(names), _tree=tree, _known=known)
 
     def evaluate(self, columns: Mapping[str, NDArray[np.generic]], count: int) -> NDArray[np.bool_]:
-        """Whether it holds, row by row.
+        """Evaluate the expression row by row.
 
         Args:
             columns: Values by name, each of shape (count,).

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import Settings, as_value
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def space_of_t1(declared: SearchSpaceFile) -> SearchSpace:
-    """The space of a T1 file as ``ingest.formats.kernels.kernel_tuner_t1`` reads it; all its conditions must hold.
+    """The space of a T1 file, as ``ingest.formats.kernels.kernel_tuner_t1`` reads it.
 
     Raises:
         InputError: A condition is no expression, or speaks of something that is no parameter.
@@ -80,20 +81,20 @@ def listed_parameter(name: str, values: Sequence[Value]) -> Parameter:
 
 
 def _distributed(name: str, item: BaseDistribution) -> Parameter:
-    told = item._asdict()  # the one view of a distribution that all versions of Optuna share
+    fields = item._asdict()  # the one view of a distribution that all versions of Optuna share
     kind = type(item).__name__
-    if "choices" in told:
+    if "choices" in fields:
         return Parameter(
-            name=name, kind=ParameterKind.CATEGORICAL, values=tuple(map(as_value, told["choices"]))
+            name=name, kind=ParameterKind.CATEGORICAL, values=tuple(map(as_value, fields["choices"]))
         )
     if kind not in {"IntDistribution", "FloatDistribution"}:
         raise InputError(f"parameter {name}: no {kind}", hint="categorical, integer and float ones are known")
-    whole = kind == "IntDistribution"
+    is_integer = kind == "IntDistribution"
     return Parameter(
         name=name,
-        kind=ParameterKind.INTEGER if whole else ParameterKind.FLOAT,
-        low=told["low"],
-        high=told["high"],
-        step=told["step"] if not (whole and told["log"]) else None,
-        log=told["log"],
+        kind=ParameterKind.INTEGER if is_integer else ParameterKind.FLOAT,
+        low=fields["low"],
+        high=fields["high"],
+        step=fields["step"] if not (is_integer and fields["log"]) else None,
+        log=fields["log"],
     )

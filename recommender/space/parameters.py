@@ -27,7 +27,7 @@ MOST_LEVELS = 4096
 
 
 class ParameterKind(StrEnum):
-    """What the values of a parameter are to each other."""
+    """The relation between the values of a parameter."""
 
     INTEGER = "integer"
     FLOAT = "float"
@@ -53,6 +53,11 @@ class Parameter:
 
     Raises:
         InputError: No value, a value twice, or a range that is none.
+
+    Example:
+        >>> tile = Parameter(name="tile", kind=ParameterKind.ORDINAL, values=(16, 32, 64))
+        >>> tile.coordinate(32), tile.value(1.0)
+        (0.5, 64)
     """
 
     name: str
@@ -110,12 +115,12 @@ class Parameter:
 
     @property
     def finite(self) -> bool:
-        """Whether it has levels."""
+        """True where its values can be listed."""
         return bool(self.values)
 
     @property
     def ordered(self) -> bool:
-        """Whether nearer coordinates mean nearer values."""
+        """True where nearer coordinates mean nearer values."""
         return self.kind is not ParameterKind.CATEGORICAL
 
     def column(self, u: NDArray[np.float64]) -> NDArray[np.generic]:

@@ -1,4 +1,4 @@
-"""What a search file says of parts."""
+"""The reader of the parts that a search file declares."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def read_parts(
             "parts: expected at least two names with parameters and metric",
             hint="parts: {attention: {parameters: [a], metric: attention_time}, ...}",
         )
-    told = {str(name): _told(item) for name, item in raw.items()}
-    owners = Counter(parameter for own, _, _ in told.values() for parameter in set(own))
+    parts = {str(name): _read_part(item) for name, item in raw.items()}
+    owners = Counter(parameter for parameters, _, _ in parts.values() for parameter in set(parameters))
     faults = [
         f"{name}: {fault}"
-        for name, (own, metrics, wrong) in told.items()
+        for name, (parameters, metrics, wrong) in parts.items()
         for fault in (
             *wrong,
-            *(f"no parameter {x!r}{_near(x, space.names)}" for x in own if x not in space.names),
+            *(f"no parameter {x!r}{_near(x, space.names)}" for x in parameters if x not in space.names),
             *_metrics(metrics, measured),
-            *_conditions(space, own, {x for x in owners if x not in own}),
+            *_conditions(space, parameters, {x for x in owners if x not in parameters}),
         )
     ]
-    taken = Counter(metric for _, metrics, _ in told.values() for metric in set(metrics))
+    taken = Counter(metric for _, metrics, _ in parts.values() for metric in set(metrics))
     faults += [f"parameter {x!r} is in {n} parts" for x, n in owners.items() if n > 1]
     faults += [f"metric {x!r} is of {n} parts" for x, n in taken.items() if n > 1]
     units = sorted({str(measured[x].unit) for x in taken if x in measured}) if measured else []
@@ -65,28 +65,28 @@ def read_parts(
         raise InputError(f"parts: {'; '.join(faults)}")
     shared = [name for name in space.names if name not in owners]
     return tuple(
-        SearchPart(name=name, space=subspace(space, {*own, *shared}), metrics=tuple(metrics))
-        for name, (own, metrics, _) in told.items()
-        if own or shared  # else nothing acts on it
+        SearchPart(name=name, space=subspace(space, {*parameters, *shared}), metrics=tuple(metrics))
+        for name, (parameters, metrics, _) in parts.items()
+        if parameters or shared  # else nothing acts on it
     )
 
 
-def _told(item: object) -> tuple[list[str], list[str], list[str]]:
+def _read_part(item: object) -> tuple[list[str], list[str], list[str]]:
     """Parameters, metrics and faults of one part."""
     if not isinstance(item, dict):
         return [], [], [f"expected parameters and metric, not {str(item)[:40]!r}"]
     faults = [f"no key {key!r} (known: {', '.join(_KEYS)})" for key in item if key not in _KEYS]
-    own, metrics = item.get("parameters", []), item.get("metric")
-    if not isinstance(own, list):
+    parameters, metrics = item.get("parameters", []), item.get("metric")
+    if not isinstance(parameters, list):
         faults.append("parameters is a list")
-        own = []
+        parameters = []
     if isinstance(metrics, str):
         metrics = [metrics]
     if not isinstance(metrics, list) or not metrics:
         faults.append("say which metric is its time (metric: attention_time)")
         metrics = []
     return (
-        [str(x) for x in own],
+        [str(x) for x in parameters],
         [canonical_metric(str(x), WorkloadKind.OPERATOR) for x in metrics],
         faults,
     )
@@ -106,12 +106,12 @@ def _metrics(metrics: Sequence[str], measured: Mapping[str, Objective] | None) -
     return unknown + [f"{x} is better higher; parts add up to a time or another cost" for x in wrong]
 
 
-def _conditions(space: SearchSpace, own: Sequence[str], others: Collection[str]) -> list[str]:
+def _conditions(space: SearchSpace, parameters: Sequence[str], others: Collection[str]) -> list[str]:
     """Parameters of a part that exist only where one of another part says so."""
     known = frozenset(space.names)
     return [
         f"{parameter.name} depends on {name}, which is another part's"
         for parameter in space.parameters
-        if parameter.name in own and parameter.when
+        if parameter.name in parameters and parameter.when
         for name in sorted(Expression.parse(parameter.when, known).names & set(others))
     ]

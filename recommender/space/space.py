@@ -1,7 +1,7 @@
-"""The declared search space: its parameters, what rules configurations out, and its points as numbers.
+"""The declared search space: parameters, constraints, and its configurations as coordinates.
 
 ``U``: configurations as coordinates, shape (n, d), one column a parameter in declared order, in [0, 1];
-nan where a conditional parameter is inactive. Everything is reckoned on blocks of ``U``; ``Settings`` are
+nan where a conditional parameter is inactive. Everything is computed on blocks of ``U``; ``Settings`` are
 made only of what leaves the search.
 """
 
@@ -16,18 +16,17 @@ import numpy as np
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.values import Settings, digest
-from recommender.space.constraint import Constraint, Coordinates
-from recommender.space.expressions import Expression
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import ParameterKind
+from recommender.space.rules import SpaceRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
-
-__all__ = ["Constraint", "Coordinates", "SearchSpace"]
 
 _BLOCK = 1 << 16
 """Partial configurations held at once while enumerating; a choice: a few megabytes."""
@@ -47,6 +46,17 @@ class SearchSpace:
 
     Raises:
         InputError: A name twice, a constraint that is none, conditions in a circle.
+
+    Example:
+        >>> from recommender.space.parameters import Parameter
+        >>> tile = Parameter(name="tile", kind=ParameterKind.ORDINAL, values=(16, 32, 64))
+        >>> unroll = Parameter(name="unroll", kind=ParameterKind.INTEGER, low=1, high=4)
+        >>> fits = Constraint(expression="tile * unroll <= 64", reason="registers")
+        >>> space = SearchSpace(parameters=(tile, unroll), constraints=(fits,))
+        >>> space.size(at_most=100)
+        7
+        >>> space.violated(Settings({"tile": 64, "unroll": 2})).reason
+        'registers'
     """
 
     parameters: tuple[Parameter, ...]
@@ -54,12 +64,12 @@ class SearchSpace:
     listed: tuple[Settings, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a space that means nothing; parse what it says."""
+        """Refuse a space that means nothing, and parse its expressions."""
         if not self.parameters:
             raise InputError("a search space without parameters")
         if len(set(self.names)) != len(self.parameters):
             raise InputError(f"a parameter is declared twice among {', '.join(self.names)}")
-        _ = self._order, self._rules
+        _ = self._rules  # parsed at birth, so that a wrong expression is refused here
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -78,13 +88,13 @@ class SearchSpace:
 
     @cached_property
     def declared(self) -> SearchSpace:
-        """The space without what facts forbid."""
+        """The space without the constraints that rest on facts, only with those that were declared."""
         rules = tuple(c for c in self.constraints if c.holds is None)
         return self if len(rules) == len(self.constraints) else replace(self, constraints=rules)
 
     @cached_property
     def finite(self) -> bool:
-        """Whether all of it can be enumerated in principle."""
+        """True where all configurations can be enumerated."""
         return bool(self.listed) or all(parameter.finite for parameter in self.parameters)
 
     # --- points and coordinates
@@ -97,21 +107,21 @@ class SearchSpace:
         """
         grid = np.full((len(configurations), len(self.parameters)), np.nan)
         for j, parameter in enumerate(self.parameters):
-            known: dict[tuple[bool, object], float] = {}
+            places: dict[tuple[bool, object], float] = {}
             for i, configuration in enumerate(configurations):
                 if parameter.name not in configuration:
                     continue
                 value = configuration[parameter.name]
                 key = (isinstance(value, bool), value)
-                if key not in known:
-                    known[key] = parameter.coordinate(value)
-                grid[i, j] = known[key]
+                if key not in places:
+                    places[key] = parameter.coordinate(value)
+                grid[i, j] = places[key]
         for configuration in configurations:
-            if unknown := [name for name in configuration if name not in self._known]:
+            if unknown := [name for name in configuration if name not in self._rules.columns]:
                 raise InputError(
                     f"no parameter named {unknown[0]!r}", hint=f"parameters: {', '.join(self.names)}"
                 )
-        active = self.active(grid)
+        active = self._rules.active(grid)
         wrong = np.argwhere(active == np.isnan(grid))
         if len(wrong):
             name, is_active = self.names[wrong[0, 1]], bool(active[tuple(wrong[0])])
@@ -134,34 +144,27 @@ class SearchSpace:
         ]
 
     def snapped(self, u: Coordinates) -> Coordinates:
-        """The coordinates of the values that coordinates stand for: on levels, with conditions applied."""
-        found = np.array(u, float)
-        for j in self._order:
-            parameter, column = self.parameters[j], np.clip(np.nan_to_num(found[:, j], nan=0.5), 0, 1)
+        """The nearest coordinates that stand for a value: on levels, with conditions applied."""
+        near = np.array(u, float)
+        for j in self._rules.order:
+            parameter, column = self.parameters[j], np.clip(np.nan_to_num(near[:, j], nan=0.5), 0, 1)
             if parameter.finite:
-                found[:, j] = parameter.grid()[parameter.levels(column)]
+                near[:, j] = parameter.grid()[parameter.levels(column)]
             elif parameter.kind is ParameterKind.INTEGER or parameter.step is not None:
                 numbers = parameter.column(column)
-                seen = {x: parameter.coordinate(x) for x in set(numbers.tolist())}
-                found[:, j] = [seen[x] for x in numbers.tolist()]
+                places = {x: parameter.coordinate(x) for x in set(numbers.tolist())}
+                near[:, j] = [places[x] for x in numbers.tolist()]
             else:
-                found[:, j] = column
-            when = self._rules[1].get(j)
-            if when is not None:
-                found[~self._holds(when, found), j] = np.nan
-        return found
+                near[:, j] = column
+            near[~self._rules.exists(j, near), j] = np.nan
+        return near
 
     def active(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which parameters exist in each configuration, shape (n, d), from those that decide it."""
-        found = np.ones(u.shape, bool)
-        for j, when in self._rules[1].items():
-            depends = np.array([self._known[name] for name in when.names], int)
-            with_all = found[:, depends].all(axis=1) & ~np.isnan(u[:, depends]).any(axis=1)
-            found[:, j] = with_all & when.evaluate(self._columns(u, when), len(u))
-        return found
+        """Mask of the parameters that exist in each configuration, shape (n, d)."""
+        return self._rules.active(u)
 
     def features(self, u: Coordinates) -> NDArray[np.float32]:
-        """Coordinates as a model wants them, shape (n, k); columns belong to parameters by ``groups``.
+        """Coordinates as columns for a model, shape (n, k); ``groups`` gives the parameter of each column.
 
         Ordered parameters keep their coordinate, categories become indicators (one for two values), a
         conditional parameter has a column that says whether it exists and 0.5 where it does not.
@@ -181,17 +184,17 @@ class SearchSpace:
     @cached_property
     def groups(self) -> NDArray[np.int64]:
         """The parameter of each column of ``features``, shape (k,)."""
-        found: list[int] = []
+        columns: list[int] = []
         for j, parameter in enumerate(self.parameters):
             wide = 1 if parameter.ordered or len(parameter.values) <= 2 else len(parameter.values)
-            found += [j] * (wide + bool(parameter.when))
-        return np.array(found)
+            columns += [j] * (wide + bool(parameter.when))
+        return np.array(columns)
 
     # --- what is allowed
 
     def allowed(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Whether each row satisfies every constraint, shape (n,)."""
-        held = self._within_rules(u)
+        """Mask of the rows that satisfy every constraint and are in the table if there is one."""
+        held = self._within_constraints(u)
         if self.listed and held.any():
             rows = np.flatnonzero(held)
             for row, settings in zip(rows.tolist(), self.decode(u[rows]), strict=True):
@@ -205,13 +208,13 @@ class SearchSpace:
             InputError: It is no point of the space: a parameter is unknown, missing or has no such value.
         """
         u = self.encode([configuration])
-        for constraint, rule in self._rules[0]:
-            if not self._holds(rule, u, absent=True)[0]:
+        for constraint, rule in self._rules.constraints:
+            if not self._rules.holds(rule, u, absent=True)[0]:
                 return constraint
         for constraint in self.constraints:
             if constraint.predicate is not None and not constraint.predicate(configuration):
                 return constraint
-            if constraint.holds is not None and not constraint.holds(self, u)[0]:
+            if constraint.holds is not None and not constraint.holds(self.parameters, u)[0]:
                 return constraint
         if self.listed and configuration.digest not in self._listed:
             return Constraint(expression="listed", reason="it is not in the table that is the whole space")
@@ -228,7 +231,7 @@ class SearchSpace:
         if self.listed:
             u = self.encode(self.listed)
             u = u[np.sort(np.unique(u, axis=0, return_index=True)[1])]  # a table may repeat itself
-            yield u[self._within_rules(u)]
+            yield u[self._within_constraints(u)]
             return
         if not self.finite:
             free = [p.name for p in self.parameters if not p.finite]
@@ -251,7 +254,7 @@ class SearchSpace:
             raise InfeasibleError("no configuration satisfies the constraints", hint=self._tightest())
 
     def size(self, at_most: int) -> int | None:
-        """How many configurations are allowed; None if more than ``at_most`` or without end."""
+        """Number of allowed configurations; None if more than ``at_most`` or without end."""
         if not self.finite:
             return None
         count = 0
@@ -274,29 +277,29 @@ class SearchSpace:
         if self.listed:
             u = next(iter(self.blocks()))
             return u[rng.permutation(len(u))[:n]]
-        found = np.zeros((0, len(self.parameters)))
+        sample = np.zeros((0, len(self.parameters)))
         for _ in range(_ROUNDS):
             drawn = self._drawn(rng, max(256, 2 * n))
-            found = np.concatenate([found, drawn[self.allowed(drawn)]])
-            _, first = np.unique(np.nan_to_num(found, nan=-1.0), axis=0, return_index=True)  # nan is not nan
-            found = found[np.sort(first)]
-            if len(found) >= n:
+            sample = np.concatenate([sample, drawn[self.allowed(drawn)]])
+            _, first = np.unique(np.nan_to_num(sample, nan=-1.0), axis=0, return_index=True)  # nan is not nan
+            sample = sample[np.sort(first)]
+            if len(sample) >= n:
                 break
-        if not len(found):
+        if not len(sample):
             raise InfeasibleError("no configuration found within the constraints", hint=self._tightest())
-        return found[:n]
+        return sample[:n]
 
     # --- below
 
-    def _within_rules(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Whether each row satisfies every constraint, shape (n,)."""
+    def _within_constraints(self, u: Coordinates) -> NDArray[np.bool_]:
+        """Which rows satisfy every constraint, shape (n,)."""
         held = np.ones(len(u), bool)
-        for _, rule in self._rules[0]:
-            held &= self._holds(rule, u, absent=True)
+        for _, rule in self._rules.constraints:
+            held &= self._rules.holds(rule, u, absent=True)
         for constraint in self.constraints:
             if constraint.holds is not None and held.any():
                 rows = np.flatnonzero(held)
-                held[rows] = constraint.holds(self, u[rows])
+                held[rows] = constraint.holds(self.parameters, u[rows])
         predicates = [c.predicate for c in self.constraints if c.predicate is not None]
         if predicates and held.any():
             rows = np.flatnonzero(held)
@@ -305,104 +308,52 @@ class SearchSpace:
         return held
 
     @cached_property
-    def _known(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.names)}
-
-    @cached_property
     def _listed(self) -> frozenset[str]:
         return frozenset(settings.digest for settings in self.listed)
 
     @cached_property
-    def _rules(self) -> tuple[tuple[tuple[Constraint, Expression], ...], dict[int, Expression]]:
-        known = frozenset(self.names)
-        rules = tuple((c, Expression.parse(c.expression, known)) for c in self.constraints if c.expression)
-        return rules, {j: self._when[j] for j in self._order if j in self._when}
-
-    @cached_property
-    def _when(self) -> dict[int, Expression]:
-        known = frozenset(self.names)
-        return {j: Expression.parse(p.when, known) for j, p in enumerate(self.parameters) if p.when}
-
-    @cached_property
-    def _order(self) -> tuple[int, ...]:
-        """Columns so that what decides about a parameter comes before it."""
-        order: list[int] = []
-        waiting = list(range(len(self.parameters)))
-        while waiting:
-            ready = [
-                j
-                for j in waiting
-                if j not in self._when or {self._known[name] for name in self._when[j].names} <= set(order)
-            ]
-            if not ready:
-                names = ", ".join(self.names[j] for j in waiting)
-                raise InputError(f"the conditions of {names} depend on each other in a circle")
-            order.append(ready[0])
-            waiting.remove(ready[0])
-        return tuple(order)
-
-    def _columns(self, u: Coordinates, rule: Expression) -> dict[str, NDArray[np.generic]]:
-        return {
-            name: self.parameters[self._known[name]].column(u[:, self._known[name]]) for name in rule.names
-        }
-
-    def _holds(self, rule: Expression, u: Coordinates, *, absent: bool = False) -> NDArray[np.bool_]:
-        """Whether a rule holds; ``absent`` where one of its parameters is inactive."""
-        held = rule.evaluate(self._columns(u, rule), len(u)).copy()
-        inactive = np.isnan(u[:, [self._known[name] for name in rule.names]]).any(axis=1)
-        held[inactive] = absent
-        return held
-
-    @cached_property
-    def _due(self) -> tuple[tuple[Expression, ...], ...]:
-        """The constraints that can be asked once the first k + 1 parameters of the order are set."""
-        place = {self.names[j]: k for k, j in enumerate(self._order)}
-        due: list[list[Expression]] = [[] for _ in self._order]
-        for _, rule in self._rules[0]:
-            due[max((place[name] for name in rule.names), default=0)].append(rule)
-        return tuple(map(tuple, due))
+    def _rules(self) -> SpaceRules:
+        return SpaceRules(self.parameters, self.constraints)
 
     def _extended(self, u: Coordinates, depth: int) -> Iterator[Coordinates]:
         """All ways to complete partial configurations, depth first over blocks."""
         if not len(u):
             return
-        if depth == len(self._order):
+        if depth == len(self._rules.order):
             if any(not c.expression for c in self.constraints):
-                u = u[self._within_rules(u)]
+                u = u[self._within_constraints(u)]
             if len(u):
                 yield u
             return
-        j = self._order[depth]
+        j = self._rules.order[depth]
         grid = self.parameters[j].grid()
         at_once = max(1, _BLOCK // len(grid))
         for start in range(0, len(u), at_once):
             part = u[start : start + at_once]
-            exists = np.ones(len(part), bool)
-            if j in self._when:
-                exists = self._holds(self._when[j], part)
+            exists = self._rules.exists(j, part)
             copies = np.where(exists, len(grid), 1)
             wide = np.repeat(part, copies, axis=0)
             place = np.arange(len(wide)) - np.repeat(np.cumsum(copies) - copies, copies)
             wide[:, j] = np.where(np.repeat(exists, copies), grid[place % len(grid)], np.nan)
-            for rule in self._due[depth]:
-                wide = wide[self._holds(rule, wide, absent=True)]
+            for rule in self._rules.due[depth]:
+                wide = wide[self._rules.holds(rule, wide, absent=True)]
             yield from self._extended(wide, depth + 1)
 
     def _drawn(self, rng: np.random.Generator, n: int) -> Coordinates:
         """Random configurations, each parameter drawn among what the constraints so far leave it."""
         u = np.full((n, len(self.parameters)), np.nan)
-        for depth, j in enumerate(self._order):
+        for depth, j in enumerate(self._rules.order):
             parameter = self.parameters[j]
-            tries = 8 if self._due[depth] else 1
+            tries = 8 if self._rules.due[depth] else 1
             open_rows = np.arange(len(u))
-            exists = self._holds(self._when[j], u) if j in self._when else np.ones(len(u), bool)
+            exists = self._rules.exists(j, u)
             for _ in range(tries):
                 u[open_rows, j] = np.where(
                     exists[open_rows], self._random(parameter, rng, len(open_rows)), np.nan
                 )
                 bad = np.zeros(len(open_rows), bool)
-                for rule in self._due[depth]:
-                    bad |= ~self._holds(rule, u[open_rows], absent=True)
+                for rule in self._rules.due[depth]:
+                    bad |= ~self._rules.holds(rule, u[open_rows], absent=True)
                 open_rows = open_rows[bad]
                 if not len(open_rows):
                     break

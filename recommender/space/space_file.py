@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import as_value
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,61 +40,63 @@ def read_space(raw: Mapping[str, object]) -> SearchSpace:
     )
 
 
-def _parameter(name: str, told: object) -> Parameter:
-    if isinstance(told, list):
-        told = {"values": told}
-    if not isinstance(told, dict):
-        raise InputError(f"parameter {name}: expected a list of values or a range, not {str(told)[:40]!r}")
-    if unknown := [key for key in told if key not in _PARAMETER]:
+def _parameter(name: str, content: object) -> Parameter:
+    if isinstance(content, list):
+        content = {"values": content}
+    if not isinstance(content, dict):
+        raise InputError(f"parameter {name}: expected a list of values or a range, not {str(content)[:40]!r}")
+    if unknown := [key for key in content if key not in _PARAMETER]:
         raise InputError(f"parameter {name}: no key {unknown[0]!r}", hint=f"known: {', '.join(_PARAMETER)}")
-    listed = told.get("values")
+    listed = content.get("values")
     if listed is not None and not isinstance(listed, list):
         raise InputError(f"parameter {name}: values is a list")
     try:
         values: tuple[Value, ...] = tuple(as_value(item) for item in listed or ())
-        kind = ParameterKind(told["kind"]) if "kind" in told else _kind(values, told)
+        kind = ParameterKind(content["kind"]) if "kind" in content else _kind(values, content)
     except ValueError as fault:
         raise InputError(f"parameter {name}: {fault}") from None
     return Parameter(
         name=name,
         kind=kind,
         values=values,
-        low=_number(name, told.get("low")),
-        high=_number(name, told.get("high")),
-        step=_number(name, told.get("step")),
-        log=bool(told.get("log", False)),
-        when=str(told.get("when") or ""),
+        low=_number(name, content.get("low")),
+        high=_number(name, content.get("high")),
+        step=_number(name, content.get("step")),
+        log=bool(content.get("log", False)),
+        when=str(content.get("when") or ""),
     )
 
 
-def _kind(values: tuple[Value, ...], told: Mapping[str, object]) -> ParameterKind:
+def _kind(values: tuple[Value, ...], content: Mapping[str, object]) -> ParameterKind:
     if not values:
-        ends = [told.get(key) for key in ("low", "high", "step")]
-        whole = all(isinstance(end, int) and not isinstance(end, bool) for end in ends if end is not None)
-        return ParameterKind.INTEGER if whole else ParameterKind.FLOAT
+        ends = [content.get(key) for key in ("low", "high", "step")]
+        is_integer = all(
+            isinstance(end, int) and not isinstance(end, bool) for end in ends if end is not None
+        )
+        return ParameterKind.INTEGER if is_integer else ParameterKind.FLOAT
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(values) and numbers in (sorted(numbers), sorted(numbers, reverse=True)):
         return ParameterKind.ORDINAL
     return ParameterKind.CATEGORICAL
 
 
-def _number(name: str, told: object) -> float | None:
-    if told is None:
+def _number(name: str, content: object) -> float | None:
+    if content is None:
         return None
-    if isinstance(told, bool) or not isinstance(told, int | float):
-        raise InputError(f"parameter {name}: {str(told)[:40]!r} is not a number")
-    return told
+    if isinstance(content, bool) or not isinstance(content, int | float):
+        raise InputError(f"parameter {name}: {str(content)[:40]!r} is not a number")
+    return content
 
 
-def _constraint(told: object) -> Constraint:
-    if isinstance(told, str):
-        return Constraint(expression=told)
-    if not isinstance(told, dict) or not told.get("expression"):
-        raise InputError(f"constraint {str(told)[:60]!r}: expected an expression")
-    if unknown := [key for key in told if key not in _CONSTRAINT]:
+def _constraint(content: object) -> Constraint:
+    if isinstance(content, str):
+        return Constraint(expression=content)
+    if not isinstance(content, dict) or not content.get("expression"):
+        raise InputError(f"constraint {str(content)[:60]!r}: expected an expression")
+    if unknown := [key for key in content if key not in _CONSTRAINT]:
         raise InputError(f"constraint: no key {unknown[0]!r}", hint=f"known: {', '.join(_CONSTRAINT)}")
     return Constraint(
-        expression=str(told["expression"]),
-        reason=str(told.get("reason") or ""),
-        source=str(told.get("source") or ""),
+        expression=str(content["expression"]),
+        reason=str(content.get("reason") or ""),
+        source=str(content.get("source") or ""),
     )

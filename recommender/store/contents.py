@@ -1,4 +1,4 @@
-"""What a workspace holds: counted, checked, queried and written out."""
+"""The contents of a workspace: counted, checked, queried and exported."""
 
 from __future__ import annotations
 
@@ -6,60 +6,123 @@ from typing import TYPE_CHECKING, Any
 
 from kg.rows.cases import all_cases
 from kg.triples.queries import CATALOGUE
-from recommender.store import listings as holdings
+from recommender.store import creation, listings
 from recommender.store import shipped_knowledge as shipped
-from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, in_step
-from recommender.store.reader import WorkspaceReader
+from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ingest.exporting import Exported
+    from embeddings.encoder import ProblemEncoder
+    from embeddings.index import ProblemIndex
+    from ingest.exporting import ExportResult
     from ingest.questions.problems import KnownOperator
+    from kg.nouns.entities import Problem
     from kg.rows.trial_rows import ProblemRow
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.names import Names
     from kg.triples.queries import NamedQuery
     from kg.triples.validation import Violation
     from recommender.store.coverage import Coverage
     from recommender.store.lineage import Lineage
     from recommender.store.listings import QueryRows
+    from recommender.store.snapshot import WorkspaceSnapshot
 
 
-class WorkspaceContents(WorkspaceReader):
-    """A workspace to look into; see :class:`recommender.store.reader.WorkspaceReader`."""
+class WorkspaceContents:
+    """The contents of one snapshot of a workspace.
+
+    Attributes:
+        snapshot: The state that is read.
+    """
+
+    def __init__(self, snapshot: WorkspaceSnapshot) -> None:
+        self.snapshot = snapshot
+
+    @property
+    def graph(self) -> GraphStore:
+        """The knowledge, and the problems."""
+        return self.snapshot.graph
+
+    @property
+    def batch(self) -> int:
+        """Number of the newest acknowledged batch."""
+        return self.snapshot.batch
+
+    @property
+    def trials(self) -> TrialStore:
+        """The measured rows."""
+        return self.snapshot.trials
+
+    @property
+    def hardware(self) -> HardwareTree:
+        """Devices and their facts."""
+        return self.snapshot.hardware
+
+    @property
+    def names(self) -> Names:
+        """Resolves the names of hardware and models."""
+        return self.snapshot.names
+
+    @property
+    def encoder(self) -> ProblemEncoder:
+        """Makes vectors of problems."""
+        return self.snapshot.encoder
+
+    @property
+    def index(self) -> ProblemIndex:
+        """Vectors of the known problems."""
+        return self.snapshot.index
+
+    @property
+    def text_model(self) -> str | None:
+        """Name of the text model; None for structured features alone."""
+        return creation.text_model(self.snapshot.manifest)
+
+    @property
+    def knowledge_version(self) -> str:
+        """Identifier of everything that answers rest on."""
+        return self.snapshot.knowledge_version
+
+    def model_facts(self, problem: Problem) -> dict[str, float | str]:
+        """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
+        return self.snapshot.model_facts(problem)
 
     def operator(self, name: str) -> KnownOperator:
-        """What the cases know of an operator.
+        """Return the kind and the usual objective of an operator, from its cases.
 
         Raises:
             UnknownEntityError: No case has it.
         """
-        return holdings.known_operator(self.graph, self.trials, name)
+        return listings.known_operator(self.graph, self.trials, name)
 
     def stats(self) -> dict[str, Any]:
-        """How much there is of everything."""
+        """Count nouns, cases, rows and triples."""
         return {
-            **holdings.count(self.graph, self.trials),
+            **listings.count(self.graph, self.trials),
             "batches": self.batch,
             "text_model": self.text_model,
             "knowledge_version": self.knowledge_version,
         }
 
     def coverage(self, *, most: int = 10) -> Coverage:
-        """Where evidence is thin, what is there twice, and what to measure next."""
+        """Find thin evidence, repeated rows, and the most useful next measurements."""
         from recommender.store.coverage import coverage
 
         return coverage(self.graph, self.trials, self.hardware, most=most)
 
     def validate(self) -> list[Violation]:
-        """Faults of the knowledge against its shapes; a circle of causes counts as one."""
-        from kg.triples.validation import knowledge_part, validate
+        """List where the knowledge breaks its SHACL shapes; a circle of causes is a violation too."""
+        from kg.triples.validation import knowledge_violations
 
-        return validate(knowledge_part(self.graph), known=self.graph)
+        return knowledge_violations(self.graph)
 
     def check(self) -> list[CheckResult]:
-        """Whether graph, trials, vectors and index are whole and in step; every byte of the index is read."""
-        findings = list(in_step(self.graph, self.trials, self.index))
+        """Check that graph, trials, vectors and index are intact and in step; read all of the index."""
+        findings = list(check_agreement(self.graph, self.trials, self.index))
         faults = self.index.verify()
         findings.append(
             CheckResult(
@@ -69,26 +132,26 @@ class WorkspaceContents(WorkspaceReader):
                 remedy="tunegraph doctor --repair" if faults else "",
             )
         )
-        if self._manifest.get("shipped") not in {None, shipped.version()}:
+        if self.snapshot.manifest.get("shipped") not in {None, shipped.version()}:
             findings.append(OLD_KNOWLEDGE)
         return findings
 
     @property
     def lineage(self) -> Lineage:
-        """Effects, versions, and what the next step of evolution would change."""
+        """The effects, the saved versions, and the next step of evolution."""
         from recommender.store.lineage import Lineage  # with the cost model, which an answer seldom needs
 
-        return Lineage(layout=self.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
+        return Lineage(layout=self.snapshot.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
 
     def catalogue(self) -> list[NamedQuery]:
-        """The named queries."""
+        """Return the named queries."""
         return list(CATALOGUE.values())
 
     def query(
         self, text: str, given: Mapping[str, str] | None = None, *, deadline_s: float = 30.0
     ) -> QueryRows:
         """Answer a query of the catalogue by name, or SPARQL in a process of its own with a deadline."""
-        return holdings.run_query(self.graph, self._snapshot, text, given or {}, seconds=deadline_s)
+        return listings.run_query(self.graph, self.snapshot.folder, text, given or {}, seconds=deadline_s)
 
     def export(self, path: Path, *, knowledge_only: bool = False, force: bool = False) -> tuple[int, str]:
         """Write the graph as RDF or the cases as a table, by the ending of ``path``.
@@ -106,12 +169,12 @@ class WorkspaceContents(WorkspaceReader):
         if knowledge_only:
             from kg.triples.validation import knowledge_part
 
-            return holdings.write_out(path, knowledge_part(self.graph), force=force), "triples"
-        return holdings.write_out(path, self.graph.triples(), force=force), "triples"
+            return listings.write_out(path, knowledge_part(self.graph), force=force), "triples"
+        return listings.write_out(path, self.graph.triples(), force=force), "triples"
 
     def export_cases(
         self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False
-    ) -> Exported:
+    ) -> ExportResult:
         """Write cases in one of the forms of ``ingest.exporting``, for other programs.
 
         Args:
@@ -130,4 +193,4 @@ class WorkspaceContents(WorkspaceReader):
         def wanted(row: ProblemRow) -> bool:
             return operator in ("", row.operator) and device in ("", row.hardware)
 
-        return holdings.write_cases(path, all_cases(self.graph, self.trials, wanted), form, force=force)
+        return listings.write_cases(path, all_cases(self.graph, self.trials, wanted), form, force=force)

@@ -1,4 +1,4 @@
-"""Where the evidence is thin: what is known of which operator on which hardware, and what to measure next."""
+"""Coverage of the evidence by operator and hardware, and suggestions of what to measure next."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.entities import Kind, Problem, Source
 from kg.nouns.knowledge import Level
 from kg.rows.copies import copied_devices, repeated_rows
+from kg.rows.evidence import evidence_by_device, rows_by_kind
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import from_graph
 
@@ -23,22 +24,6 @@ LEAST_ROWS = 3
 """Timed configurations from which a table says which way to go."""
 SHOWN_REPEATS = 10
 _FAR = {Distance.SAME_VENDOR.name.lower(), Distance.OTHER_VENDOR.name.lower()}
-
-_BY_DEVICE = """
-    SELECT operator, hardware, count(*), sum(rows), sum(timed), sum(measured), sum(timed >= 3), min(id)
-    FROM (
-        SELECT p.operator, p.hardware, p.id, count(*) AS rows, sum(t.rank = 0) AS timed,
-               sum(t.rank = 0 AND t.kind = 'measured') AS measured
-        FROM problems AS p JOIN trials AS t INDEXED BY best_first
-        ON t.problem = p.key AND t.rank IS NOT NULL
-        WHERE p.batch <= ?1 AND t.batch <= ?1 GROUP BY p.key
-    ) GROUP BY operator, hardware
-"""
-_KINDS = """
-    SELECT p.operator, p.hardware, t.kind, count(*)
-    FROM problems AS p JOIN trials AS t INDEXED BY best_first ON t.problem = p.key AND t.rank IS NOT NULL
-    WHERE p.batch <= ?1 AND t.batch <= ?1 GROUP BY p.operator, p.hardware, t.kind
-"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +62,7 @@ class Area:
         return self.measured / self.rows if self.rows else 0.0
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "workload": self.workload,
             "operator": self.operator,
@@ -95,7 +80,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What there is, and what is missing.
+    """The evidence in a workspace, and its gaps.
 
     Attributes:
         areas: By kind of workload, operator and hardware family.
@@ -108,7 +93,7 @@ class Coverage:
     suggestions: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "areas": [area.to_json() for area in self.areas],
             "repeats": list(self.repeats),
@@ -139,26 +124,25 @@ def _areas(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[Ar
     areas: dict[tuple[str, str], Area] = {}
     places: dict[tuple[str, str], Area] = {}
     devices: dict[str, set[str]] = defaultdict(set)
-    for operator, device, problems, rows, timed, measured, compared, example in trials.file.read(
-        _BY_DEVICE, trials.acknowledged
-    ):
+    for count in evidence_by_device(trials):
+        operator, device = count.operator, count.device
         family = tree.above(device, Level.FAMILY) or device
         area = areas.get((operator, family))
         if area is None:
-            kind = from_graph(graph, Problem, example).workload.kind
+            kind = from_graph(graph, Problem, count.example).workload.kind
             area = areas[operator, family] = Area(workload=str(kind), operator=operator, family=family)
         places[operator, device] = area
-        area.problems += problems
-        area.rows += rows
-        area.timed += timed
-        area.measured += measured
-        area.compared += compared
+        area.problems += count.problems
+        area.rows += count.rows
+        area.timed += count.timed
+        area.measured += count.measured
+        area.compared += count.compared
         if (operator, device) not in copies:
             area.devices.append(device)
             devices[operator].add(device)
-    for operator, device, kind, number in trials.file.read(_KINDS, trials.acknowledged):
+    for operator, device, evidence_kind, number in rows_by_kind(trials):
         kinds = places[operator, device].kinds
-        kinds[kind] = kinds.get(kind, 0) + number
+        kinds[evidence_kind] = kinds.get(evidence_kind, 0) + number
     for area in areas.values():
         area.devices.sort()
         area.nearest_else = _nearest_else(area, devices[area.operator], tree)
@@ -189,16 +173,16 @@ def _repeats(graph: GraphStore, trials: TrialStore) -> Iterator[str]:
 
 
 def _suggestions(areas: list[Area]) -> Iterator[str]:
-    """In the order of what would be gained: a first time, a second device, a comparison, a measurement."""
+    """Yield suggestions by value: a first time, a second device, a comparison, a measurement."""
     by_operator: dict[str, list[Area]] = defaultdict(list)
     for area in areas:
         by_operator[area.operator].append(area)
-    ranked = sorted(by_operator.values(), key=lambda found: -sum(area.problems for area in found))
-    for found in ranked:
-        yield from _of_operator(found)
+    ranked = sorted(by_operator.values(), key=lambda suggestion: -sum(area.problems for area in suggestion))
+    for suggestion in ranked:
+        yield from _of_operator(suggestion)
     for suggest in (_of_tables, _of_neighbours, _of_kinds):
-        for found in ranked:
-            for area in found:
+        for suggestion in ranked:
+            for area in suggestion:
                 if area.timed:
                     yield from suggest(area)
 

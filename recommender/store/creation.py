@@ -72,7 +72,7 @@ def editor(
     command: str,
     durable: bool,
 ) -> Editor:
-    """The writing side; it takes the lock when it is entered."""
+    """Return the writing side of a workspace; it takes the lock when it is entered."""
     # A question is answered without these; the readers of all formats come with them.
     from recommender.store.editor import Editor
     from recommender.store.writer import Writer
@@ -82,7 +82,7 @@ def editor(
 
 
 def text_model(manifest: Mapping[str, object]) -> str | None:
-    """Name of the text model that a manifest names; None for structured features alone."""
+    """Return the name of the text model that a manifest names; None for structured features alone."""
     name = manifest.get("encoder")
     return name if isinstance(name, str) else None
 

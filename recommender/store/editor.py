@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Self
 
 from ingest.knowledge.cross_references import CLASSES, check_knowledge
 from ingest.knowledge.files import read_knowledge
-from kg.errors import CaseFormatError, Fault, InputError
+from kg.errors import CaseFormatError, Fault, InputError, WorkspaceError
 from kg.triples.exchange import import_graph
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, to_triples
 from kg.triples.validation import validate
-from recommender.evolution.incompatibilities import broke, failed_strategies, revised
+from recommender.calibration.reliability import Reliability
+from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
-from recommender.store.ingestion import take_in
+from recommender.store.ingestion import ingest_files
 from recommender.store.merging import merge
-from recommender.store.writer import BATCH_ROWS, Added, Writer
+from recommender.store.writer import BATCH_ROWS, Additions, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
 
     from ingest.knowledge.files import Noun
     from kg.nouns.entities import Case, Trust
+    from recommender.backtest.recalibration import Recalibration
     from recommender.experiment.concluding import Conclusion
     from recommender.store.evolution_step import EvolutionStep
     from recommender.store.ingestion import IngestSummary, Options
-    from recommender.store.merging import Merged
+    from recommender.store.merging import MergeResult
     from recommender.store.versions import Version
 
 KNOWLEDGE_KINDS = {
@@ -60,12 +63,12 @@ class Editor:
         paths: Iterable[Path],
         *,
         on_progress: Callable[[int], None] | None = None,
-        on_batch: Callable[[Added], None] | None = None,
+        on_batch: Callable[[Additions], None] | None = None,
         batch_rows: int = BATCH_ROWS,
         options: Options | None = None,
     ) -> IngestSummary:
-        """Take in the cases of files and folders; see ``recommender.store.ingestion.take_in``."""
-        return take_in(
+        """Take in the cases of files and folders; see ``recommender.store.ingestion.ingest_files``."""
+        return ingest_files(
             paths,
             self._writer.graph,
             self._writer,
@@ -75,22 +78,18 @@ class Editor:
             options=options,
         )
 
-    def add_cases(self, cases: Sequence[Case], origin: str = "") -> Added:
+    def add_cases(self, cases: Sequence[Case], origin: str = "") -> Additions:
         """Take in cases as one batch; they are acknowledged when this returns."""
         return self._writer.add(cases, [origin] if origin else ())
 
-    def add_outcome(self, conclusion: Conclusion) -> Added:
-        """Take in what an A/B test found; once, however often it is told."""
-        return self.add_outcomes([conclusion])
-
-    def add_outcomes(self, conclusions: Sequence[Conclusion], *, trust: Trust | None = None) -> Added:
+    def add_outcomes(self, conclusions: Sequence[Conclusion], *, trust: Trust | None = None) -> Additions:
         """Take in what A/B tests found, in any order, in batches; each once, however often it is told.
 
         Args:
             conclusions: What they found.
             trust: How far whoever ran them is trusted from now on; None to leave that as it is.
         """
-        added = Added()
+        added = Additions()
         for start in range(0, len(conclusions), BATCH_ROWS):
             part = conclusions[start : start + BATCH_ROWS]
             titles = [item.case.source.title for item in part]
@@ -98,27 +97,59 @@ class Editor:
             added += self._writer.add([item.case for item in part], titles, trust=trust, about=outcomes)
             if self._failed is None:
                 self._failed = failed_strategies(self._writer.graph)
-            self._failed |= {item.strategy for item in outcomes if item.strategy and broke(item)}
+            self._failed |= {item.strategy for item in outcomes if item.strategy and item.treatment_never_ran}
             tried = {item.strategy for item in outcomes} & self._failed
-            if changed := revised(self._writer.graph, tried):
+            if changed := revise_conflicts(self._writer.graph, tried):
                 self.add_knowledge(changed)
         return added
 
     def evolve(self, now: datetime, *, name: str = "", most: int = 10) -> EvolutionStep:
-        """Take one step of evolution and save it as a version; see ``recommender.store.evolution_step.take_step``."""
+        """Take one step of evolution and save it as a version; see ``evolution_step.take_step``."""
         return take_step(self._writer, now, name=name, most=most)
 
     def revert(self, now: datetime, name: str) -> Version:
-        """Go back to a version of the knowledge; evidence stays. See ``recommender.store.evolution_step.revert``."""
+        """Go back to a version of the knowledge; evidence stays. See ``evolution_step.revert``."""
         return revert(self._writer, now, name)
 
     def learn(self) -> list[str]:
-        """Learn from all timed rows how operators respond to configurations; returns the operators.
+        """Learn from all timed rows how operators respond to configurations; return the operators.
 
         Raises:
             MissingDependencyError: scikit-learn is not installed.
         """
-        return self._writer.learn()
+        from recommender.backtest.learning import learn
+
+        writer = self._writer
+        return learn(writer.graph, writer.trials, HardwareTree(writer.graph), writer.layout.models)
+
+    def recalibrate(self, knowledge: str, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
+        """Learn similarity and the width of intervals from the workspace's own problems, and save them.
+
+        Args:
+            knowledge: Version of the knowledge, to name as the origin.
+            progress: Called with each step, in words.
+
+        Raises:
+            MissingDependencyError: scikit-learn is needed and not installed.
+            WorkspaceError: The result cannot be written.
+        """
+        from recommender.backtest.recalibration import recalibrate
+
+        writer = self._writer
+        recalibration = recalibrate(
+            writer.graph,
+            writer.trials,
+            HardwareTree(writer.graph),
+            writer.encoder,
+            Reliability.load(writer.layout.calibration),
+            origin=f"calibrate --retrieval on knowledge {knowledge}",
+            progress=progress,
+        )
+        try:
+            recalibration.save(writer.layout)
+        except OSError as error:
+            raise WorkspaceError(f"cannot write {writer.layout.root}: {error.strerror}") from error
+        return recalibration
 
     def repair(self) -> None:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""
@@ -163,7 +194,8 @@ class Editor:
             triples = [triple for noun in nouns for triple in to_triples(noun)]
             violations = validate(triples, known=self._writer.graph)
             faults = [
-                Fault(place=found.focus, reason=f"{found.path}: {found.message}") for found in violations
+                Fault(place=violation.focus, reason=f"{violation.path}: {violation.message}")
+                for violation in violations
             ]
         if faults:
             raise CaseFormatError(str(path), faults, hint="see docs/knowledge-format.md")
@@ -189,13 +221,13 @@ class Editor:
         self._writer.changed()
         return count
 
-    def merge(self, other: Path, *, label: str = "") -> Merged:
+    def merge(self, other: Path, *, label: str = "") -> MergeResult:
         """Join another workspace; see ``recommender.store.merging.merge``."""
         writer = self._writer
         return merge(writer.layout, writer.graph, writer.trials, writer, other, label=label)
 
     def _known_ids(self) -> dict[str, set[str]]:
-        known: dict[str, set[str]] = {}
+        ids: dict[str, set[str]] = {}
         for noun, section in CLASSES.items():
-            known.setdefault(section, set()).update(found.id for found in all_of(self._writer.graph, noun))
-        return known
+            ids.setdefault(section, set()).update(item.id for item in all_of(self._writer.graph, noun))
+        return ids

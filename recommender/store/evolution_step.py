@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.knowledge_content import knowledge_content, trusts, without_trust
 from kg.triples.serialisation import description, table_of, to_triples
 from recommender.evolution import components
 from recommender.evolution.step import evolve
@@ -16,9 +17,8 @@ from recommender.store import versions
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pyoxigraph import Triple
-
-    from recommender.evolution.step import Evolved
+    from kg.triples.graph import Triple
+    from recommender.evolution.step import EvolutionChanges
     from recommender.store.writer import Writer
 
 
@@ -31,7 +31,7 @@ class EvolutionStep:
         version: The version it was saved as.
     """
 
-    evolved: Evolved
+    evolved: EvolutionChanges
     version: versions.Version
 
 
@@ -49,26 +49,26 @@ def take_step(writer: Writer, now: datetime, *, name: str = "", most: int = 10) 
     """
     layout, graph = writer.layout, writer.graph
     tree = HardwareTree(graph)
-    known = versions.versions(layout)
+    saved = versions.versions(layout)
     if name:
         versions.free_name(layout, name)
-    if not known:
-        known = [_save(writer, versions.free_name(layout), ["as it was before the first step"], now)]
+    if not saved:
+        saved = [_save(writer, versions.free_name(layout), ["as it was before the first step"], now)]
     name = versions.free_name(layout, name)
     evolved = evolve(
         graph,
         writer.trials,
         tree,
-        known_hardware=known[-1].hardware,
+        known_hardware=saved[-1].hardware,
         components=components.load(layout.components),
         most=most,
     )
-    gone: list[Triple] = []
-    come: list[Triple] = []
+    removed: list[Triple] = []
+    added: list[Triple] = []
     for strategy in evolved.strategies:
-        gone += description(graph, table_of(type(strategy)).iri(strategy))
-        come += to_triples(strategy)
-    writer.revise(gone, come, evolved.trusts, mark=f"version/{name}")
+        removed += description(graph, table_of(type(strategy)).iri(strategy))
+        added += to_triples(strategy)
+    writer.revise(removed, added, evolved.trusts, mark=f"version/{name}")
     shares = evolved.components
     write_json(layout.components, {"hardware": shares.hardware, "family": shares.family, "own": shares.own})
     changelog = evolved.changelog or ("nothing to change",)
@@ -83,17 +83,16 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
         WorkspaceError: It is damaged; nothing was changed.
     """
     layout, graph = writer.layout, writer.graph
-    then, current = versions.content(layout, name), versions.knowledge(graph)
-    before, after = versions.trusts(current), versions.trusts(then)
-    trusts = {
+    then, current = versions.content(layout, name), knowledge_content(graph)
+    before, after = trusts(current), trusts(then)
+    changed = {
         key: after.get(key, Trust.MEDIUM)
         for key in before.keys() | after.keys()
         if before.get(key) is not after.get(key)
     }
     new = versions.free_name(layout)
-    gone = [triple for triple in current - then if triple.predicate != versions.TRUST]
-    come = [triple for triple in then - current if triple.predicate != versions.TRUST]
-    writer.revise(gone, come, trusts, mark=f"version/{new}")
+    removed, added = without_trust(current - then), without_trust(then - current)
+    writer.revise(removed, added, changed, mark=f"version/{new}")
     versions.restore_learned(layout, name)
     return _save(writer, new, [f"went back to {name}"], now)
 

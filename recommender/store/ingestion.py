@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal
-
 from ingest.completion import Completion, mark, read_marks
 from ingest.reading import FileReport, read
 from kg.nouns.values import digest
+from kg.triples.finders import completion_marks, name_keys
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
-from kg.triples.vocabulary import TG
-from recommender.store.writer import BATCH_ROWS, Added
+from recommender.store.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +33,7 @@ COLLECT_EVERY = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSummary:
-    """What an ingest did.
+    """The result of an ingest.
 
     Attributes:
         files: What became of each file.
@@ -46,7 +44,7 @@ class IngestSummary:
     """
 
     files: tuple[FileReport, ...]
-    added: Added
+    added: Additions
     duration_s: float
     dry_run: bool
 
@@ -66,7 +64,7 @@ class IngestSummary:
         return sum(report.bad for report in self.files)
 
     def to_json(self) -> dict[str, object]:
-        """The summary for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "dry_run": self.dry_run,
             "duration_s": round(self.duration_s, 3),
@@ -93,7 +91,7 @@ class IngestSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user says of the files of an ingest.
+    """The user's statements about the files of an ingest.
 
     Attributes:
         hardware: Where runs were made whose files name no hardware; empty if not told.
@@ -108,13 +106,13 @@ class Options:
     again: bool = False
 
 
-def take_in(
+def ingest_files(
     paths: Iterable[Path],
     graph: GraphStore,
     writer: Writer | None,
     *,
     on_progress: Callable[[int], None] | None = None,
-    on_batch: Callable[[Added], None] | None = None,
+    on_batch: Callable[[Additions], None] | None = None,
     batch_rows: int = BATCH_ROWS,
     options: Options | None = None,
 ) -> IngestSummary:
@@ -134,19 +132,19 @@ def take_in(
         WorkspaceError: The workspace cannot be written; what was acknowledged is kept.
     """
     started = time.monotonic()
-    told = options or Options()
-    completion = None if writer is None else _completion(graph, told)
+    given = options or Options()
+    completion = None if writer is None else _completion(graph, given)
     completed: list[str] = []
     reports: list[FileReport] = []
     waiting: list[Case] = []
     origins: dict[str, None] = {}
-    total = Added()
+    total = Additions()
     since = time.monotonic()
 
     def close_batch() -> None:
         nonlocal total, since
         if (waiting or completed) and writer is not None:
-            added = writer.add(waiting, origins, completed=completed, trust=told.trust)
+            added = writer.add(waiting, origins, completed=completed, trust=given.trust)
             total += added
             if on_batch is not None:
                 on_batch(added)
@@ -160,7 +158,7 @@ def take_in(
         if isinstance(item, FileReport):
             reports.append(item)
             if item.is_known:
-                total += Added(known=item.good)
+                total += Additions(known=item.good)
                 return
             if waiting:
                 origins[item.path.name] = None
@@ -176,8 +174,8 @@ def take_in(
         paths,
         Names(graph, tree),
         on_progress=on_progress,
-        hardware=told.hardware,
-        mapping=told.mapping,
+        hardware=given.hardware,
+        mapping=given.mapping,
         facts=tree.facts,
         completed=completion,
     )
@@ -190,16 +188,12 @@ def take_in(
     )
 
 
-def _completion(graph: GraphStore, told: Options) -> Completion:
-    """What was completed before, under the names that are known now."""
-    marks = [
-        item.object.value for item in graph.triples(None, TG.COMPLETED) if isinstance(item.object, Literal)
-    ]
-    names = sorted(f"{item.subject} {item.object}" for item in graph.triples(None, TG.KEY))
+def _completion(graph: GraphStore, options: Options) -> Completion:
+    """Return the files completed before, under the names that are known now."""
     return Completion(
-        known=read_marks(marks),
-        setting=digest(names, told.hardware, str(told.mapping or "")),
-        again=told.again or told.trust is not None,
+        known=read_marks(completion_marks(graph)),
+        setting=digest(name_keys(graph), options.hardware, str(options.mapping or "")),
+        again=options.again or options.trust is not None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a workspace is whole: graph, trials, vectors and index in step with each other."""
+"""Checks that graph, trials, vectors and index of a workspace agree."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
-from kg.triples.vocabulary import TG, name_of
+from kg.triples.finders import problem_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """What a finding asks for."""
+    """The severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -51,25 +49,21 @@ OLD_KNOWLEDGE = CheckResult(
 )
 
 
-def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Iterator[CheckResult]:
-    """Every problem of the graph has rows and a vector, and nothing else has.
+def check_agreement(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Iterator[CheckResult]:
+    """Check that every problem of the graph has rows and a vector, and nothing else has.
 
     Args:
         graph: A published snapshot, or the live graph of the only writer.
         trials: Opened with the newest batch of ``graph`` as acknowledged.
         index: The vectors.
     """
-    named = {
-        name_of(triple.subject)
-        for triple in graph.triples(None, TG.BATCH_OF)
-        if isinstance(triple.subject, NamedNode)
-    }
+    described = problem_ids(graph)
     keys = trials.keys().tolist()
     stored = {row.id for row in trials.summary(keys)}
     yield _compare(
         "problems",
-        len(named - stored),
-        len(stored - named),
+        len(described - stored),
+        len(stored - described),
         ("the graph", "the trial store"),
         "restore the workspace, or make one anew and ingest again",
     )
@@ -80,11 +74,11 @@ def in_step(graph: GraphStore, trials: TrialStore, index: ProblemIndex) -> Itera
             says=f"{empty} problems have no rows",
             remedy="ingest their files again",
         )
-    known, vectors = set(keys), set(index.keys(trials.acknowledged).tolist())
+    problems, vectors = set(keys), set(index.keys(trials.acknowledged).tolist())
     yield _compare(
         "vectors",
-        len(known - vectors),
-        len(vectors - known),
+        len(problems - vectors),
+        len(vectors - problems),
         ("the trial store", "the vector log"),
         "tunegraph doctor --repair",
     )

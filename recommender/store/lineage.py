@@ -1,10 +1,11 @@
-"""How the knowledge of a workspace came to be what it is: effects, versions, and what comes next."""
+"""History of the knowledge of a workspace: effects, versions, and the next step of evolution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.triples.knowledge_content import differences, knowledge_content
 from recommender.evolution import components
 from recommender.evolution.step import evolve
 from recommender.ranking.changes.effect_rows import effect_rows
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.evolution.step import Evolved
+    from kg.triples.knowledge_content import Difference
+    from recommender.evolution.step import EvolutionChanges
     from recommender.files import WorkspaceFiles
     from recommender.ranking.changes.effect_rows import EffectRow
-    from recommender.store.versions import Changed, Version
+    from recommender.store.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,33 +39,33 @@ class Lineage:
     tree: HardwareTree
 
     def effects(self, strategy: str = "") -> list[EffectRow]:
-        """What strategies gained where, and what each is expected to gain there again."""
+        """List the gains of strategies by context, with the gain to expect there again."""
         return effect_rows(self.graph, self.tree, components.load(self.layout.components), strategy)
 
     def versions(self) -> list[Version]:
-        """The saved versions of the knowledge, oldest first."""
+        """Return the saved versions of the knowledge, oldest first."""
         return saved.versions(self.layout)
 
-    def diff(self, first: str, second: str = saved.NOW) -> list[Changed]:
-        """What two versions describe differently; ``now`` is the knowledge as it stands.
+    def diff(self, first: str, second: str = saved.NOW) -> list[Difference]:
+        """Compare two versions node by node; ``now`` is the current knowledge.
 
         Raises:
             UnknownEntityError: There is no such version.
         """
         sides = [
-            saved.knowledge(self.graph) if name == saved.NOW else saved.content(self.layout, name)
+            knowledge_content(self.graph) if name == saved.NOW else saved.content(self.layout, name)
             for name in (first, second)
         ]
-        return saved.differences(*sides)
+        return differences(*sides)
 
-    def next_step(self, *, most: int = 10) -> Evolved:
-        """What a step of evolution would change."""
-        known = self.versions()
+    def next_step(self, *, most: int = 10) -> EvolutionChanges:
+        """Compute the next step of evolution without writing it."""
+        versions = self.versions()
         return evolve(
             self.graph,
             self.trials,
             self.tree,
-            known_hardware=known[-1].hardware if known else None,
+            known_hardware=versions[-1].hardware if versions else None,
             components=components.load(self.layout.components),
             most=most,
         )

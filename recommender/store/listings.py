@@ -1,4 +1,4 @@
-"""What a workspace holds: counted, checked, asked, written out."""
+"""Contents of a workspace: counts, queries, and exports to files."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal
-
 from ingest.questions.problems import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.entities import Problem
 from kg.triples.exchange import SUFFIXES, export_triples
-from kg.triples.queries import CATALOGUE, query_named
+from kg.triples.queries import CATALOGUE, query_named, text_of
 from kg.triples.serialisation import TABLES, from_graph
 from kg.triples.sparql import Limits, ask
-from kg.triples.vocabulary import RDF_TYPE, name_of
+from kg.triples.vocabulary import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pyoxigraph import Triple
-
-    from ingest.exporting import Exported
+    from ingest.exporting import ExportResult
     from kg.nouns.entities import Case
     from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore, Term
+    from kg.triples.graph import GraphStore, Triple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +42,15 @@ class QueryRows:
 
 
 def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
-    """What the cases know of an operator.
+    """Return the kind and the usual objective of an operator, from its cases.
 
     Raises:
         UnknownEntityError: No case has it.
     """
     objectives = trials.objectives(name)
     if not objectives:
-        known = trials.operators()
-        near = get_close_matches(name.lower(), known, n=5) or known[:20]
+        operators = trials.operators()
+        near = get_close_matches(name.lower(), operators, n=5) or operators[:20]
         hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
         raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
     metric, better, problem_id = objectives[0]
@@ -63,22 +59,22 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
 
 
 def count(graph: GraphStore, trials: TrialStore) -> dict[str, Any]:
-    """How much there is of everything."""
+    """Count nouns, rows and triples."""
     classes = {
         table.noun.__name__: sum(1 for _ in graph.triples(None, RDF_TYPE, table.term))
         for table in TABLES.values()
         if table.term is not None
     }
-    found = trials.counts()
+    counts = trials.counts()
     return {
         "knowledge": {name: number for name, number in classes.items() if number},
         "cases": {
-            "rows": found.trials,
-            "problems": found.problems,
-            "configurations": found.configurations,
+            "rows": counts.trials,
+            "problems": counts.problems,
+            "configurations": counts.configurations,
         },
-        "rows_by_kind": {str(kind): number for kind, number in found.kinds.items()},
-        "rows_by_status": {str(status): number for status, number in found.statuses.items()},
+        "rows_by_kind": {str(kind): number for kind, number in counts.kinds.items()},
+        "rows_by_status": {str(status): number for status, number in counts.statuses.items()},
         "triples": len(graph),
     }
 
@@ -103,7 +99,7 @@ def run_query(
         return QueryRows(
             columns=named.columns,
             rows=tuple(
-                tuple(None if term is None else _short(term) for term in row)
+                tuple(None if term is None else text_of(term) for term in row)
                 for row in named.run(graph, given)
             ),
         )
@@ -128,9 +124,9 @@ def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
     """
     suffix = "".join(path.suffixes[-1:])
     if suffix not in SUFFIXES:
-        known = ", ".join([*SUFFIXES, ".jsonl", ".csv", ".parquet"])
+        endings = ", ".join([*SUFFIXES, ".jsonl", ".csv", ".parquet"])
         reason = f"no format ends in {suffix!r}" if suffix else "its ending says no format"
-        raise InputError(f"{path}: {reason}", hint=f"one of: {known}")
+        raise InputError(f"{path}: {reason}", hint=f"one of: {endings}")
     number = 0
 
     def counted() -> Iterator[Triple]:
@@ -143,7 +139,7 @@ def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
     return number
 
 
-def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> Exported:
+def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> ExportResult:
     """Write cases in one of the forms of ``ingest.exporting``.
 
     Args:
@@ -163,7 +159,7 @@ def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) ->
         return _write_folder(path, cases, form, force=force)
     if form not in exporting.FILES:
         raise InputError(f"no form {form!r} for cases", hint=f"one of: {', '.join(exporting.FORMS)}")
-    written: list[Exported] = []
+    written: list[ExportResult] = []
     if form == "optuna":
         _replace_file(path, lambda beside: written.append(exporting.write_study(cases, beside)), force=force)
     else:
@@ -171,7 +167,7 @@ def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) ->
     return written[0]
 
 
-def _write_folder(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> Exported:
+def _write_folder(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> ExportResult:
     from ingest import exporting
 
     try:
@@ -206,10 +202,3 @@ def _replace_file(path: Path, write: Callable[[Path], object], *, force: bool) -
         raise WorkspaceError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _short(term: Term) -> str:
-    if isinstance(term, Literal):
-        return term.value
-    value = getattr(term, "value", str(term))
-    return name_of(term) if "/tunegraph/" in value and "#" not in value else value  # type: ignore[arg-type]

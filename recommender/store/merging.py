@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal
-
 from kg.errors import InputError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Trust
@@ -33,18 +31,18 @@ from kg.rows.cases import all_cases
 from kg.rows.gains import gains
 from kg.rows.joining import LISTED, compare
 from kg.rows.trials import TrialStore
+from kg.triples.finders import completion_marks
+from kg.triples.iris import outcome_iri
 from kg.triples.serialisation import all_of, newest_batch, table_of
 from kg.triples.snapshots import open_newest
 from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import NAMESPACE, TG, outcome_iri
+from kg.triples.vocabulary import NAMESPACE
 from recommender.files import WorkspaceFiles
-from recommender.store.writer import BATCH_ROWS, Added
+from recommender.store.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from pyoxigraph import NamedNode
 
     from kg.nouns.entities import Case
     from kg.triples.graph import GraphStore
@@ -80,8 +78,8 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """What a merge did, or would do.
+class MergeResult:
+    """The result of a merge, done or simulated.
 
     Attributes:
         label: What the other workspace is called in the provenance of its batches.
@@ -95,14 +93,14 @@ class Merged:
 
     label: str
     dry_run: bool
-    added: Added
+    added: Additions
     knowledge: tuple[str, ...]
     effects: int
     conflicts: tuple[Conflict, ...]
     conflict_count: int
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """Return the content as JSON-ready values."""
         return {
             "label": self.label,
             "dry_run": self.dry_run,
@@ -126,7 +124,7 @@ def merge(
     other: Path,
     *,
     label: str = "",
-) -> Merged:
+) -> MergeResult:
     """Join another workspace.
 
     Args:
@@ -161,20 +159,20 @@ def merge(
                 )
                 for row in rows.contradictions
             ]
-            added = Added(rows=rows.new_rows, known=rows.rows - rows.new_rows, problems=rows.new_problems)
+            added = Additions(rows=rows.new_rows, known=rows.rows - rows.new_rows, problems=rows.new_problems)
             if writer is not None:
                 if nouns:
                     writer.add_knowledge(nouns)
-                added = Added()
+                added = Additions()
                 outcomes = {item.source.id: item for item in _outcomes(graph, their_graph)}
                 for batch in _batches(all_cases(their_graph, their_trials)):
-                    told = [outcomes.pop(key) for key in {c.source.id for c in batch} if key in outcomes]
-                    added += writer.add(batch, origin=label, about=told)
+                    about = [outcomes.pop(key) for key in {c.source.id for c in batch} if key in outcomes]
+                    added += writer.add(batch, origin=label, about=about)
                 if outcomes:
                     writer.add_knowledge(outcomes.values())
                 if effects:
                     writer.add_effects(effects, completed=marks, origin=label)
-    return Merged(
+    return MergeResult(
         label=label,
         dry_run=writer is None,
         added=added,
@@ -188,9 +186,9 @@ def merge(
 
 
 def _outcomes(ours: GraphStore, theirs: GraphStore) -> list[Outcome]:
-    """Outcomes of A/B tests that only the other has; their cases come with the others."""
-    known = {iri.value for iri in table_of(Outcome).subjects(ours)}
-    return [item for item in all_of(theirs, Outcome) if outcome_iri(item.id).value not in known]
+    """Return outcomes of A/B tests that only the other has; their cases come with the others."""
+    here = {iri.value for iri in table_of(Outcome).subjects(ours)}
+    return [item for item in all_of(theirs, Outcome) if outcome_iri(item.id).value not in here]
 
 
 def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
@@ -205,55 +203,54 @@ def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
 
 
 def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Conflict]]:
-    """Nouns that only the other has, and those that both have and describe differently.
+    """Return nouns that only the other has, and conflicts of those that both describe differently.
 
     A bottleneck and a cause may share a node; it is taken over whole or not at all.
     """
-    here: dict[NamedNode, list[Any]] = {}
-    there: dict[NamedNode, list[Any]] = {}
-    for graph, found in ((ours, here), (theirs, there)):
+    here: dict[str, list[Any]] = {}
+    there: dict[str, list[Any]] = {}
+    for graph, nouns_of in ((ours, here), (theirs, there)):
         for kind in KNOWLEDGE:
             table = table_of(kind)
             for noun in all_of(graph, kind):
-                found.setdefault(table.iri(noun), []).append(noun)
+                nouns_of.setdefault(table.iri(noun).value, []).append(noun)
     missing: list[Any] = []
     conflicts = []
     for iri, nouns in there.items():
-        known = here.get(iri)
-        if known is None:
+        described = here.get(iri)
+        if described is None:
             missing += nouns
-        elif known != nouns:
-            about = iri.value.removeprefix(NAMESPACE)
+        elif described != nouns:
+            about = iri.removeprefix(NAMESPACE)
             conflicts.append(
-                Conflict(about=about, ours=_differing(known, nouns), theirs=_differing(nouns, known))
+                Conflict(about=about, ours=_differing(described, nouns), theirs=_differing(nouns, described))
             )
     return missing, conflicts
 
 
 def _differing(nouns: list[Any], others: list[Any]) -> str:
-    """What of some nouns others of the same node do not say, attribute by attribute."""
-    said = []
+    """Describe attributes of nouns that the others of the same node lack."""
+    parts = []
     for noun in nouns:
         twin = next((item for item in others if type(item) is type(noun)), None)
         for name in noun.__dataclass_fields__:
             value = getattr(noun, name)
             if twin is None or getattr(twin, name) != value:
-                said.append(f"{name}: {value}")
-    return "; ".join(said)[:1000] or "nothing more"
+                parts.append(f"{name}: {value}")
+    return "; ".join(parts)[:1000] or "nothing more"
 
 
 def _effects(
     graph: GraphStore, trials: TrialStore, their_graph: GraphStore, their_trials: TrialStore
 ) -> tuple[list[Effect], list[str], list[Conflict]]:
-    """What the other knows of effects beyond its cases and we do not, how to remember it, and what is odd."""
-    said = (triple.object for triple in graph.triples(None, TG.COMPLETED))
-    marks = {term.value for term in said if isinstance(term, Literal)}
-    known = {EFFECT.iri(effect).value: sums for effect, sums in _beyond_cases(graph, trials)}
-    found, fresh, odd = [], [], []
+    """Return the other's effects beyond its cases that we lack, their marks, and contradictions."""
+    marks = set(completion_marks(graph))
+    ours = {EFFECT.iri(effect).value: sums for effect, sums in _beyond_cases(graph, trials)}
+    effects, fresh, odd = [], [], []
     for effect, (n, total, squares) in _beyond_cases(their_graph, their_trials):
         iri = EFFECT.iri(effect).value
         mark = f"effect/{digest(iri, n, total, squares)}"
-        if mark in marks or known.get(iri) == (n, total, squares):
+        if mark in marks or ours.get(iri) == (n, total, squares):
             continue
         if n < 1 or total**2 > n * squares:
             odd.append(
@@ -264,13 +261,13 @@ def _effects(
                 )
             )
             continue
-        found.append(replace(effect, n=n, sum_unats=total, sum_squares_unats2=squares))
+        effects.append(replace(effect, n=n, sum_unats=total, sum_squares_unats2=squares))
         fresh.append(mark)
-    return found, fresh, odd
+    return effects, fresh, odd
 
 
 def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effect, tuple[int, int, int]]]:
-    """Effects that the cases of their workspace do not account for, and what of their sums is left over.
+    """Yield effects that the cases of their workspace do not account for, with the rest of their sums.
 
     How far a source is trusted is each workspace's own affair: effects that differ by that alone are one.
     """
@@ -283,12 +280,12 @@ def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effec
         about = Effect(context=context, strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
         n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))
         accounted[EFFECT.iri(about).value] = n + 1, total + gain.unats, squares + gain.unats**2
-    whole: dict[str, Effect] = {}
+    totals: dict[str, Effect] = {}
     for effect in all_of(graph, Effect):
-        plain = replace(effect, trust=Trust.MEDIUM, recent=())
-        iri = EFFECT.iri(plain).value
-        whole[iri] = whole[iri].merge(plain) if iri in whole else plain
-    for iri, effect in whole.items():
+        neutral = replace(effect, trust=Trust.MEDIUM, recent=())
+        iri = EFFECT.iri(neutral).value
+        totals[iri] = totals[iri].merge(neutral) if iri in totals else neutral
+    for iri, effect in totals.items():
         n, total, squares = accounted.get(iri, (0, 0, 0))
         left = (effect.n - n, effect.sum_unats - total, effect.sum_squares_unats2 - squares)
         if left != (0, 0, 0):

@@ -15,32 +15,22 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
-
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from kg.nouns.entities import Trust
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import description
-from kg.triples.validation import KNOWLEDGE
-from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared, name_of
+from kg.triples.knowledge_content import knowledge_content, lines, read_lines
 from recommender.files import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from kg.triples.graph import GraphStore
+    from kg.triples.graph import GraphStore, Triple
     from recommender.files import WorkspaceFiles
 
 NOW = "now"
 """Name of the knowledge as it stands."""
 
-TRUST = TG.TRUST
-"""Says how far a source is trusted; changed together with the effects counted from it."""
-
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-_STATEMENT = f"{NAMESPACE}statement/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +52,7 @@ class Version:
     changelog: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain content, without the hardware."""
+        """Return the content as JSON-ready values, without the hardware."""
         return {
             "name": self.name,
             "time": self.time,
@@ -71,42 +61,8 @@ class Version:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
-    """A thing that two versions describe differently.
-
-    Attributes:
-        about: What, such as ``strategy/overlap``.
-        gone: What only the first says.
-        come: What only the second says.
-    """
-
-    about: str
-    gone: tuple[str, ...]
-    come: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {"about": self.about, "gone": list(self.gone), "come": list(self.come)}
-
-
-def knowledge(graph: GraphStore) -> set[Triple]:
-    """What a version holds of a graph."""
-    found: set[Triple] = set()
-    for term in KNOWLEDGE:
-        if term == TG.SOURCE:
-            continue
-        for triple in graph.triples(None, RDF_TYPE, term):
-            if isinstance(triple.subject, NamedNode):
-                found.update(description(graph, triple.subject))
-    for triple in graph.triples(None, TG.TRUST):
-        if isinstance(triple.subject, NamedNode) and "/source/" in triple.subject.value:
-            found.add(triple)
-    return found
-
-
 def versions(layout: WorkspaceFiles) -> list[Version]:
-    """The saved versions, oldest first.
+    """Return the saved versions, oldest first.
 
     Raises:
         WorkspaceError: One is damaged.
@@ -120,7 +76,7 @@ def versions(layout: WorkspaceFiles) -> list[Version]:
 
 
 def free_name(layout: WorkspaceFiles, wanted: str = "") -> str:
-    """A name for a new version: the one wanted, or the next of ``v0``, ``v1`` and so on.
+    """Return a name for a new version: the one wanted, or the next of ``v0``, ``v1`` and so on.
 
     Raises:
         InputError: The name is none, or is taken.
@@ -162,7 +118,7 @@ def save(
     try:
         draft.mkdir(parents=True)
         with gzip.open(draft / "knowledge.nt.gz", "wt", encoding="utf-8", compresslevel=6) as stream:
-            stream.writelines(sorted(f"{triple} .\n" for triple in knowledge(graph)))
+            stream.writelines(lines(knowledge_content(graph)))
         for path in _learned(layout):
             if path.is_file():
                 shutil.copyfile(path, draft / path.name)
@@ -175,7 +131,7 @@ def save(
 
 
 def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
-    """What a saved version says.
+    """Return the triples of a saved version.
 
     Raises:
         UnknownEntityError: There is none of this name.
@@ -183,37 +139,11 @@ def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
     """
     _read(layout, name)
     path = layout.versions / name / "knowledge.nt.gz"
-    store = OxigraphStore(None)
     try:
         with gzip.open(path, "rb") as stream:
-            store.load(stream, RdfFormat.N_TRIPLES)  # type: ignore[arg-type]  # it is read as bytes
-        return set(store.triples())
+            return read_lines(stream)  # type: ignore[arg-type]  # it is read as bytes
     except (OSError, EOFError, InputError) as error:
         raise WorkspaceError(f"{path} is damaged: {error}", hint="choose another version") from None
-    finally:
-        store.close()
-
-
-def differences(before: set[Triple], after: set[Triple]) -> list[Changed]:
-    """What two versions say differently, by the thing it is said of."""
-    gone, come = before - after, after - before
-    owners = {
-        triple.object.value: triple.subject.value
-        for triple in before | after
-        if isinstance(triple.object, NamedNode)
-        and isinstance(triple.subject, NamedNode)
-        and triple.object.value.startswith(_STATEMENT)
-    }
-    said: dict[str, tuple[list[str], list[str]]] = {}
-    for side, triples in enumerate((gone, come)):
-        whole = before if side == 0 else after
-        for text, about in _said(triples, owners, whole):
-            said.setdefault(about, ([], []))[side].append(text)
-    return [
-        Changed(about=about, gone=tuple(sorted(sides[0])), come=tuple(sorted(sides[1])))
-        for about, sides in sorted(said.items())
-        if sides[0] != sides[1]
-    ]
 
 
 def restore_learned(layout: WorkspaceFiles, name: str) -> None:
@@ -235,17 +165,6 @@ def restore_learned(layout: WorkspaceFiles, name: str) -> None:
         raise WorkspaceError(f"what version {name} had learned cannot be put back: {error}") from None
 
 
-def trusts(triples: Iterable[Triple]) -> dict[str, Trust]:
-    """How far sources are trusted, by id; medium where nothing is said."""
-    return {
-        name_of(triple.subject): Trust(triple.object.value)
-        for triple in triples
-        if triple.predicate == TG.TRUST
-        and isinstance(triple.subject, NamedNode)
-        and isinstance(triple.object, Literal)
-    }
-
-
 def _learned(layout: WorkspaceFiles) -> tuple[Path, ...]:
     return (layout.components, layout.calibration, layout.similarity, layout.outlook)
 
@@ -262,49 +181,10 @@ def _read(layout: WorkspaceFiles, name: str) -> Version:
             changelog=tuple(raw["changelog"]),
         )
     except (FileNotFoundError, NotADirectoryError):
-        known = [entry.name for entry in layout.versions.iterdir()] if layout.versions.is_dir() else []
-        there = ", ".join(sorted(item for item in known if _NAME.fullmatch(item)))
+        names = [entry.name for entry in layout.versions.iterdir()] if layout.versions.is_dir() else []
+        there = ", ".join(sorted(item for item in names if _NAME.fullmatch(item)))
         raise UnknownEntityError(
             f"no version {name!r}", hint=f"known: {there}" if there else "tunegraph evolve saves the first"
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WorkspaceError(f"{path} is damaged: {error}", hint="choose another version") from None
-
-
-def _said(triples: Iterable[Triple], owners: dict[str, str], whole: set[Triple]) -> Iterator[tuple[str, str]]:
-    """Texts of triples and what they are about; a statement is one text, told of its owner."""
-    statements: dict[str, list[Triple]] = {}
-    for triple in triples:
-        if not isinstance(triple.subject, NamedNode) or _is_plumbing(triple):
-            continue
-        if triple.subject.value in owners:
-            statements.setdefault(triple.subject.value, []).append(triple)
-            continue
-        if isinstance(triple.object, NamedNode) and triple.object.value in owners:
-            statements.setdefault(triple.object.value, [])
-            continue
-        yield f"{_short(triple.predicate)} {_short(triple.object)}", _short(triple.subject)
-    links = {
-        triple.object.value: triple
-        for triple in whole
-        if isinstance(triple.object, NamedNode) and triple.object.value in statements
-    }
-    for iri, parts in statements.items():
-        link = links.get(iri)
-        inner = ", ".join(sorted(f"{_short(part.predicate)} {_short(part.object)}" for part in parts))
-        what = "" if link is None else _short(link.predicate)
-        yield f"{what} ({inner})", _short(NamedNode(owners[iri]))
-
-
-def _is_plumbing(triple: Triple) -> bool:
-    return triple.predicate in {RDF_TYPE, TG.KEY, Shared.NOTATION}
-
-
-def _short(term: object) -> str:
-    if isinstance(term, Literal):
-        return term.value
-    value = getattr(term, "value", str(term))
-    for prefix, namespace in PREFIXES.items():
-        if value.startswith(namespace) and prefix != "tg":
-            return f"{prefix}:{value.removeprefix(namespace)}"
-    return str(value.removeprefix(PREFIXES["tg"]).removeprefix(NAMESPACE))

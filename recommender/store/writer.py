@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pyoxigraph import Triple
 
 from embeddings.index import ProblemIndex
 from embeddings.vector_log import write_log
@@ -32,6 +31,7 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import (
     all_of,
+    arrival_triples,
     batch_triples,
     description,
     newest_batch,
@@ -42,7 +42,8 @@ from kg.triples.serialisation import (
 from kg.triples.snapshots import publish
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
-from kg.triples.vocabulary import TG, Shared, batch_iri, literal, problem_iri, source_iri
+from kg.triples.vocabulary import Shared
+from recommender.store.source_trusts import SourceTrusts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from embeddings.encoder import ProblemEncoder
     from kg.nouns.effects import Effect
     from kg.nouns.entities import Case
+    from kg.triples.graph import Triple
     from recommender.files import WorkspaceFiles
 
 logger = logging.getLogger(__name__)
@@ -62,8 +64,8 @@ PUBLISH_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
-    """What became of cases that were offered.
+class Additions:
+    """Numbers of rows and problems that were new or known.
 
     Attributes:
         rows: Rows that were new.
@@ -75,8 +77,8 @@ class Added:
     known: int = 0
     problems: int = 0
 
-    def __add__(self, other: Added) -> Added:
-        return Added(
+    def __add__(self, other: Additions) -> Additions:
+        return Additions(
             rows=self.rows + other.rows,
             known=self.known + other.known,
             problems=self.problems + other.problems,
@@ -113,7 +115,6 @@ class Writer:
         self._command = command
         self._published = time.monotonic()
         self._dirty = True  # the writer before may have been killed before it published
-        self._trusts: dict[str, Trust] = {}
         self._touched: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -122,6 +123,7 @@ class Writer:
             undo.callback(self._lock.release)
             self.graph = undo.enter_context(OxigraphStore(self.layout.live))
             self.trials = undo.enter_context(TrialStore(self.layout.trials))
+            self._trusts = SourceTrusts(self.graph, self.trials)
             self.batch = newest_batch(self.graph)
             self.trials.sweep(self.batch)
             self._is_torn = False
@@ -170,7 +172,7 @@ class Writer:
         origin: str = "",
         trust: Trust | None = None,
         about: Sequence[object] = (),
-    ) -> Added:
+    ) -> Additions:
         """Take in cases as one batch; returns once they are acknowledged.
 
         Cases that are all known, from sources that are trusted as before, change nothing and make no batch.
@@ -199,7 +201,7 @@ class Writer:
         removed: list[Triple] = []
         with self.trials.transaction():
             ledger = Ledger(self.graph, self._families, now)
-            is_trusted_anew = self._set_trust(number, cases, trust, removed, triples, ledger)
+            is_trusted_anew = self._trusts.set_for(cases, trust, number, ledger, removed, triples)
             for problem_id, group in groups.items():
                 problem = group[0].problem
                 is_fresh = self.trials.problem_key(problem_id) is None
@@ -210,10 +212,11 @@ class Writer:
                 if is_fresh:
                     triples += self._describe(problem, number, group)
                 elif new:
-                    triples += self._brought(problem, number, group)
+                    sources = {case.source.id: case.source for case in group}
+                    triples += arrival_triples(problem, number, sources.values())
         if not rows and not completed and not is_trusted_anew:
             self._is_torn = False
-            return Added(known=len(cases))
+            return Additions(known=len(cases))
         if fresh:
             keys = [self.trials.problem_key(problem.id) for problem in fresh]
             self.index.append(np.array(keys, np.int64), number, self.encoder.encode(fresh))
@@ -230,17 +233,17 @@ class Writer:
         }
         for case in gains:
             outcome = outcomes.get((case.source.id, case.configuration.digest))
-            ledger.count(case, self._trusts[case.source.id], outcome)
+            ledger.count(case, self._trusts.of(case.source.id), outcome)
         for noun in about:
             triples += to_triples(noun)
-        gone, come = ledger.triples()
-        self._acknowledge(activity, triples + come, removed + gone)
+        obsolete, current = ledger.triples()
+        self._acknowledge(activity, triples + current, removed + obsolete)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
         if time.monotonic() - self._published > PUBLISH_EVERY_S:
             self.publish()
-        return Added(rows=rows, known=len(cases) - rows, problems=len(fresh))
+        return Additions(rows=rows, known=len(cases) - rows, problems=len(fresh))
 
     def add_effects(self, effects: Sequence[Effect], *, completed: Sequence[str], origin: str = "") -> None:
         """Add what is known of effects without their cases to the effects that are there, as one batch.
@@ -256,9 +259,9 @@ class Writer:
         removed: list[Triple] = []
         for effect in effects:
             node = Node(self.graph, EFFECT.iri(effect))
-            said = self.graph.triples(node.iri)
-            removed += (triple for triple in said if triple.predicate != Shared.DERIVED_FROM)
-            triples += to_triples(EFFECT.read(node).merge(effect) if node.said else effect)
+            statements = self.graph.triples(node.iri)
+            removed += (triple for triple in statements if triple.predicate != Shared.DERIVED_FROM)
+            triples += to_triples(EFFECT.read(node).merge(effect) if node.values else effect)
         activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
         self._acknowledge(activity, triples, removed)
 
@@ -277,26 +280,16 @@ class Writer:
             self._clear_away()
         self._is_torn = True
         number, now = self.batch + 1, self._clock()
-        gone, come = list(removed), list(added)
+        obsolete, current = list(removed), list(added)
         with self.trials.transaction():
             ledger = Ledger(self.graph, self._families, now)
             for source_id, trust in trusts.items():
-                self._trust(number, source_id, trust, gone, come, ledger)
+                self._trusts.set(source_id, trust, number, ledger, obsolete, current)
         without, instead = ledger.triples()
         activity = Batch(number=number, time=now, completed=(mark,))
-        self._acknowledge(activity, come + instead, gone + without)
+        self._acknowledge(activity, current + instead, obsolete + without)
         self._is_torn = False
         self.changed()
-
-    def learn(self) -> list[str]:
-        """Learn how operators respond to configurations; returns the operators learned.
-
-        Raises:
-            MissingDependencyError: scikit-learn is not installed.
-        """
-        from recommender.backtest.learning import learn
-
-        return learn(self.graph, self.trials, HardwareTree.load(self.graph), self.layout.models)
 
     def _clear_away(self) -> None:
         """Sweep what a batch that failed left behind, as the next writer would.
@@ -306,7 +299,7 @@ class Writer:
         self.batch = newest_batch(self.graph)
         self.trials.sweep(self.batch)
         self.index.sweep(self.batch)
-        self._trusts.clear()
+        self._trusts.forget()
         self._is_torn = False
 
     def repair(self) -> None:
@@ -326,8 +319,8 @@ class Writer:
         self._published = time.monotonic()
 
     def _add_rows(self, number: int, problem: Problem, group: list[Case], gains: list[Case]) -> int:
-        plain = [Trial.of(case) for case in group if case.log_gain is None or not case.strategy]
-        new = self.trials.add(number, problem, plain)
+        without_gain = [Trial.of(case) for case in group if case.log_gain is None or not case.strategy]
+        new = self.trials.add(number, problem, without_gain)
         for case in group:
             if case.log_gain is None or not case.strategy:
                 continue
@@ -339,63 +332,10 @@ class Writer:
                     gains.append(case)
         return new
 
-    def _set_trust(
-        self,
-        number: int,
-        cases: Sequence[Case],
-        told: Trust | None,
-        removed: list[Triple],
-        added: list[Triple],
-        ledger: Ledger,
-    ) -> bool:
-        """Keep how far sources are trusted; whether any is trusted otherwise than before."""
-        changed = False
-        for source in {case.source.id: case.source for case in cases}.values():
-            before = self._trust_of(source.id)
-            trust = told or (Trust.LOW if source.trust is Trust.LOW else before)
-            changed |= self._trust(number, source.id, trust, removed, added, ledger)
-        return changed
-
-    def _trust(
-        self,
-        number: int,
-        source_id: str,
-        trust: Trust,
-        removed: list[Triple],
-        added: list[Triple],
-        ledger: Ledger,
-    ) -> bool:
-        """Trust a source so far from a batch on; whether that is otherwise than before."""
-        before = self._trust_of(source_id)
-        if trust is before:
-            return False
-        ledger.move(self.trials, source_id, before, trust)
-        self.trials.set_trust(number, source_id, trust)
-        self._trusts[source_id] = trust
-        node = source_iri(source_id)
-        removed += self.graph.triples(node, TG.TRUST)
-        if trust is not Trust.MEDIUM:
-            added.append(Triple(node, TG.TRUST, literal(trust.value)))
-        return True
-
-    def _trust_of(self, source_id: str) -> Trust:
-        if source_id not in self._trusts:
-            self._trusts[source_id] = self.trials.trust_of(source_id)
-        return self._trusts[source_id]
-
     def _describe(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
         sources = {case.source.id: case.source for case in group}
         family = self._families.get(problem.workload.model or "", "")
         return problem_triples(problem, number, sources.values(), family=family)
-
-    def _brought(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
-        """That a batch brought rows of a problem which the graph describes already, and from where."""
-        node = problem_iri(problem.id)
-        triples = [Triple(node, TG.BATCH_OF, batch_iri(number))]
-        for source in {case.source.id: case.source for case in group}.values():
-            triples += to_triples(source)
-            triples.append(Triple(node, Shared.DERIVED_FROM, source_iri(source.id)))
-        return triples
 
     def _acknowledge(self, activity: Batch, triples: list[Triple], removed: list[Triple]) -> None:
         triples += batch_triples(activity)
@@ -412,7 +352,7 @@ class Writer:
     def _learn_names(self) -> None:
         """Take from the graph what encoding needs, and open the index that fits it."""
         self._families = {model.id: model.family for model in all_of(self.graph, Model)}
-        self.encoder = self._make_encoder(HardwareTree.load(self.graph))
+        self.encoder = self._make_encoder(HardwareTree(self.graph))
         try:
             self.index = self._index()
         except IndexMismatchError:
@@ -426,10 +366,10 @@ class Writer:
 
     def _encode_again(self) -> None:
         """Make the vectors of all problems of the graph anew, as after a change of encoder."""
-        asked = ((self.trials.problem_key(problem.id), problem) for problem in all_of(self.graph, Problem))
-        known = [(key, problem) for key, problem in asked if key is not None]
-        vectors = self.encoder.encode([problem for _, problem in known])
-        keys = np.array([key for key, _ in known], np.int64)
+        stored = ((self.trials.problem_key(problem.id), problem) for problem in all_of(self.graph, Problem))
+        pairs = [(key, problem) for key, problem in stored if key is not None]
+        vectors = self.encoder.encode([problem for _, problem in pairs])
+        keys = np.array([key for key, _ in pairs], np.int64)
         order = np.argsort(keys, kind="stable")
         part = (keys[order], self.batch, vectors[order])
-        write_log(self.layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if known else [])
+        write_log(self.layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if pairs else [])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyoxigraph import Triple
 
+from kg.triples.iris import hardware_iri
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.vocabulary import RDF_TYPE, TG, hardware_iri
+from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.files import WorkspaceFiles
 from recommender.workspace import Workspace
 

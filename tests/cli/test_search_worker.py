@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
     Start = Callable[[str], subprocess.Popen[bytes]]
+
+pytestmark = pytest.mark.long
 
 BENCH = """echo "$1 $2" >> calls
 sleep $3
@@ -114,13 +117,14 @@ def test_a_worker_with_other_code_is_refused_and_an_interrupted_one_queues_again
     (tmp_path / "toy.yaml").write_text(FILE % ("30", 24))
     assert search("run", "toy.yaml", "--log", url, "--no-evaluate").code == 0
     log = SearchLog.open(url)
-    began = dict(log.about["made_by"])
-    log.note("made_by", {**began, "code": "0123456789ab"})
+    began = log.metadata.program
+    assert began is not None
+    log.amend(program=replace(began, code="0123456789ab"))
     refused = search("worker", "--storage", url)
     assert refused.code == 2
     assert "begun by tunegraph" in refused.fault
     assert "0123456789ab" in refused.fault
-    log.note("made_by", began)
+    log.amend(program=began)
     one = worker(url)
     while not (tmp_path / "calls").exists():
         assert one.poll() is None, one.communicate()

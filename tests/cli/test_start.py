@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 
+import tunegraph
 from cli.app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-OURS = ("kg", "embeddings", "recommender", "ingest", "cli", "data")
+OURS = ("tunegraph", "kg", "embeddings", "recommender", "ingest", "cli", "data")
 HEAVY = {
     "faiss",
     "networkx",
@@ -77,10 +79,21 @@ def test_nobody_else_owns_our_names(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in OURS if name != "cli"])
 def test_a_package_of_another_with_our_name_is_refused(run: Any, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").write_text("")
+    (tmp_path / name / "__init__.py").write_text(
+        "raise RuntimeError('a stranger was run')" * (name != "tunegraph")
+    )
     ran = run("--help", environment={"PYTHONPATH": str(tmp_path)})
     assert (ran.code, ran.out) == (1, "")
-    assert ran.fault == f"another package stands in for ours: {name} from {tmp_path}"
+    assert ran.fault == f"another package stands in for ours: {name} at {tmp_path / name}"
+    assert "take its folder off PYTHONPATH" in ran.err
+
+
+def test_a_package_of_another_behind_ours_does_not_matter(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "__init__.py").write_text("raise RuntimeError('a stranger was run')")
+    home = Path(tunegraph.__file__).parent.parent
+    ran = run("--version", environment={"PYTHONPATH": f"{home}{os.pathsep}{tmp_path}"})
+    assert (ran.code, ran.err) == (0, "")
 
 
 def commands(group: Any, path: str = "tunegraph") -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.gain import Gain
-from recommender.ranking.combination import CombinationPart, ceiling, combined
+from recommender.ranking.combination import CombinationPart, ceiling, combine_gains
 
 SHARES = {"wait": 0.28, "norms": 0.31, "copies": 0.1, "unknown": None, "other": None}
 
@@ -36,7 +36,7 @@ def saved(gain: float) -> float:
 @given(parts())
 def test_nothing_exceeds_the_ceiling(held: list[CombinationPart]) -> None:
     limit = ceiling(held)
-    gain = combined(held)
+    gain = combine_gains(held)
     assert gain.low <= gain.expected + 1e-9
     assert gain.expected <= gain.high + 1e-9
     if limit is not None:
@@ -46,7 +46,7 @@ def test_nothing_exceeds_the_ceiling(held: list[CombinationPart]) -> None:
 @given(parts())
 def test_no_more_time_is_saved_than_the_parts_add_up_to(held: list[CombinationPart]) -> None:
     assert (
-        saved(combined(held).expected)
+        saved(combine_gains(held).expected)
         <= math.fsum(saved(part.gain.expected) for part in held if part.gain.expected > 0) + 1e-9
     )
 
@@ -55,13 +55,13 @@ def test_no_more_time_is_saved_than_the_parts_add_up_to(held: list[CombinationPa
 def test_order_does_not_matter(held: list[CombinationPart], shuffle: random.Random) -> None:
     mixed = list(held)
     shuffle.shuffle(mixed)
-    assert combined(mixed) == combined(held)
+    assert combine_gains(mixed) == combine_gains(held)
 
 
 @given(parts())
 def test_one_part_alone_is_itself(held: list[CombinationPart]) -> None:
     [part, *_] = held
-    gain = combined([part])
+    gain = combine_gains([part])
     assert gain.expected == pytest.approx(part.gain.expected, abs=1e-6)
     assert gain.low == pytest.approx(part.gain.low, abs=1e-6)
 
@@ -70,7 +70,7 @@ def test_one_part_alone_is_itself(held: list[CombinationPart]) -> None:
 def test_another_gain_never_makes_it_worse(held: list[CombinationPart]) -> None:
     *others, last = held
     if last.gain.expected > 0:
-        assert combined(held).expected >= combined(others).expected - 1e-9
+        assert combine_gains(held).expected >= combine_gains(others).expected - 1e-9
 
 
 def part(name: str, bottleneck: str, factor: float, share: float | None) -> CombinationPart:
@@ -82,21 +82,21 @@ def part(name: str, bottleneck: str, factor: float, share: float | None) -> Comb
 
 def test_two_whole_fixes_of_different_bottlenecks_add_their_shares() -> None:
     both = [part("a", "wait", 1 / 0.72, 0.28), part("b", "norms", 1 / 0.69, 0.31)]
-    assert math.exp(combined(both).expected) == pytest.approx(1 / 0.41)
+    assert math.exp(combine_gains(both).expected) == pytest.approx(1 / 0.41)
 
 
 def test_two_fixes_of_one_bottleneck_overlap() -> None:
     both = [part("a", "wait", 1 / 0.86, 0.28), part("b", "wait", 1 / 0.86, 0.28)]
-    assert math.exp(combined(both).expected) == pytest.approx(1 / (1 - 0.28 * 0.75))
+    assert math.exp(combine_gains(both).expected) == pytest.approx(1 / (1 - 0.28 * 0.75))
     unknown = [part("a", "wait", 1.2, None), part("b", "wait", 1.1, None)]
-    assert math.exp(combined(unknown).expected) == pytest.approx(1.2)
+    assert math.exp(combine_gains(unknown).expected) == pytest.approx(1.2)
 
 
 def test_gains_without_a_known_share_multiply() -> None:
     both = [part("a", "wait", 1.2, None), part("b", "norms", 1.1, None)]
-    assert math.exp(combined(both).expected) == pytest.approx(1.32)
+    assert math.exp(combine_gains(both).expected) == pytest.approx(1.32)
 
 
 def test_nothing_to_combine_is_a_fault() -> None:
     with pytest.raises(ValueError, match="nothing"):
-        combined([])
+        combine_gains([])

@@ -15,7 +15,7 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.kinds import KINDS, reference_device, shipped
 from recommender.cost_model.settings.plans import SERVING, TRAINING, columns
 from recommender.cost_model.workloads.serving import serving_step
-from recommender.cost_model.workloads.steps import Steps, ceiling, without
+from recommender.cost_model.workloads.steps import Steps, ceiling, speedup_without
 from recommender.cost_model.workloads.training import training_step
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
@@ -152,7 +152,7 @@ def test_removing_a_part_never_gains_more_than_its_share_allows(
 ) -> None:
     steps = train({"tp": tp, "pp": pp, "zero": zero, "seq_len": 4096, "gbs": 32})
     share = steps.split_s[part] / steps.time_s
-    assert without(steps, part)[0] <= ceiling(share)[0] * (1 + 1e-9)
+    assert speedup_without(steps, part)[0] <= ceiling(share)[0] * (1 + 1e-9)
     assert 0 <= share[0] <= 1
 
 

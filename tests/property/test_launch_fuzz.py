@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.questions.launches.launch import read_launch
-from ingest.questions.launches.launch_facts import LaunchFacts, together
+from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
 from ingest.questions.launches.model_config import SIZES, read_config
 from ingest.questions.launches.smi import read_smi
 from kg.errors import InputError
@@ -38,7 +38,7 @@ def tells(read: object, text: str) -> None:
     if told is not None:
         assert isinstance(told, LaunchFacts)
         assert "\\x00" not in repr(told) or "\0" in text
-        json.dumps(together([told]))
+        json.dumps(merge_facts([told]))
 
 
 @given(st.lists(WORDS, max_size=25))

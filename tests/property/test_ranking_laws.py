@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg.rows.trial_rows import Trial
 from recommender.calibration.reliability import Reliability
-from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.ranker import Ranker, Ranking
 from recommender.ranking.cases.scoring import WORST
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
@@ -31,7 +31,7 @@ def rank(tables: dict[str, list[float]], order: list[str]) -> Ranking:
         with store(Path(place), known) as trials:
             neighbours = [neighbour(trials, about, asked) for about in known]
             ranker = Ranker(trials, tree(), None, Reliability.shipped())
-            return ranker.rank(asked, neighbours, Question(), 4)
+            return ranker.rank(asked, neighbours, CaseQuestion(), 4)
 
 
 @settings(max_examples=15, deadline=None)

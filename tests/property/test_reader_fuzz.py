@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from ingest.door.records import Records
 from ingest.door.search_space import SearchSpaceFile
 from ingest.files.content import Content
-from ingest.files.sniffing import look
-from ingest.formats.registry import FORMATS, Format, recognise
+from ingest.files.sniffing import read_head
+from ingest.formats.format import Format
+from ingest.formats.registry import FORMATS, recognise
 from ingest.reading import FileReport, read
 from kg.errors import Fault, InputError, UnknownEntityError
 from kg.nouns.entities import Case, Source
@@ -112,7 +113,7 @@ def damage(draw: st.DrawFn) -> Callable[[bytes], bytes]:
 
 def check(known: Format, path: Path) -> None:
     """A file through one reader, if it takes it, and through whatever reads it by itself."""
-    head = look(path)
+    head = read_head(path)
     if known.sniff(head):
         with Content(path) as content:
             for item in known.read(content, Records(EveryName())):
@@ -189,7 +190,7 @@ def test_a_workspace_is_whole_after_damaged_files(known: Format, empty_path: Pat
 @pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)
 def test_the_samples_are_sound(known: Format, tmp_path: Path) -> None:
     path = lay_out(known, tmp_path, *sample_of(known))
-    assert recognise(look(path)) is known
+    assert recognise(read_head(path)) is known
     *_, report = read([path], EveryName(), hardware="A100")
     assert isinstance(report, FileReport)
     assert (report.bad, report.skipped) == (0, "")
@@ -222,7 +223,7 @@ def test_a_gzip_bomb_is_refused(
     path.write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + start + filler + bytes(8))
     check(known, path)
     records = Records(EveryName())
-    if not known.sniff(look(path)):
+    if not known.sniff(read_head(path)):
         return
     with Content(path) as unpacked:
         items = list(known.read(unpacked, records))

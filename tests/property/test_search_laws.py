@@ -10,8 +10,9 @@ from kg.nouns.entities import Better, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 TIME = Objective(metric="time", better=Better.LOWER)
 

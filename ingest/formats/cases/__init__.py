@@ -1,1 +1,1 @@
-"""The project's own formats of cases, and tables that a mapping explains."""
+"""The project's formats of cases, and tables that a mapping explains."""

@@ -1,4 +1,4 @@
-"""Case JSONL: one JSON object a line (docs/case-format.md), plain or gzip."""
+"""Case JSONL: one JSON object a line (docs/case-format.md), uncompressed or gzip."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.door.writing import to_record
 from ingest.files.content import MAXIMUM_LINE, ContentError
+from ingest.formats.format import Format
 from kg.errors import Fault
 from kg.nouns.values import canonical_json
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether any line begins an object and names both a task and an outcome, outside of a journal."""
+    """True if any line begins an object and names both a task and an outcome, outside of a journal."""
     return any(
         line.lstrip().startswith("{") and '"task"' in line and '"outcome"' in line and '"op_code"' not in line
         for line in head.text.splitlines()
@@ -60,3 +61,11 @@ def write(cases: Iterable[Case]) -> Iterator[str]:
     """A line of JSON for each case, with its line end."""
     for case in cases:
         yield canonical_json(to_record(case)) + "\n"
+
+
+FORMAT = Format(
+    name="cases",
+    title="case JSONL (docs/case-format.md)",
+    sniff=sniff,
+    read=read,
+)

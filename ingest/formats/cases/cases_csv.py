@@ -1,4 +1,4 @@
-"""Cases as one CSV table; see :mod:`ingest.door.flat_cases` for its columns."""
+"""Cases as one CSV table with the columns of :mod:`ingest.door.flat_cases`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from ingest.door.flat_cases import NEEDED, CaseRows, cell, record, value_of
+from ingest.door.flat_cases import NEEDED, CaseRows, cell, record_of, value_of
 from ingest.door.records import RecordError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether its header names fields of a case."""
+    """True if its header names fields of a case."""
     return not head.flaw and "task.op" in head.text and set(NEEDED) <= set(header_of(head.text))
 
 
@@ -32,7 +33,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
             yield row
             continue
         try:
-            yield records.case(record({name: value_of(text) for name, text in row.items() if text}))
+            yield records.case(record_of({name: value_of(text) for name, text in row.items() if text}))
         except RecordError as fault:
             yield Fault(place=place, reason=str(fault))
         except ValueError as fault:
@@ -55,3 +56,11 @@ def _line(cells: list[str]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()
+
+
+FORMAT = Format(
+    name="cases-csv",
+    title="cases as CSV (task.op, config.., outcome..)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,4 +1,4 @@
-"""Cases as one Parquet table; see :mod:`ingest.door.flat_cases` for its columns. Needs pyarrow.
+"""Cases as one Parquet table with the columns of :mod:`ingest.door.flat_cases`; needs pyarrow.
 
 A column whose cells are all whole numbers, all numbers or all true or false is of that type; any other one is
 text, with what is not a plain word as JSON.
@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from ingest.door.flat_cases import NEEDED, CaseRows, cell, record, value_of
+from ingest.door.flat_cases import NEEDED, CaseRows, cell, record_of, value_of
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from kg.errors import Fault, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _INSTALL = "pip install 'tunegraph[parquet]'"
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is a Parquet file that is no other format's."""
+    """True if it is a Parquet file that is no other format's."""
     is_other = head.name.endswith("_perf.parquet")
     return head.content.startswith(b"PAR1") and head.name.endswith(".parquet") and not is_other
 
@@ -52,7 +53,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         ) from missing
     number = 0
     try:
-        data = arrow.BufferReader(content.whole(MAXIMUM_BYTES))
+        data = arrow.BufferReader(content.read_all(MAXIMUM_BYTES))
         with parquet.ParquetFile(data, **_LIMITS) as file:
             if absent := set(NEEDED) - set(file.schema_arrow.names):
                 yield Fault(place="", reason=f"no table of cases: it has no column {min(absent)}")
@@ -75,8 +76,8 @@ def write(cases: Iterable[Case], stream: IO[bytes]) -> int:
     """Write the table; returns how many rows.
 
     Args:
-        cases: What to write.
-        stream: Where to.
+        cases: The cases.
+        stream: The file.
 
     Raises:
         MissingDependencyError: pyarrow is not installed.
@@ -118,7 +119,7 @@ def _case(row: dict[str, Any], place: str, records: Records) -> Case | Fault:
             for name, value in cells.items()
             if value != ""
         }
-        return records.case(record(plain))
+        return records.case(record_of(plain))
     except RecordError as fault:
         return Fault(place=place, reason=str(fault))
     except ValueError as fault:
@@ -147,3 +148,11 @@ def _kind(seen: set[type]) -> type:
     if seen == {int}:
         return int
     return float if seen <= {int, float} else str
+
+
+FORMAT = Format(
+    name="cases-parquet",
+    title="cases as Parquet (task.op, config.., outcome..)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,21 +1,22 @@
-"""Plain CSV tables that a mapping file explains (``ingest.formats.cases.mapping``)."""
+"""CSV tables that a mapping file explains (``ingest.formats.cases.mapping``)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
 from ingest.formats.cases.mapping import (
-    FORMAT,
+    MAPPING_FORMAT,
     SUFFIX,
     ColumnMapping,
     ResultColumn,
     load_mapping,
     mapping_beside,
 )
-from ingest.formats.trackers.experiments import as_case, number
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -28,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is a table with a mapping beside it."""
+    """True if it is a table with a mapping beside it."""
     return is_table(head) and mapping_beside(head.path).is_file()
 
 
 def is_table(head: Head) -> bool:
-    """Whether it is named and looks like a CSV table."""
+    """True if it is named and looks like a CSV table."""
     return head.name.lower().endswith(".csv") and not head.flaw and len(header_of(head.text)) > 1
 
 
 def companion(head: Head) -> str:
-    """Why a mapping is not read by itself; empty if it is none."""
-    if head.name.endswith(SUFFIX) and FORMAT in head.text:
+    """The reason why a mapping, or a table without one, is not read by itself; empty for other files."""
+    if head.name.endswith(SUFFIX) and MAPPING_FORMAT in head.text:
         return "the mapping of a table"
     return "a CSV table in no format that is known; a mapping would explain it" if is_table(head) else ""
 
@@ -69,18 +70,18 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 def _row(
     place: str, row: Mapping[str, str], mapping: ColumnMapping, records: Records, path: str
 ) -> Iterator[Case | Fault]:
-    hardware = mapping.filled("hardware", row)
+    hardware = mapping.fill("hardware", row)
     if records.context.hardware:
         hardware.setdefault("name", records.context.hardware)
     if "count" in hardware:
-        hardware["count"] = typed(hardware["count"])
-    source = mapping.filled("source", row)
+        hardware["count"] = parse_value(hardware["count"])
+    source = mapping.fill("source", row)
     if not any(source.get(name) for name in ("title", "repo", "url")):
         source["title"] = f"table {path.rpartition('/')[2]}"
     record = {
-        "task": mapping.filled("task", row) | {"shape": mapping.filled("shape", row)},
+        "task": mapping.fill("task", row) | {"shape": mapping.fill("shape", row)},
         "hardware": hardware,
-        "config": mapping.filled("config", row),
+        "config": mapping.fill("config", row),
         "source": {"path": path} | source,
     }
     for metric in mapping.metrics:
@@ -89,7 +90,7 @@ def _row(
         except ContentError as fault:
             yield Fault(place=f"{place}, {metric.column}", reason=str(fault))
             continue
-        yield as_case(records, f"{place}, {metric.column}", record | {"outcome": outcome})
+        yield case_or_fault(records, f"{place}, {metric.column}", record | {"outcome": outcome})
 
 
 def _outcome(row: Mapping[str, str], metric: ResultColumn, mapping: ColumnMapping) -> dict[str, object]:
@@ -104,4 +105,14 @@ def _outcome(row: Mapping[str, str], metric: ResultColumn, mapping: ColumnMappin
         return outcome | {"status": status}
     if not row[metric.column]:
         return outcome | {"status": "not_reported"}
-    return outcome | {"value": number(row[metric.column], metric.column), "status": "ok"}
+    return outcome | {"value": parse_number(row[metric.column], metric.column), "status": "ok"}
+
+
+FORMAT = Format(
+    name="mapped-csv",
+    title="CSV table with a mapping beside it (TABLE.mapping.yaml)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

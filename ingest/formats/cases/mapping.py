@@ -1,4 +1,4 @@
-"""Mapping files: which column of a plain CSV table is what.
+"""Mapping files: the meaning of the columns of a CSV table.
 
 ::
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT = "tunegraph-mapping"
+MAPPING_FORMAT = "tunegraph-mapping"
 VERSION = 1
 SUFFIX = ".mapping.yaml"
 """Of a mapping beside its table: ``runs.csv`` has ``runs.mapping.yaml``."""
@@ -44,7 +44,7 @@ class ResultColumn:
 
     Attributes:
         column: Its name.
-        metric: What it measures.
+        metric: Metric of the column.
         unit: Of its numbers.
         better: ``lower`` or ``higher``; None for a known metric.
     """
@@ -57,7 +57,7 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMapping:
-    """What the columns of a table are.
+    """The meaning of the columns of a table.
 
     Attributes:
         sections: Fixed values and columns, by section and name.
@@ -76,7 +76,7 @@ class ColumnMapping:
         """Name of the column that says how a run ended; empty if there is none."""
         return str(self.sections["status"].get("column") or "")
 
-    def filled(self, section: str, row: Mapping[str, str]) -> dict[str, object]:
+    def fill(self, section: str, row: Mapping[str, str]) -> dict[str, object]:
         """A section with the cells of a row in the places of their columns; empty cells are left out."""
         found: dict[str, object] = {}
         for name, item in self.sections[section].items():
@@ -87,7 +87,7 @@ class ColumnMapping:
 
 
 def mapping_beside(path: Path) -> Path:
-    """Where the mapping of a table is looked for."""
+    """Path of the mapping that belongs to a table."""
     name = path.name.removesuffix(".gz")
     return path.with_name(name.rpartition(".")[0] + SUFFIX if "." in name else name + SUFFIX)
 
@@ -121,8 +121,8 @@ def read_mapping(raw: object, name: str) -> ColumnMapping:
     Raises:
         ContentError: It is none, or has questions left.
     """
-    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise ContentError(f"{name}: no mapping (format: {FORMAT})")
+    if not isinstance(raw, dict) or raw.get("format") != MAPPING_FORMAT:
+        raise ContentError(f"{name}: no mapping (format: {MAPPING_FORMAT})")
     if raw.get("version") != VERSION:
         raise ContentError(f"{name}: version {raw.get('version')!r}; this is version {VERSION}")
     if questions := list(_questions(raw, "")):

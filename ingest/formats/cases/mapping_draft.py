@@ -1,4 +1,4 @@
-"""A first mapping for a CSV table, from its headers and cells; what they do not tell stays a question."""
+"""A draft of a mapping for a CSV table, from its headers and cells; gaps are left as questions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 from ingest.door.columns import quantity
 from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
-from ingest.formats.cases.mapping import FORMAT, VERSION
+from ingest.formats.cases.mapping import MAPPING_FORMAT, VERSION
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
@@ -104,7 +104,7 @@ def _sample(path: Path) -> tuple[list[dict[str, str]], list[Fault]]:
 
 
 class _Draft:
-    """A mapping that grows column by column."""
+    """A mapping built column by column."""
 
     def __init__(self, rows: list[dict[str, str]]) -> None:
         self._rows = rows
@@ -117,7 +117,7 @@ class _Draft:
         self._left_out: list[str] = []
 
     def place(self, column: str) -> None:
-        """Put a column where its name and cells say it belongs."""
+        """Add a column to the section that its name and cells suggest."""
         key = re.sub(r"[\s\-./]+", "_", column.strip().lower())
         plain = re.sub(r"^(params|metrics|tags|config|summary)_", "", key)
         cells = [row[column] for row in self._rows if row[column]]
@@ -147,14 +147,14 @@ class _Draft:
             self._config[column.strip() or "unnamed"] = from_column
 
     def _is_metric(self, column: str, cells: list[str], numbers: list[float]) -> bool:
-        told = quantity(column)
-        if told is not None:
-            symbol = told.unit
+        measured = quantity(column)
+        if measured is not None:
+            symbol = measured.unit
             if not symbol:
-                usual = _USUAL_UNITS.get(METRICS[told.metric].dimension, "")
+                usual = _USUAL_UNITS.get(METRICS[measured.metric].dimension, "")
                 largest = max(numbers, default=0.0)
                 symbol = f"? {usual} (values up to {largest:g})"
-            self._metrics.append({"column": column, "metric": told.metric, "unit": symbol})
+            self._metrics.append({"column": column, "metric": measured.metric, "unit": symbol})
             return True
         fractions = sum(not number.is_integer() for number in numbers)
         if len(cells) > 2 and fractions > _MANY * len(cells) and len(set(cells)) > _MANY * len(cells):
@@ -178,7 +178,7 @@ class _Draft:
                 {"column": "? which column is the result", "metric": "? latency, throughput", "unit": "? ms"}
             )
         document = {
-            "format": FORMAT,
+            "format": MAPPING_FORMAT,
             "version": VERSION,
             "task": self._task,
             "hardware": self._hardware,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.records import RecordError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _FORMATS = {
     *("dtype", "outdtype", "q_dtype_a", "q_dtype_w", "q_type", "act_type", "use_g1u1", "doweight_stage1"),
     *("bias", "scaleAB", "bpreshuffle", "max_m", "is_varlen", "use_h0", "store_fs"),
 }
-"""What the kernel has to compute: number formats, and switches that go with them."""
+"""Columns of number formats, and of the switches that go with them."""
 _OUTCOME = {
     *("us", "us1", "us2", "err1", "err2", "errRatio", "err_ratio", "tflops", "bw", "_tag"),
 }
@@ -52,7 +53,7 @@ _FUSED_MOE = {"a8w8_blockscale", "bf16"}
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header names compute units and microseconds, or the file one of aiter's tuners."""
+    """True if the header names compute units and microseconds, or the file one of aiter's tuners."""
     header = set(header_of(head.text))
     is_named = head.name.endswith(".csv") and "tuned" in head.name
     return not head.flaw and "cu_num" in header and ("us" in header or is_named)
@@ -130,3 +131,11 @@ def _outcome(row: Mapping[str, str]) -> dict[str, object]:
     if math.isinf(time) or time <= 0:
         return outcome | {"status": f"failed:a time of {row['us']} us marks a failure"}
     return outcome | {"status": "ok", "value": time}
+
+
+FORMAT = Format(
+    name="aiter",
+    title="aiter tuned kernels (CSV with cu_num and us)",
+    sniff=sniff,
+    read=read,
+)

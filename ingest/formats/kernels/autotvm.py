@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.json_lines import json_lines
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
 from kg.errors import Fault
 
@@ -39,14 +40,14 @@ _STATUSES = {
     7: "timeout:run timed out",
     8: "failed:unknown error",
 }
-"""What became of a measurement, by TVM's error number; 0 is success."""
+"""Status of a measurement by TVM's error number; 0 is success."""
 
 _TOPHUB = re.compile(r"(?:OLD_)?([a-z_]+)_v\d+\.\d+\.log")
 _OLD, _NEW = ('"i"', '"r"'), ('"input"', '"config"', '"result"')
 
 
 def sniff(head: Head) -> bool:
-    """Whether any line is a record of one of the dialects."""
+    """True if any line is a record of one of the dialects."""
     return any(
         line.startswith("{") and any(all(f"{key}:" in line for key in keys) for keys in (_NEW, _OLD))
         for line in (line.lstrip() for line in head.text.splitlines())
@@ -154,3 +155,11 @@ def _outcome(result: list[object]) -> dict[str, object]:
 
 def _is_time(cost: object) -> bool:
     return isinstance(cost, int | float) and not isinstance(cost, bool) and abs(cost) < 1e300
+
+
+FORMAT = Format(
+    name="autotvm",
+    title="AutoTVM or TopHub log (input, config, result)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,7 +1,7 @@
 """GPTune's history databases: every evaluation of a function with its task, parameters and results.
 
 Several objectives give a case each. Numbers may stand as text; null is a run that failed. A crash leaves the
-same file under ``.json.temp``, sometimes cut off: what is whole in it is read. Units are not stated: a time
+same file under ``.json.temp``, sometimes cut off: its complete part is read. Units are not stated: a time
 is taken as seconds, anything else as a pure number, and less is better, as GPTune minimises.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
 from kg.errors import Fault
 
@@ -29,7 +30,7 @@ _TIMES = {"r", "time", "runtime", "run_time", "elapsed", "walltime", "wall_time"
 
 
 def sniff(head: Head) -> bool:
-    """Whether the file names a tuning problem, or lists evaluations of one."""
+    """True if the file names a tuning problem, or lists evaluations of one."""
     text = head.text
     return text.lstrip().startswith("{") and (
         '"tuning_problem_name"' in text or ('"func_eval"' in text and '"tuning_parameter"' in text)
@@ -144,3 +145,11 @@ def _software(raw: object) -> dict[str, str]:
         elif isinstance(version, str | int | float) and not isinstance(version, bool):
             found[str(name)] = str(version)
     return found
+
+
+FORMAT = Format(
+    name="gptune",
+    title="GPTune history database (tuning_problem_name and func_eval)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,4 +1,4 @@
-"""What Kernel Tuner's file formats share: rows with a time each, and names that are only in file names."""
+"""Common parts of Kernel Tuner's file formats: rows with a time each, and names that only file names have."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SUFFIXES = {"t1", "t4", "unfinished"}
 
 @dataclass(slots=True)
 class Space:
-    """What all rows of a file have in common.
+    """Facts that all rows of a file have in common.
 
     Attributes:
         operator: Name of the benchmark.
@@ -103,7 +103,7 @@ class Space:
 def space_of(
     content: Content, records: Records, *, kernel: str = "", device: str = "", problem_size: object = None
 ) -> Space:
-    """What the rows of a file have in common, from the file's own words, its name, and a T1 file read before.
+    """The facts that the rows of a file share, from the file, its name, and a T1 file read before.
 
     Args:
         content: The file.
@@ -128,7 +128,7 @@ def space_of(
     declared = records.spaces.get(operator)
     if declared is not None:
         space.precision = declared.precision
-        space.fixed = dict(declared.fixed())
+        space.fixed = dict(declared.fixed_parameters())
         if problem_size is None:
             space.problem_size = declared.problem_size
     return space
@@ -185,8 +185,8 @@ def single_choices(parameters: object) -> dict[str, object]:
     }
 
 
-def plain(raw: object) -> bool:
-    """Whether something is a number, text or list of such."""
+def is_storable(raw: object) -> bool:
+    """True if something is a number, text or list of such."""
     try:
         as_value(raw)
     except ValueError:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
-from ingest.formats.kernels.kernel_tuner import plain, single_choices, space_of
+from ingest.formats.format import Format
+from ingest.formats.kernels.kernel_tuner import is_storable, single_choices, space_of
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header lists the tuned parameters."""
+    """True if the header lists the tuned parameters."""
     return head.text.lstrip().startswith("{") and '"tune_params_keys"' in head.text
 
 
@@ -56,7 +57,7 @@ def _rows(
         records,
         kernel=_text(header, "kernel_name"),
         device=_text(header, "device_name"),
-        problem_size=header.get("problem_size") if plain(header.get("problem_size")) else None,
+        problem_size=header.get("problem_size") if is_storable(header.get("problem_size")) else None,
     )
     space.fixed = space.fixed | single_choices(header.get("tune_params"))
     members = stream.members()
@@ -94,3 +95,11 @@ def _row(entry: object, row: str, keys: list[str], space: Space, records: Record
 def _text(header: dict[str, object], name: str) -> str:
     value = header.get(name)
     return value.strip() if isinstance(value, str) else ""
+
+
+FORMAT = Format(
+    name="kernel-tuner-cache",
+    title="Kernel Tuner cache (tune_params_keys and cache)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,4 +1,4 @@
-"""Configurations to try as a restriction of Kernel Tuner: nothing else of the space is compiled or timed.
+"""Configurations as a restriction of Kernel Tuner, which then compiles and times nothing else of the space.
 
 The text is Python for ``tune_kernel(..., restrictions=restrictions)``; the space stays as its owner has it.
 """

@@ -1,6 +1,6 @@
-"""T1, the input format of the auto-tuning community: a kernel's parameters and what rules them out.
+"""T1, the input format of the auto-tuning community: a kernel's parameters and their constraints.
 
-It yields no case. What it says of problem size and number format completes the result files read with it.
+It yields no case. Its problem size and number format complete the result files read with it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ingest.door.search_space import SearchSpaceFile
 from ingest.files.content import ContentError
 from ingest.files.documents import load_json
+from ingest.formats.format import Format
 from kg.errors import Fault
 from kg.nouns.values import as_value
 from kg.terms.precisions import canonical_precision
@@ -30,12 +31,12 @@ _TYPES = {"float", "double", "half", "float32", "float64", "float16"}
 
 
 def sniff(head: Head) -> bool:
-    """Whether a configuration space with tuning parameters is declared."""
+    """True if a configuration space with tuning parameters is declared."""
     return '"ConfigurationSpace"' in head.text and '"TuningParameters"' in head.text
 
 
 def read(content: Content, records: Records) -> Iterator[SearchSpaceFile | Fault]:
-    """The search space, and what is wrong with it."""
+    """The search space, and its faults."""
     try:
         document = load_json(content)
     except ContentError as fault:
@@ -114,3 +115,12 @@ def _object(raw: object, name: str) -> dict[str, object]:
 def _list(raw: dict[str, object], name: str) -> list[object]:
     item = raw.get(name)
     return item if isinstance(item, list) else []
+
+
+FORMAT = Format(
+    name="kernel-tuner-t1",
+    title="T1 search space (ConfigurationSpace with TuningParameters)",
+    sniff=sniff,
+    read=read,
+    first=True,
+)

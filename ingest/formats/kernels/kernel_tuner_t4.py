@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import single_values, space_of
 from kg.errors import Fault
 from kg.terms.units import Dimension, unit
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sniff(head: Head) -> bool:
-    """Whether results with a configuration and their validity are listed."""
+    """True if results with a configuration and their validity are listed."""
     text = head.text
     return text.lstrip().startswith("{") and all(
         name in text for name in ('"results"', '"configuration"', '"invalidity"')
@@ -77,7 +78,7 @@ def _configuration(result: object) -> Mapping[str, object] | None:
 
 
 def _readings(result: dict[str, object]) -> dict[str, object]:
-    """What was read off in one result, under the names of the cache format."""
+    """The measurements of one result, under the names of the cache format."""
     readings: dict[str, object] = {}
     measurements = result.get("measurements")
     for item in measurements if isinstance(measurements, list) else ():
@@ -102,3 +103,11 @@ def _time_unit(metadata: object, records: Records) -> str:
             pass
     records.guess("times are taken as milliseconds: the file names no unit of time")
     return "ms"
+
+
+FORMAT = Format(
+    name="kernel-tuner-t4",
+    title="T4 results (results with configuration and invalidity)",
+    sniff=sniff,
+    read=read,
+)

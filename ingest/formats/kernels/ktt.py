@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ STATUSES = {
 
 
 def sniff(head: Head) -> bool:
-    """Whether metadata of KTT come with results."""
+    """True if metadata of KTT come with results."""
     text = head.text
     return text.lstrip().startswith("{") and all(
         name in text for name in ('"Metadata"', '"TimeUnit"', '"Results"')
@@ -108,10 +109,18 @@ NO_SIZE = "the problem size is not in the file: its rows count as one problem fo
 
 
 def kernel_task(name: object) -> dict[str, object]:
-    """The task of a kernel, of which only the name is known."""
+    """The task of a kernel that is known only by its name."""
     return {"kind": "kernel", "op": name, "shape": {}}
 
 
 def _has_counters(result: Mapping[str, object]) -> bool:
     runs = result.get("ComputationResults")
     return isinstance(runs, list) and any(isinstance(run, dict) and "ProfilingData" in run for run in runs)
+
+
+FORMAT = Format(
+    name="ktt",
+    title="Kernel Tuning Toolkit results (Metadata and Results)",
+    sniff=sniff,
+    read=read,
+)

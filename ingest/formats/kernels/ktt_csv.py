@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.records import RecordError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.formats.format import Format
 from ingest.formats.kernels.ktt import NO_SIZE, STATUSES, kernel_task
 from kg.errors import Fault
 
@@ -35,7 +36,7 @@ _COUNTER = re.compile(r".*(__|\.).*")
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header names a kernel and its duration."""
+    """True if the header names a kernel and its duration."""
     header = header_of(head.text)
     return not head.flaw and _KERNEL in header and any(_DURATION.fullmatch(name) for name in header)
 
@@ -102,3 +103,11 @@ def _outcome(row: Mapping[str, str]) -> dict[str, object]:
         return outcome | {"status": "ok", "value": float(row[duration])}
     except ValueError:
         return outcome | {"status": "ok", "value": row[duration] or None}
+
+
+FORMAT = Format(
+    name="ktt-csv",
+    title="Kernel Tuning Toolkit results as CSV",
+    sniff=sniff,
+    read=read,
+)

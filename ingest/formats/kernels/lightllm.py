@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
+from ingest.formats.format import Format
 from ingest.formats.kernels.winner_tables import MAXIMUM_LEVELS, entries, facts_in, load_table, winner
 from kg.errors import Fault
 
@@ -28,7 +29,7 @@ _LIST = re.compile(r"\[[\d,\s]*\]")
 
 
 def sniff(head: Head) -> bool:
-    """Whether the file name has facts in braces and a device."""
+    """True if the file name has facts in braces and a device."""
     return _NAME.fullmatch(head.name) is not None and not head.flaw
 
 
@@ -66,4 +67,12 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 def _fact(text: str) -> object:
     if _LIST.fullmatch(text):
         return [int(size) for size in re.findall(r"\d+", text)]
-    return typed(text)
+    return parse_value(text)
+
+
+FORMAT = Format(
+    name="lightllm",
+    title="LightLLM autotuned kernel ({..}_DEVICE.json)",
+    sniff=sniff,
+    read=read,
+)

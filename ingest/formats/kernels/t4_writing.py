@@ -1,4 +1,4 @@
-"""The way back to Kernel Tuner: T4, one file for each problem.
+"""Writing of Kernel Tuner's T4 format, one file for each problem.
 
 T4 names neither device nor kernel nor problem size: the first two go into the file name, where they are
 looked for, and the rest is lost unless a T1 file of the benchmark lies beside it. Times are in milliseconds.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case, Configuration, Measurement, Problem
 
 _INVALID = ("timeout", "compile", "runtime", "correctness", "constraints")
-"""Words of T4 for what went wrong."""
+"""Words of T4 for kinds of failures."""
 _UNSAFE = re.compile(r"[^\w+-]")
 _MS = 1e3
 _FIXED = "fixed."

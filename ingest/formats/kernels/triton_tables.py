@@ -1,4 +1,4 @@
-"""The way back to Triton: vLLM's and SGLang's tuning tables, and lists of ``triton.Config``.
+"""Writing of Triton's tuning tables, as vLLM and SGLang keep them, and of lists of ``triton.Config``.
 
 A table holds one configuration for each size; the other facts of the problem are in its file name, so the
 cases of several problems fill several tables. vLLM writes the Triton version into the table, SGLang into the
@@ -13,13 +13,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ingest.formats.kernels import block_gemm, fused_moe, mamba_state
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from kg.nouns.values import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from ingest.formats.kernels.table_layout import TableLayout
     from kg.nouns.entities import Case, Configuration, Problem
 
 
@@ -36,28 +38,13 @@ class TritonTable:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    """How the tables of one operator are named: sizes in the name, the size that is the key, the format."""
-
-    named: tuple[str, ...]
-    key: str
-    precision: str = "dtype"
-
-
-_LAYOUTS = {
-    "fused_moe": _Layout(named=("E", "N"), key="M"),
-    "w8a8_block_fp8_gemm": _Layout(named=("N", "K"), key="M"),
-    "mamba_selective_state_update": _Layout(
-        named=("headdim", "dstate"), key="batch", precision="cache_dtype"
-    ),
-}
+_LAYOUTS = {layout.operator: layout for layout in (fused_moe.LAYOUT, block_gemm.LAYOUT, mamba_state.LAYOUT)}
 _FIRST = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
 """Parameters in the order in which the tuners write them; others follow by name."""
 _LAUNCH = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Parameters that ``triton.Config`` takes by keyword; the others are the kernel's own."""
 _UNSAFE = re.compile(r"[^\w.,=()\[\]+ -]")
-"""What a file name must not have: names come from data."""
+"""Characters that a file name must not have: names come from data."""
 
 
 def tables(cases: Iterable[Case], *, sglang: bool = False) -> list[TritonTable]:
@@ -93,22 +80,6 @@ def tables(cases: Iterable[Case], *, sglang: bool = False) -> list[TritonTable]:
         text = table_text({size: case.configuration for size, case in best.items()}, triton_version=version)
         made.append(TritonTable(name=name, text=text))
     return made
-
-
-def write(cases: Iterable[Case]) -> Iterator[str]:
-    """Lines of the one table that cases fill.
-
-    Raises:
-        InputError: They fill none or several, or as for ``tables``.
-    """
-    made = tables(cases)
-    if len(made) != 1:
-        names = ", ".join(table.name for table in made[:3])
-        raise InputError(
-            f"these cases fill {len(made)} tables, each a file of its own" + (f": {names}" if names else ""),
-            hint="choose the cases of one problem and device",
-        )
-    yield from made[0].text.splitlines(keepends=True)
 
 
 def table_text(configurations: Mapping[int, Configuration], *, triton_version: str = "") -> str:
@@ -159,7 +130,7 @@ def file_name(problem: Problem, *, sglang: bool = False) -> str:
     return _UNSAFE.sub("_", f"{','.join(facts)}{suffix}.json")
 
 
-def _layout(problem: Problem) -> _Layout:
+def _layout(problem: Problem) -> TableLayout:
     operator = problem.workload.operator
     if operator not in _LAYOUTS:
         raise InputError(f"no tuning table for {operator!r}", hint=f"there are for {', '.join(_LAYOUTS)}")

@@ -1,4 +1,4 @@
-"""Tables of tuned kernels that name the winner for each size, without its time: what they share."""
+"""Common parts of tables of tuned kernels that name the winner for each size, without its time."""
 
 from __future__ import annotations
 

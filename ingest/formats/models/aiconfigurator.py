@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
+from ingest.formats.format import Format
 from ingest.formats.models.aiconfigurator_notes import reused_tables
 from kg.errors import Fault, MissingDependencyError
 
@@ -46,12 +47,12 @@ _SIZES = {
 _CHOICES = ("kernel_source", "moe_tp_size", "moe_ep_size")
 _STATED = {"framework", "version", "device", "op_name", "latency", "num_gpus", *_CHOICES}
 _CONSTANT = {"beam_width": 1}
-"""What every table has alike says nothing."""
+"""Columns with this value everywhere, which are left out."""
 _NAMED = re.compile(r"_(vllm|sglang|trtllm)_(\d[^_]*)_")
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is a Parquet file with a name as the collector gives it."""
+    """True if it is a Parquet file with a name as the collector gives it."""
     return head.content.startswith(b"PAR1") and head.name.endswith("_perf.parquet")
 
 
@@ -76,7 +77,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         return
     number = 0
     try:
-        data = content.whole(MAXIMUM_BYTES)
+        data = content.read_all(MAXIMUM_BYTES)
         with parquet.ParquetFile(
             arrow.BufferReader(data),
             thrift_string_size_limit=16 << 20,
@@ -185,3 +186,12 @@ def _devices(row: Mapping[str, Any]) -> object:
         return tensor * expert
     count = row.get("num_gpus")
     return 1 if count is None else count
+
+
+FORMAT = Format(
+    name="aiconfigurator",
+    title="aiconfigurator table (.._perf.parquet)",
+    sniff=sniff,
+    read=read,
+    beside=("reuse.yaml", "collection_meta.yaml"),
+)

@@ -1,7 +1,7 @@
-"""The YAML files beside aiconfigurator's tables. They hold no measurement, but say what a table is worth.
+"""The YAML files beside aiconfigurator's tables: which tables are borrowed, and how they were collected.
 
 ``reuse.yaml`` declares that a version has no data of its own for a table and borrows another version's;
-``collection_meta.yaml`` says how a table was collected. Both end up among the things that ingest tells.
+``collection_meta.yaml`` says how a table was collected. Both are reported among the guesses of an ingest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.yaml_tree import Faults, parse
+from ingest.formats.format import Format
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -28,16 +29,16 @@ _NAMES = {"reuse.yaml", "collection_meta.yaml", "perf_data_reuse_manifest.yaml"}
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is one of these files by its name, or a description of a system by its fields."""
+    """True if it is one of these files by its name, or a description of a system by its fields."""
     lines = head.text.splitlines()
     is_system = any(line.startswith("data_dir:") for line in lines) and "gpu:" in lines
     return not head.flaw and (head.name in _NAMES or (head.name.endswith(".yaml") and is_system))
 
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
-    """No case; what the file says goes to the guesses."""
+    """No cases: the statements of the file are added to the guesses."""
     try:
-        text = content.whole(SMALL).decode("utf-8-sig")
+        text = content.read_all(SMALL).decode("utf-8-sig")
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))
         return
@@ -60,7 +61,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
             records.guess("published facts of a system: no cases; hardware comes from the knowledge")
         if "groups" in top:
             records.guess("a manifest of which tables may be shared: no cases")
-    yield from faults.found
+    yield from faults.all
 
 
 def reused_tables(folder: Path) -> dict[str, str]:
@@ -79,3 +80,11 @@ def reused_tables(folder: Path) -> dict[str, str]:
         if isinstance(table, str):
             found[table] = str(origin)
     return found
+
+
+FORMAT = Format(
+    name="aiconfigurator-notes",
+    title="notes of aiconfigurator (reuse.yaml, collection_meta.yaml)",
+    sniff=sniff,
+    read=read,
+)

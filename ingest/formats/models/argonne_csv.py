@@ -1,6 +1,6 @@
 """Result tables of Argonne's LLM-Inference-Bench: end-to-end inference by hardware, framework and batch.
 
-Throughput decides; it counts input and output tokens over the latency beside it, which therefore says
+Throughput is the metric; it counts input and output tokens over the latency beside it, which therefore says
 nothing more. The power tables add a mean power, in mW though they do not say so.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
-from ingest.formats.trackers.experiments import as_case, number
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _MILLIWATTS_ABOVE = 5000
 
 
 def sniff(head: Head) -> bool:
-    """Whether it has the table's columns."""
+    """True if it has the table's columns."""
     return set(header_of(head.text)) >= _COLUMNS
 
 
@@ -53,19 +54,19 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
             continue
         try:
             record = _record(row, records) | {"source": source}
-            yield as_case(records, place, record | {"outcome": _throughput(row)})
+            yield case_or_fault(records, place, record | {"outcome": _throughput(row)})
             if row.get("avg_power"):
-                yield as_case(records, place, record | {"outcome": _power(row["avg_power"], records)})
+                yield case_or_fault(records, place, record | {"outcome": _power(row["avg_power"], records)})
         except ContentError as fault:
             yield Fault(place=place, reason=str(fault))
 
 
 def _record(row: Mapping[str, str], records: Records) -> dict[str, object]:
-    length = typed(row["Input Output Length"])
+    length = parse_value(row["Input Output Length"])
     config: dict[str, object] = {
         "framework": row["Framework"],
-        "num_devices": typed(row["Num of Hardware"]),
-        "batch_size": typed(row["Batch Size"]),
+        "num_devices": parse_value(row["Num of Hardware"]),
+        "batch_size": parse_value(row["Batch Size"]),
     }
     if kind := row.get("Parallelism Type"):
         config["parallelism"] = _parallelism(kind, records)
@@ -92,13 +93,13 @@ def _throughput(row: Mapping[str, str]) -> dict[str, object]:
     return {
         "metric": "throughput",
         "unit": "tokens/s",
-        "value": number(cell, "Throughput"),
+        "value": parse_number(cell, "Throughput"),
         "status": "ok",
     }
 
 
 def _power(cell: str, records: Records) -> dict[str, object]:
-    value = number(cell, "avg_power")
+    value = parse_number(cell, "avg_power")
     symbol = "mW" if value > _MILLIWATTS_ABOVE else "W"
     records.guess(f"avg_power names no unit; taken as {symbol} by its size")
     return {"metric": "power", "unit": symbol, "value": value, "status": "ok"}
@@ -113,3 +114,11 @@ def _parallelism(text: str, records: Records) -> str:
         return text
     records.guess(f"parallelism {text!r} is read as {known!r}")
     return known
+
+
+FORMAT = Format(
+    name="argonne",
+    title="Argonne LLM-Inference-Bench table (CSV)",
+    sniff=sniff,
+    read=read,
+)

@@ -11,8 +11,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
-from ingest.files.markdown import Heading, MarkdownTable, Text, blocks, load_markdown, plain
-from ingest.formats.trackers.experiments import as_case, number
+from ingest.files.markdown import Heading, MarkdownTable, Text, load_markdown, parse_blocks, strip_markup
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _MICROSECONDS = re.compile(r"([-+.\deE]+)\s*us")
 
 
 def sniff(head: Head) -> bool:
-    """Whether it has the table of a training run, or of an operator."""
+    """True if it has the table of a training run, or of an operator."""
     return ("p_core" in head.text and "fix_hp" in head.text) or (
         "评测项" in head.text and "kerneltime" in head.text
     )
@@ -46,7 +47,7 @@ def sniff(head: Head) -> bool:
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     """The rows of its result tables."""
     try:
-        found = list(blocks(load_markdown(content)))
+        found = list(parse_blocks(load_markdown(content)))
         facts = _facts(found)
         for block in found:
             if not isinstance(block, MarkdownTable):
@@ -59,10 +60,10 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
                 yield Fault(place=f"line {line}", reason=reason)
             about = _training(content, facts, records) if is_training else _operation(content, facts, records)
             for line, cells in block.rows:
-                row = dict(zip(block.header, (plain(cell) for cell in cells), strict=True))
+                row = dict(zip(block.header, (strip_markup(cell) for cell in cells), strict=True))
                 try:
                     record = _training_row(row, about) if is_training else _operator_row(row, about)
-                    yield as_case(records, f"line {line}", record)
+                    yield case_or_fault(records, f"line {line}", record)
                 except ContentError as fault:
                     yield Fault(place=f"line {line}", reason=str(fault))
     except ContentError as fault:
@@ -70,7 +71,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 
 def _facts(found: list[Block]) -> dict[str, str]:
-    """What the document states: ``加速卡型号: R300``, and the rows of its table of names."""
+    """Facts that the document states, such as ``加速卡型号: R300``, and the rows of its table of names."""
     facts: dict[str, str] = {}
     for block in found:
         if isinstance(block, Text | Heading):
@@ -78,7 +79,7 @@ def _facts(found: list[Block]) -> dict[str, str]:
                 facts.setdefault(stated[1].strip(), stated[2])
         elif isinstance(block, MarkdownTable) and block.header[:2] == ("指标名称", "指标值"):
             for _, cells in block.rows:
-                facts.setdefault(plain(cells[0]), plain(cells[1]))
+                facts.setdefault(strip_markup(cells[0]), strip_markup(cells[1]))
     return facts
 
 
@@ -127,7 +128,7 @@ def _training_row(row: Mapping[str, str], about: Mapping[str, object]) -> dict[s
     if cell in _UNPUBLISHED:
         outcome["status"] = "not_reported"
     else:
-        outcome |= {"value": number(cell, "p_core"), "status": "ok"}
+        outcome |= {"value": parse_number(cell, "p_core"), "status": "ok"}
     hardware = about["hardware"]
     assert isinstance(hardware, dict)  # noqa: S101  made by _training
     return {
@@ -175,7 +176,15 @@ def _operator_row(row: Mapping[str, str], about: Mapping[str, object]) -> dict[s
     if cell in _UNPUBLISHED:
         outcome["status"] = "not_reported"
     elif (time := _MICROSECONDS.fullmatch(cell)) is not None:
-        outcome |= {"value": number(time[1], "kerneltime"), "status": "ok"}
+        outcome |= {"value": parse_number(time[1], "kerneltime"), "status": "ok"}
     else:
         raise ContentError(f"kerneltime: {cell[:40]!r} is no time in us")
     return {**about, "config": {"implementation": row["评测项"]}, "outcome": outcome}
+
+
+FORMAT = Format(
+    name="flagperf",
+    title="FlagPerf result (Markdown)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,7 +1,7 @@
 """Summaries of LLMPerf: latencies and throughput of a service that somebody else runs.
 
-The file names model, service and lengths, and neither hardware nor configuration. What is missing is said;
-only with the hardware told by the ingest's option does it become cases, whose configuration is the service
+The file names model, service and lengths, and neither hardware nor configuration. The gaps are reported;
+only with the hardware given by the ingest's option does it become cases, whose configuration is the service
 alone.
 """
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.documents import load_json
-from ingest.formats.trackers.experiments import as_case
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ _THROUGHPUT = "results_mean_output_throughput_token_per_s"
 
 
 def sniff(head: Head) -> bool:
-    """Whether it has LLMPerf's fields."""
+    """True if it has LLMPerf's fields."""
     return '"results_ttft_s' in head.text and '"num_concurrent_requests"' in head.text
 
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
-    """Its four means as cases, if the hardware is told; else what is missing."""
+    """Its four means as cases, if the hardware is given; else a fault that names the gap."""
     try:
         summary = load_json(content)
     except ContentError as fault:
@@ -88,4 +89,12 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     outcomes.append({"metric": "throughput", "unit": "tokens/s", "value": summary.get(_THROUGHPUT)})
     for outcome in outcomes:
         outcome["status"] = "not_reported" if outcome["value"] is None else "ok"
-        yield as_case(records, str(outcome["metric"]), record | {"outcome": outcome})
+        yield case_or_fault(records, str(outcome["metric"]), record | {"outcome": outcome})
+
+
+FORMAT = Format(
+    name="llmperf",
+    title="LLMPerf summary (JSON)",
+    sniff=sniff,
+    read=read,
+)

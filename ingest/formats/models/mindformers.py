@@ -11,11 +11,12 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.content import ContentError
-from ingest.files.markdown import MarkdownTable, Text, blocks, link_in, load_markdown, plain
+from ingest.files.markdown import MarkdownTable, Text, first_link, load_markdown, parse_blocks, strip_markup
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
-from ingest.formats.trackers.experiments import as_case, number
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _PARALLEL = ("data_parallel", "model_parallel", "pipeline_stage", "context_paral
 
 
 def sniff(head: Head) -> bool:
-    """Whether a table has the columns of a model card and links YAML."""
+    """True if a table has the columns of a model card and links YAML."""
     return any(
         line.lstrip().startswith("|") and all(name in line for name in _COLUMNS)
         for line in head.text.splitlines()
@@ -69,7 +70,7 @@ def sniff(head: Head) -> bool:
 
 
 def companion(head: Head) -> str:
-    """Why a configuration is not read by itself; empty if it is none."""
+    """The reason why a configuration is not read by itself; empty for other files."""
     is_one = head.name.endswith((".yaml", ".yml")) and all(
         mark in head.text for mark in ("runner_config:", "parallel_config:")
     )
@@ -77,14 +78,14 @@ def companion(head: Head) -> str:
 
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
-    """A case for each row whose YAML is at hand."""
+    """A case for each row whose YAML is found."""
     try:
         lines = load_markdown(content)
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))
         return
     machine = ""
-    for block in blocks(lines):
+    for block in parse_blocks(lines):
         if isinstance(block, Text):
             if (named := _MACHINE.search(block.text)) is not None:
                 machine = named[1]
@@ -96,7 +97,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
                 row = dict(zip(block.header, cells, strict=True))
                 try:
                     record = _record(row, machine or records.context.hardware, content, records)
-                    yield as_case(records, f"line {line}", record)
+                    yield case_or_fault(records, f"line {line}", record)
                 except ContentError as fault:
                     yield Fault(place=f"line {line}", reason=str(fault))
 
@@ -105,7 +106,7 @@ def _record(row: Mapping[str, str], machine: str, content: Content, records: Rec
     if not machine:
         raise ContentError("no sentence above the table names the machine; tell it with the option hardware")
     outcome = _outcome(row["Performance"])
-    phase = plain(row["Phase"]).lower()
+    phase = strip_markup(row["Phase"]).lower()
     kind, operator = _PHASES.get(phase, ("", ""))
     if not kind:
         raise ContentError(f"phase {phase[:40]!r} is unknown")
@@ -123,7 +124,7 @@ def _record(row: Mapping[str, str], machine: str, content: Content, records: Rec
         "task": {
             "kind": kind,
             "op": operator,
-            "model": plain(row["Config"]),
+            "model": strip_markup(row["Config"]),
             "shape": shape,
             "dtype": precision,
         },
@@ -135,11 +136,11 @@ def _record(row: Mapping[str, str], machine: str, content: Content, records: Rec
 
 
 def _outcome(cell: str) -> dict[str, object]:
-    found = _PERFORMANCE.fullmatch(plain(cell))
+    found = _PERFORMANCE.fullmatch(strip_markup(cell))
     if found is None:
         raise ContentError(f"performance {cell[:40]!r} is no rate such as 337 tokens/s/p")
     symbol = f"{found[2].lower()}/s" + ("/p" if found[3] else "")
-    value = number(found[1].replace(",", ""), "Performance")
+    value = parse_number(found[1].replace(",", ""), "Performance")
     return {"metric": "throughput", "unit": symbol, "value": value, "status": "ok"}
 
 
@@ -149,7 +150,7 @@ def _configuration(cell: str, folder: Path, records: Records) -> dict[str, dict[
     Raises:
         ContentError: It links none, or none is at hand.
     """
-    link = unquote(link_in(cell).partition("#")[0])
+    link = unquote(first_link(cell).partition("#")[0])
     if not link.endswith((".yaml", ".yml")) or "://" in link:
         raise ContentError("links no YAML, so its configuration is unknown")
     try:
@@ -217,4 +218,14 @@ def _flatten(name: str, item: object, config: dict[str, object]) -> None:
         for key, value in item.items():
             _flatten(f"{name}.{key}" if key != "" else name, value, config)
     elif item is not None and item != "":
-        config[name] = typed(item)
+        config[name] = parse_value(item)
+
+
+FORMAT = Format(
+    name="mindformers",
+    title="MindFormers model card (Markdown that links YAML)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

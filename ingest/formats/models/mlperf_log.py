@@ -1,7 +1,7 @@
 """MLPerf training logs: ``:::MLLOG`` lines in the noise of a console, with the system's JSON beside them.
 
 The time to train is ``run_stop`` less ``run_start``, and counts only if ``run_stop`` says success. Settings
-are the values told before the run starts.
+are the values logged before the run starts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ingest.files.content import MAXIMUM_LINE, ContentError
 from ingest.files.documents import SMALL
 from ingest.files.json_lines import parse
-from ingest.formats.trackers.experiments import as_case
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _LOOKED_AT = 200
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """What a log has told."""
+    """The run that a log describes, as far as it has been read."""
 
     benchmark: str = ""
     start_ms: float | None = None
@@ -48,18 +49,18 @@ class _Run:
 
 
 def sniff(head: Head) -> bool:
-    """Whether it has a line of MLPerf's."""
+    """True if it has a line of MLPerf's."""
     return ":::MLLOG" in head.text
 
 
 def companion(head: Head) -> str:
-    """Why a system's description is not read by itself; empty if it is none."""
+    """The reason why a system's description is not read by itself; empty for other files."""
     is_one = '"accelerator_model_name"' in head.text and '"number_of_nodes"' in head.text
     return "the system of MLPerf logs, read together with them" if is_one else ""
 
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
-    """The run, if it is whole."""
+    """The case of the run, if the log is complete."""
     run = _Run()
     try:
         for place, line in content.lines():
@@ -73,7 +74,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
                 _take(run, parse(line[at + len(_MARK) :]))
             except ContentError as fault:
                 yield Fault(place=f"line {place}", reason=str(fault))
-        yield as_case(records, "", _record(run, content, records))
+        yield case_or_fault(records, "", _record(run, content, records))
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))
 
@@ -90,8 +91,8 @@ def _take(run: _Run, event: object) -> None:
         run.start_ms = moment
     elif key == "run_stop" and run.stop_ms is None:
         run.stop_ms = moment
-        said = metadata.get("status") if isinstance(metadata, dict) else None
-        run.status = str(said or (value if isinstance(value, str) else ""))
+        status = metadata.get("status") if isinstance(metadata, dict) else None
+        run.status = str(status or (value if isinstance(value, str) else ""))
     elif key == "submission_benchmark" and isinstance(value, str):
         run.benchmark = value
     elif run.start_ms is None and _NOT_SET.fullmatch(key) is None and isinstance(value, int | float | str):
@@ -175,3 +176,13 @@ def _descriptions(folder: Path, name: str = "*.json") -> list[dict[str, object]]
 def _count(raw: object) -> int:
     """A number of things from text; 0 if it is none."""
     return int(str(raw)) if str(raw).isdigit() and len(str(raw)) < 8 else 0
+
+
+FORMAT = Format(
+    name="mllog",
+    title="MLPerf log (:::MLLOG lines)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.csv_rows import csv_rows, header_of
-from ingest.formats.trackers.experiments import as_case
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _TASKS = {"pre_train": "pretrain"}
 
 
 def sniff(head: Head) -> bool:
-    """Whether it has the table's columns."""
+    """True if it has the table's columns."""
     return set(header_of(head.text)) >= _COLUMNS
 
 
@@ -36,7 +37,11 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     """A winner for each row."""
     source = {"title": "NeMo recommended configurations", "path": content.reference}
     for place, row in csv_rows(content):
-        yield row if isinstance(row, Fault) else as_case(records, place, _record(row) | {"source": source})
+        yield (
+            row
+            if isinstance(row, Fault)
+            else case_or_fault(records, place, _record(row) | {"source": source})
+        )
 
 
 def _record(row: Mapping[str, str]) -> dict[str, object]:
@@ -64,5 +69,13 @@ def _record(row: Mapping[str, str]) -> dict[str, object]:
 
 def _whole(cell: str) -> object:
     """A cell's value: ``8.0`` is 8, nothing is nothing."""
-    value = typed(cell) if cell else None
+    value = parse_value(cell) if cell else None
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+FORMAT = Format(
+    name="nemo-configs",
+    title="NeMo recommended configurations (CSV)",
+    sniff=sniff,
+    read=read,
+)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
-from ingest.files.markdown import Code, Heading, Text, blocks, load_markdown
-from ingest.formats.trackers.experiments import as_case
+from ingest.files.markdown import Code, Heading, Text, load_markdown, parse_blocks
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _FACT = re.compile(r"(Hardware|DeployMode|TPOT|Model|Dataset|Input Output Length
 _CARD = re.compile(r"(.+?)\s+(\d+)\s*Cards?$", re.IGNORECASE)
 _SAME = re.compile(r"turn to \[([^\]]+)\]", re.IGNORECASE)
 _CHIPS = {"Atlas 800I A3": "Ascend 910C", "Atlas 800I A2": "Ascend 910B"}
-"""What the servers hold; a card of the A3 is counted once, as the document does."""
+"""Devices of the servers; a card of the A3 is counted once, as the document does."""
 _EXPORT = re.compile(r"\s*export\s+([A-Za-z_]\w*)=(.*)$")
 _NOT_TUNED = {
     *(
@@ -64,7 +65,7 @@ _MAXIMUM_WORDS = 5000
 
 @dataclass(slots=True, kw_only=True)
 class _Recipe:
-    """One recipe as far as it has been read."""
+    """One recipe, as far as it has been read."""
 
     title: str
     line: int
@@ -77,7 +78,7 @@ class _Recipe:
 
 
 def sniff(head: Head) -> bool:
-    """Whether a recipe's title and a launch command are in it."""
+    """True if a recipe's title and a launch command are in it."""
     return "sglang.launch_server" in head.text and any(
         line.startswith("#") and _TITLE.search(line) for line in head.text.splitlines()
     )
@@ -91,7 +92,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         yield Fault(place="", reason=str(fault))
         return
     recipes: list[_Recipe] = []
-    for block in blocks(lines):
+    for block in parse_blocks(lines):
         if isinstance(block, Heading):
             if _TITLE.search(block.text):
                 recipes.append(_Recipe(title=block.text, line=block.line))
@@ -105,7 +106,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     named = {recipe.title: recipe for recipe in recipes if recipe.title}
     for recipe in named.values():
         try:
-            yield as_case(records, f"line {recipe.line}", _record(recipe, named, content, records))
+            yield case_or_fault(records, f"line {recipe.line}", _record(recipe, named, content, records))
         except ContentError as fault:
             yield Fault(place=f"line {recipe.line}", reason=str(fault))
 
@@ -121,7 +122,7 @@ def _add(recipe: _Recipe, block: object) -> None:
 
 
 def _commands(recipe: _Recipe, script: str) -> None:
-    """What a block of shell launches, and the environment in which it does."""
+    """Add the servers that a block of shell launches, with their environment."""
     common: dict[str, str] = {}
     local: dict[str, str] = {}
     depth = 0
@@ -236,7 +237,7 @@ def _hardware(recipe: _Recipe, title: re.Match[str], records: Records) -> dict[s
 
 
 def _compare(recipe: _Recipe, title: re.Match[str], records: Records) -> None:
-    """Tell where title and text of a recipe disagree on the goal."""
+    """Note where title and text of a recipe disagree on the goal."""
     stated = re.match(r"([\d.]+)\s*ms", recipe.facts.get("TPOT", ""))
     if stated is not None and float(stated[1]) != _size(title["tpot"]):
         records.guess(f"{recipe.title!r}: the text says {stated[1]} ms; the title is believed")
@@ -251,3 +252,11 @@ def _size(text: str) -> float:
     except ValueError as fault:
         raise ContentError(f"{text!r} is no size") from fault
     return round(value * 1000) if thousands else value
+
+
+FORMAT = Format(
+    name="serving-recipes",
+    title="SGLang serving recipes for Ascend (Markdown with commands)",
+    sniff=sniff,
+    read=read,
+)

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.content import ContentError
-from ingest.files.markdown import Heading, MarkdownTable, blocks, load_markdown, plain
-from ingest.formats.trackers.experiments import as_case, number
+from ingest.files.markdown import Heading, MarkdownTable, load_markdown, parse_blocks, strip_markup
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class _Place:
 
 
 def sniff(head: Head) -> bool:
-    """Whether a table's header is one of theirs."""
+    """True if a table's header is one of theirs."""
     return any(
         name in line
         for line in head.text.splitlines()
@@ -70,7 +71,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         yield Fault(place="", reason=str(fault))
         return
     place = _Place()
-    for block in blocks(lines):
+    for block in parse_blocks(lines):
         if isinstance(block, Heading):
             _enter(place, block)
         elif isinstance(block, MarkdownTable) and (_FOUNDRY in block.header or _MEGATRON in block.header):
@@ -78,11 +79,13 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
                 reason = f"{count} cells, where the header has {len(block.header)}"
                 yield Fault(place=f"line {line}", reason=reason)
             for line, cells in block.rows:
-                row = dict(zip(block.header, (plain(cell) for cell in cells), strict=True))
+                row = dict(zip(block.header, (strip_markup(cell) for cell in cells), strict=True))
                 try:
                     made = _foundry(row, place) if _FOUNDRY in row else _megatron(row, place, records)
                     for record in made:
-                        yield as_case(records, f"line {line}", record | {"source": _source(content, row)})
+                        yield case_or_fault(
+                            records, f"line {line}", record | {"source": _source(content, row)}
+                        )
                 except (ContentError, KeyError) as fault:
                     reason = f"no column {fault}" if isinstance(fault, KeyError) else str(fault)
                     yield Fault(place=f"line {line}", reason=reason)
@@ -111,18 +114,20 @@ def _foundry(row: Mapping[str, str], place: _Place) -> list[dict[str, object]]:
             "op": "llm_pretrain",
             "model": f"mpt-{row['Model']}",
             "shape": {
-                "seq_len": typed(row["SeqLen (T)"]),
-                "params": typed(row["NumParams"]),
-                "global_batch": typed(row["GlobalBatchSize"]),
+                "seq_len": parse_value(row["SeqLen (T)"]),
+                "params": parse_value(row["NumParams"]),
+                "global_batch": parse_value(row["GlobalBatchSize"]),
             },
         },
         "hardware": {
             "name": row["GPU"],
-            "count": typed(row["# GPUs"]),
+            "count": parse_value(row["# GPUs"]),
             "interconnect": place.section,
         },
         "config": {
-            name: typed(row[column]) for column, name in _FOUNDRY_CONFIG.items() if row[column] not in _UNSET
+            name: parse_value(row[column])
+            for column, name in _FOUNDRY_CONFIG.items()
+            if row[column] not in _UNSET
         },
         "outcome": _outcome(row[_FOUNDRY]),
     }
@@ -148,7 +153,10 @@ def _megatron(row: Mapping[str, str], place: _Place, records: Records) -> list[d
             "kind": "training",
             "op": _TASKS.get(place.activity, place.activity or "pretrain"),
             "model": model,
-            "shape": {"seq_len": typed(variant["Sequence Length"]), "global_batch": typed(variant["GBS"])},
+            "shape": {
+                "seq_len": parse_value(variant["Sequence Length"]),
+                "global_batch": parse_value(variant["GBS"]),
+            },
             "dtype": variant.get("Precision"),
         }
         if quirk:
@@ -160,10 +168,10 @@ def _megatron(row: Mapping[str, str], place: _Place, records: Records) -> list[d
             "task": task,
             "hardware": {
                 "name": variant.get("System") or place.system,
-                "count": typed(variant["#-GPUs"]),
+                "count": parse_value(variant["#-GPUs"]),
             },
             "config": {
-                name.lower(): None if variant[name] in _UNSET else typed(variant[name])
+                name.lower(): None if variant[name] in _UNSET else parse_value(variant[name])
                 for name in _MEGATRON_CONFIG
                 if name in variant
             },
@@ -185,4 +193,12 @@ def _outcome(cell: str) -> dict[str, object]:
     outcome: dict[str, object] = {"metric": "throughput", "unit": "tokens/s/gpu", "value": None}
     if cell in _UNSET:
         return outcome | {"status": "not_reported"}
-    return outcome | {"value": number(cell.replace(",", ""), "throughput"), "status": "ok"}
+    return outcome | {"value": parse_number(cell.replace(",", ""), "throughput"), "status": "ok"}
+
+
+FORMAT = Format(
+    name="training-tables",
+    title="training tables of llm-foundry or Megatron-Bridge (Markdown)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,6 +1,6 @@
-"""What experiment trackers share: where a run was made and what it ran, from settings and names.
+"""Common parts of experiment trackers: hardware and workload of a run, from its settings and names.
 
-Trackers know parameters and values; hardware, model and operator are wherever the user put them. A
+Trackers have parameters and values; hardware, model and operator are wherever the user put them. A
 statement comes before the ingest's option ``hardware``, that before a device named by a study, folder or
 file; what is not a statement is listed as a guess.
 """
@@ -77,12 +77,12 @@ _LONGEST = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a run is about.
+    """The task, hardware and configuration of a run.
 
     Attributes:
         task: The ``task`` of its record.
         hardware: The ``hardware`` of its record.
-        config: What is left of its settings.
+        config: The rest of its settings.
     """
 
     task: dict[str, object]
@@ -90,15 +90,15 @@ class Subject:
     config: dict[str, object]
 
 
-def subject(
+def subject_of(
     facts: Mapping[str, object], records: Records, *, name: str, hints: Iterable[str], what: str
 ) -> Subject:
-    """What a run is about.
+    """The task, hardware and configuration of a run, from its settings and names.
 
     Args:
         facts: Its parameters, tags and attributes.
         records: Knows hardware by name; takes guesses.
-        name: What the study, experiment or folder is called; names the operator if nothing else does.
+        name: Name of the study, experiment or folder; names the operator if nothing else does.
         hints: Names in which a device may be mentioned, likeliest first.
         what: How to call the place in messages.
 
@@ -158,7 +158,7 @@ def _sorted(
 
 
 def _hardware(stated: object, records: Records, *, hints: list[str], what: str) -> tuple[str, str]:
-    """Name of the hardware, and what is left of the first hint without it."""
+    """Name of the hardware, and the first hint without it."""
     given = records.context.hardware
     found = [(hint, *device_in(hint, records)) for hint in hints]
     rest = next((rest for _, device, rest in found if device), hints[0] if hints else "")
@@ -204,15 +204,15 @@ def _count(value: object) -> object:
     return value
 
 
-def as_case(records: Records, place: str, record: Mapping[str, object]) -> Case | Fault:
-    """The case of a record, or what is wrong with it."""
+def case_or_fault(records: Records, place: str, record: Mapping[str, object]) -> Case | Fault:
+    """The case of a record, or its faults."""
     try:
         return records.case(record)
     except RecordError as fault:
         return Fault(place=place, reason=str(fault))
 
 
-def number(text: str, name: str) -> float:
+def parse_number(text: str, name: str) -> float:
     """A number in a cell.
 
     Raises:

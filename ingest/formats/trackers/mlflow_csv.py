@@ -1,11 +1,12 @@
-"""What ``mlflow.search_runs().to_csv`` writes: a run a row, columns ``params.``, ``metrics.``, ``tags.``."""
+"""Tables of ``mlflow.search_runs().to_csv``: a run a row, columns ``params.``, ``metrics.``, ``tags.``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.csv_rows import header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.run_tables import Run, run_cases
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _STATUS = {"FINISHED": "ok", "FAILED": "failed", "KILLED": "failed"}
 
 
 def sniff(head: Head) -> bool:
-    """Whether its columns are those of MLflow's runs."""
+    """True if its columns are those of MLflow's runs."""
     header = header_of(head.text)
     return {"run_id", "experiment_id", "status"} <= set(header) and any(
         name.startswith("metrics.") for name in header
@@ -41,12 +42,14 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 def _run(row: Mapping[str, str], _: frozenset[str]) -> Run:
     facts = {
-        name.removeprefix("params."): typed(cell) for name, cell in row.items() if name.startswith("params.")
+        name.removeprefix("params."): parse_value(cell)
+        for name, cell in row.items()
+        if name.startswith("params.")
     }
     for name, cell in row.items():
         plain = name.removeprefix("tags.")
         if plain != name and not plain.startswith("mlflow.") and plain not in facts:
-            facts[plain] = typed(cell)
+            facts[plain] = parse_value(cell)
     name = row.get("tags.mlflow.runName", "")
     return Run(
         name=name or row["run_id"],
@@ -54,3 +57,11 @@ def _run(row: Mapping[str, str], _: frozenset[str]) -> Run:
         facts=facts,
         hints=(name,) if name else (),
     )
+
+
+FORMAT = Format(
+    name="mlflow",
+    title="MLflow runs as CSV (run_id, params.., metrics..)",
+    sniff=sniff,
+    read=read,
+)

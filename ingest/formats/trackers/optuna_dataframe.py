@@ -1,4 +1,4 @@
-"""What ``study.trials_dataframe().to_csv`` writes: a trial a row, parameters in ``params_*``.
+"""Tables of ``study.trials_dataframe().to_csv``: a trial a row, parameters in ``params_*``.
 
 Neither the study's name nor the direction is in it.
 """
@@ -9,10 +9,11 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
-from ingest.formats.trackers.experiments import number
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import parse_number
 from ingest.formats.trackers.optuna_study import STATES, OptunaTrial, Study, study_cases
 from kg.errors import Fault
 
@@ -28,7 +29,7 @@ _VALUE = re.compile(r"value|values_(\w+)")
 
 
 def sniff(head: Head) -> bool:
-    """Whether its columns are those of a study."""
+    """True if its columns are those of a study."""
     header = header_of(head.text)
     return {"number", "state"} <= set(header) and any(name.startswith("params_") for name in header)
 
@@ -75,15 +76,16 @@ def _trials(
             if state not in STATES:
                 raise ContentError(f"state {state[:40]!r} is unknown")
             yield OptunaTrial(
-                number=int(number(row["number"], "number")),
+                number=int(parse_number(row["number"], "number")),
                 state=state,
                 parameters={
-                    name.removeprefix("params_"): typed(cell)
+                    name.removeprefix("params_"): parse_value(cell)
                     for name, cell in row.items()
                     if name.startswith("params_") and cell
                 },
                 values={
-                    at: number(row[name], name) if row[name] else None for at, name in enumerate(columns)
+                    at: parse_number(row[name], name) if row[name] else None
+                    for at, name in enumerate(columns)
                 },
                 attributes={
                     name.removeprefix("user_attrs_"): cell
@@ -93,3 +95,11 @@ def _trials(
             )
         except (ValueError, OverflowError) as fault:
             yield Fault(place=place, reason=str(fault))
+
+
+FORMAT = Format(
+    name="optuna-dataframe",
+    title="Optuna trials as CSV (number, state, params_..)",
+    sniff=sniff,
+    read=read,
+)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.json_lines import json_lines
+from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import STATES, OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
 
@@ -26,7 +27,7 @@ _MAXIMIZE = 2
 
 
 def sniff(head: Head) -> bool:
-    """Whether its first line is an operation."""
+    """True if its first line is an operation."""
     first = next((line for line in head.text.splitlines() if line.strip()), "")
     return first.lstrip().startswith("{") and '"op_code"' in first and '"worker_id"' in first
 
@@ -53,7 +54,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 
 class _Journal:
-    """Studies and trials as far as they have been told."""
+    """Studies and trials, as far as the journal has been read."""
 
     def __init__(self) -> None:
         self.studies: dict[int, Study | None] = {}
@@ -62,7 +63,7 @@ class _Journal:
         self._counts: dict[int, int] = {}
 
     def apply(self, line: object) -> None:
-        """Do what a line says."""
+        """Apply the operation of a line."""
         if not isinstance(line, dict):
             raise ContentError("an operation is an object")
         match line["op_code"]:
@@ -150,3 +151,11 @@ class _Journal:
         if not isinstance(trial_id, int) or not 0 <= trial_id < len(self.trials):
             raise ContentError(f"trial {trial_id!r} was never created")
         return self.trials[trial_id][1]
+
+
+FORMAT = Format(
+    name="optuna-journal",
+    title="Optuna journal (op_code a line)",
+    sniff=sniff,
+    read=read,
+)

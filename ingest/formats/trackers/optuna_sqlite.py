@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.sqlite_file import ComputedContentError, open_untrusted, tables
+from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
 
@@ -27,14 +28,14 @@ _TABLES = {
     *("trials", "trial_params", "trial_values", "trial_user_attributes"),
 }
 _BROKEN = (sqlite3.Error, UnicodeDecodeError, ContentError)
-"""What a damaged file raises; SQLite's message about a damaged schema may quote bytes that are no text."""
+"""Errors of a damaged file; SQLite's message about a damaged schema may quote bytes that are no text."""
 _TRIALS = """
 SELECT trial_id, number, state FROM trials WHERE study_id = ? ORDER BY number, trial_id
 """
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is an SQLite file with Optuna's tables."""
+    """True if it is an SQLite file with Optuna's tables."""
     if head.compressed or not head.content.startswith(_MAGIC):
         return False
     try:
@@ -63,7 +64,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """A database that has Optuna's tables.
+    """Open a database that has Optuna's tables.
 
     Raises:
         ContentError: It computes what it says, or a table is missing, or is something else by its name.
@@ -98,7 +99,7 @@ def _studies(database: sqlite3.Connection) -> list[tuple[int, Study]]:
 
 
 def _attributes(database: sqlite3.Connection, table: str, key: str, owner: int) -> dict[str, object]:
-    """User or system attributes of a study or trial; ``table`` and ``key`` are this module's own words."""
+    """User or system attributes of a study or trial; ``table`` and ``key`` are constants of this module."""
     query = f'SELECT "key", value_json FROM {table} WHERE {key} = ? ORDER BY 1'  # noqa: S608
     found: dict[str, object] = {}
     for name, raw in database.execute(query, (owner,)):
@@ -136,3 +137,12 @@ def _value(value: object, kind: object) -> float | None:
     if kind == "INF_NEG":
         return float("-inf")
     return float(value) if isinstance(value, int | float) else None
+
+
+FORMAT = Format(
+    name="optuna",
+    title="Optuna studies (SQLite)",
+    sniff=sniff,
+    read=read,
+    beside=("*-wal",),
+)

@@ -1,6 +1,6 @@
-"""Studies of Optuna, however they are stored: trials to cases.
+"""Studies of Optuna in any storage: trials to cases.
 
-Optuna keeps parameters and numbers; what the numbers are, and on which hardware, is said in user attributes
+Optuna keeps parameters and numbers; their metric and hardware are stated in user attributes
 (``hardware``, ``kernel`` or ``op``, ``model``, ``metric``, ``unit``, ``problem_size``) or nowhere. Of a
 study with several objectives each becomes a case of its own.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingest.door.columns import quantity
 from ingest.files.content import ContentError
-from ingest.formats.trackers.experiments import as_case, subject
+from ingest.formats.trackers.experiments import case_or_fault, subject_of
 from kg.errors import Fault
 from kg.nouns.entities import WorkloadKind
 from kg.terms.metrics import METRICS, canonical_metric
@@ -30,10 +30,10 @@ STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """In the order of Optuna's ``TrialState``."""
 
 _RULED_OUT = {"restricted", "forbidden", "invalid", "infeasible", "invalidconfig", "constraint"}
-"""What a trial's attribute ``status`` says if it was pruned because it is outside of the restrictions."""
+"""Values of a trial's attribute ``status`` if it was pruned because it is outside of the restrictions."""
 
-WHOLE = "tunegraph"
-"""Attribute of a study and of its trials that holds what Optuna has no place for, as parts of a record."""
+RECORD_ATTRIBUTE = "tunegraph"
+"""Attribute of a study and its trials that holds the parts of a record for which Optuna has no place."""
 
 _ABOUT_VALUES = ("metric", "metrics", "metric_name", "unit", "units", "direction")
 
@@ -47,7 +47,7 @@ class OptunaTrial:
         state: One of ``STATES``.
         parameters: By name, decoded.
         values: By objective; None where there is none.
-        attributes: What the user noted.
+        attributes: Attributes that the user set.
     """
 
     number: int
@@ -64,7 +64,7 @@ class Study:
     Attributes:
         name: As the user called it; empty if it is not stored.
         directions: By objective, ``lower`` or ``higher``.
-        attributes: What the user noted.
+        attributes: Attributes that the user set.
         metric_names: By objective, if set.
     """
 
@@ -75,7 +75,7 @@ class Study:
 
     @property
     def place(self) -> str:
-        """How to call it in messages."""
+        """Name of the study in messages."""
         return f"study {self.name[:60]!r}" if self.name else "study"
 
 
@@ -122,12 +122,12 @@ def study_cases(
         path: File, for the source.
         hints: Names that may mention a device.
     """
-    if isinstance(whole := study.attributes.get(WHOLE), dict):
-        yield from _whole_cases(whole, study, trials, records)
+    if isinstance(shared_record := study.attributes.get(RECORD_ATTRIBUTE), dict):
+        yield from _record_cases(shared_record, study, trials, records)
         return
     facts = {key: item for key, item in study.attributes.items() if key not in _ABOUT_VALUES}
     try:
-        about = subject(facts, records, name=study.name, hints=hints, what=study.place)
+        about = subject_of(facts, records, name=study.name, hints=hints, what=study.place)
         objectives = [_objective(study, place, records) for place in range(len(study.directions))]
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))
@@ -151,15 +151,15 @@ def study_cases(
                 "outcome": outcome | _outcome(trial, place),
                 "source": source,
             }
-            yield as_case(records, f"{study.place}, trial {trial.number}", record)
+            yield case_or_fault(records, f"{study.place}, trial {trial.number}", record)
     if running:
         records.guess(f"{study.place}: {running} trials that have not ended are passed over")
 
 
-def _whole_cases(
+def _record_cases(
     about: dict[str, object], study: Study, trials: Iterable[OptunaTrial | Fault], records: Records
 ) -> Iterator[Case | Fault]:
-    """The cases of a study that was written from cases (``ingest.formats.trackers.optuna_writing``) or by a search.
+    """The cases of a study that was written from cases (``optuna_writing``) or by a search.
 
     A search has several metrics, listed as ``outcomes``: those of its objectives, then those it limits.
     What a trial notes of each stands at the same place; null where nothing is known.
@@ -174,20 +174,20 @@ def _whole_cases(
             continue
         if trial.state in ("RUNNING", "WAITING"):
             continue
-        own = trial.attributes.get(WHOLE)
-        said = own if isinstance(own, dict) else {}
-        noted_all = said.get("outcomes")
+        own = trial.attributes.get(RECORD_ATTRIBUTE)
+        parts = own if isinstance(own, dict) else {}
+        noted_all = parts.get("outcomes")
         for place, outcome in enumerate(metrics):
             if several:
                 noted = noted_all[place] if isinstance(noted_all, list) and place < len(noted_all) else None
                 if noted is None and (isinstance(noted_all, list) or place >= len(study.directions)):
                     continue
             else:
-                noted = said.get("outcome")
+                noted = parts.get("outcome")
             record = {
                 "source": {"title": f"Optuna {study.place}"},
                 **shared,
-                **{name: item for name, item in said.items() if name != "outcomes"},
+                **{name: item for name, item in parts.items() if name != "outcomes"},
                 "config": trial.parameters,
                 "outcome": {
                     **(outcome if isinstance(outcome, dict) else {}),
@@ -198,7 +198,7 @@ def _whole_cases(
                     ),
                 },
             }
-            yield as_case(records, f"{study.place}, trial {trial.number}", record)
+            yield case_or_fault(records, f"{study.place}, trial {trial.number}", record)
 
 
 def _objective(study: Study, place: int, records: Records) -> dict[str, object]:
@@ -208,9 +208,9 @@ def _objective(study: Study, place: int, records: Records) -> dict[str, object]:
     if not name and place < len(study.metric_names):
         name = study.metric_names[place]
     symbol = _of_objective(study.attributes, ("unit", "units"), place)
-    told = quantity(name) if name else None
-    if told is not None:
-        name, symbol = told.metric, symbol or told.unit
+    measured = quantity(name) if name else None
+    if measured is not None:
+        name, symbol = measured.metric, symbol or measured.unit
     if not name and symbol and _measures_time(symbol):
         name = "time"
         records.guess(f"{study.place}: values in {symbol!r} are taken as times")

@@ -1,7 +1,7 @@
-"""The way back to Optuna: a study for each problem in one journal file. Needs Optuna.
+"""Writing of Optuna's journal: a study for each problem in one file; needs Optuna.
 
-Parameters become Optuna's own, values in the unit of the problem. What Optuna has no place for (hardware,
-shape, source) goes into user attributes, from which reading the journal gives the same cases.
+Parameters become Optuna's, values in the unit of the problem. Facts that Optuna has no place for (hardware,
+shape, source) go into user attributes, from which reading the journal gives the same cases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ingest.door.writing import to_record
-from ingest.formats.trackers.optuna_study import WHOLE
+from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError, MissingDependencyError
 from kg.nouns.entities import Better, Status
 
@@ -96,7 +96,7 @@ def write(cases: Iterable[Case], path: Path) -> int:
         about: dict[str, object] = {
             name: first[name] for name in ("task", "hardware", "problem") if name in first
         }
-        study.set_user_attr(WHOLE, {**about, "outcome": outcome})
+        study.set_user_attr(RECORD_ATTRIBUTE, {**about, "outcome": outcome})
         distributions = _distributions(members, optuna.distributions)
         study.add_trials([_trial(case, distributions, optuna.trial) for case in members])
         number += len(members)
@@ -105,10 +105,10 @@ def write(cases: Iterable[Case], path: Path) -> int:
 
 def _trial(case: Case, distributions: dict[str, Any], trial: Any) -> Any:
     record = to_record(case)
-    said = {
+    parts = {
         name: item for name, item in record.items() if name not in {"task", "hardware", "problem", "config"}
     }
-    said["outcome"] = _part(record, "outcome", "status", "reason", "std", "n", "reported_unit")
+    parts["outcome"] = _part(record, "outcome", "status", "reason", "std", "n", "reported_unit")
     match case.measurement.status:
         case Status.OK:
             state = trial.TrialState.COMPLETE
@@ -121,7 +121,7 @@ def _trial(case: Case, distributions: dict[str, Any], trial: Any) -> Any:
         value=case.measurement.value,
         params=case.configuration.to_json(),
         distributions={name: distributions[name] for name in case.configuration},
-        user_attrs={WHOLE: said},
+        user_attrs={RECORD_ATTRIBUTE: parts},
     )
 
 

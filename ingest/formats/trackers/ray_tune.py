@@ -1,6 +1,6 @@
 """Ray Tune: a folder a trial, with ``params.json`` and ``result.json`` or ``error.txt``.
 
-The file that tells the end of a trial is read, its parameters come with it. A trial that reported several
+The file with the end of a trial is read together with its parameters. A trial that reported several
 times counts once, with its last report, as Ray itself has it.
 """
 
@@ -12,7 +12,8 @@ from ingest.door.columns import quantity
 from ingest.files.content import ContentError
 from ingest.files.documents import SMALL
 from ingest.files.json_lines import json_lines, parse
-from ingest.formats.trackers.experiments import as_case, subject
+from ingest.formats.format import Format
+from ingest.formats.trackers.experiments import case_or_fault, subject_of
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -39,19 +40,19 @@ _RAY = {
     *("iterations_since_restore", "experiment_tag", "timesteps_total", "episodes_total", "should_checkpoint"),
     *("timesteps_since_restore", "warmup_time", "trial_log_path"),
 }
-"""What Ray adds to each report."""
+"""Fields that Ray adds to each report."""
 _LAST = 4096
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is the result or the error of a trial."""
+    """True if it is the result or the error of a trial."""
     if head.name == "result.json":
         return '"trial_id"' in head.text and '"training_iteration"' in head.text
     return head.name == "error.txt" and head.path.with_name("params.json").is_file() and not head.flaw
 
 
 def companion(head: Head) -> str:
-    """Why a trial's other files are not read by themselves; empty if it is none."""
+    """The reason why a trial's other files are not read by themselves; empty for other files."""
     if head.name != "params.json":
         return ""
     ends = [name for name in ("result.json", "error.txt") if head.path.with_name(name).is_file()]
@@ -91,17 +92,17 @@ def _ended(content: Content, records: Records, report: dict[str, object]) -> Ite
     if not isinstance(config, dict):
         config = _parameters(content.path.absolute().parent)
     found = {
-        name: (told, value)
+        name: (measured, value)
         for name, value in report.items()
         if name not in _RAY and not isinstance(value, bool) and isinstance(value, int | float)
-        if (told := quantity(name)) is not None and told.unit
+        if (measured := quantity(name)) is not None and measured.unit
     }
     if not found:
         names = ", ".join(sorted(set(report) - _RAY)) or "none"
         raise ContentError(f"no metric with a unit in its name among: {names[:200]}")
-    for told, value in found.values():
-        outcome = {"metric": told.metric, "unit": told.unit, "value": value, "status": "ok"}
-        yield as_case(records, "last report", _record(content, records, config, outcome))
+    for measured, value in found.values():
+        outcome = {"metric": measured.metric, "unit": measured.unit, "value": value, "status": "ok"}
+        yield case_or_fault(records, "last report", _record(content, records, config, outcome))
 
 
 def _failed(content: Content, records: Records, folder: Path) -> Iterator[Case | Fault]:
@@ -110,7 +111,7 @@ def _failed(content: Content, records: Records, folder: Path) -> Iterator[Case |
     if result.is_file() and _last_report(result).get("done") is True:
         records.guess("the trial ended well after the error in error.txt, which is passed over")
         return
-    words = content.whole(SMALL).decode(errors="replace").strip().splitlines()
+    words = content.read_all(SMALL).decode(errors="replace").strip().splitlines()
     reason = words[-1].strip()[:500] if words else "no words"
     metrics = _metrics_of_neighbours(folder)
     if not metrics:
@@ -118,14 +119,14 @@ def _failed(content: Content, records: Records, folder: Path) -> Iterator[Case |
     config = _parameters(folder)
     for metric, symbol in metrics:
         outcome = {"metric": metric, "unit": symbol, "value": None, "status": "failed", "reason": reason}
-        yield as_case(records, "", _record(content, records, config, outcome))
+        yield case_or_fault(records, "", _record(content, records, config, outcome))
 
 
 def _record(
     content: Content, records: Records, config: dict[str, object], outcome: Mapping[str, object]
 ) -> dict[str, object]:
     folder = content.path.absolute().parent
-    about = subject(
+    about = subject_of(
         {}, records, name=folder.parent.name, hints=[folder.name], what=f"experiment {folder.parent.name!r}"
     )
     return {
@@ -140,8 +141,8 @@ def _record(
 def _metrics_of_neighbours(folder: Path) -> list[tuple[str, str]]:
     for result in sorted(folder.parent.glob("*/result.json")):
         report = _last_report(result)
-        told = [quantity(name) for name in report if name not in _RAY]
-        if found := [(item.metric, item.unit) for item in told if item is not None and item.unit]:
+        measured = [quantity(name) for name in report if name not in _RAY]
+        if found := [(item.metric, item.unit) for item in measured if item is not None and item.unit]:
             return found
     return []
 
@@ -180,3 +181,13 @@ def _parameters(folder: Path) -> dict[str, object]:
     if not isinstance(found, dict):
         raise ContentError("params.json beside it is no object")
     return found
+
+
+FORMAT = Format(
+    name="ray-tune",
+    title="Ray Tune trial (result.json or error.txt, with params.json)",
+    sniff=sniff,
+    read=read,
+    beside=None,
+    companion=companion,
+)

@@ -1,4 +1,4 @@
-"""Tables of runs that trackers export: what MLflow's and W&B's have in common."""
+"""Tables of runs that trackers export: the common parts of MLflow's and W&B's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ingest.door.columns import Quantity, quantity
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows
-from ingest.formats.trackers.experiments import as_case, number, subject
+from ingest.formats.trackers.experiments import case_or_fault, parse_number, subject_of
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class Run:
     """One row.
 
     Attributes:
-        name: What the run is called.
+        name: Name of the run.
         status: ``ok``, ``failed`` or empty for one that has not ended.
         facts: Its settings and tags.
-        hints: Where a device may be mentioned.
+        hints: Texts that may mention a device.
     """
 
     name: str
@@ -55,9 +55,9 @@ def run_cases(
     Args:
         content: The file.
         records: Makes cases, takes guesses.
-        title: What to call the source.
+        title: Title of the source.
         may_measure: Whether a column of this name can hold a result.
-        run: What a row says, given the columns that hold results.
+        run: Gives the run of a row, given the columns that hold results.
     """
     rows = csv_rows(content)
     first = list(islice(rows, LOOKED_AT))
@@ -78,9 +78,9 @@ def run_cases(
             records.guess(f"{found.name}: has not ended, and is passed over")
             continue
         try:
-            about = subject(found.facts, records, name="", hints=found.hints, what="runs")
-            for column, told in metrics.items():
-                outcome = _outcome(row[column], column, told, found.status)
+            about = subject_of(found.facts, records, name="", hints=found.hints, what="runs")
+            for column, measured in metrics.items():
+                outcome = _outcome(row[column], column, measured, found.status)
                 record = {
                     "task": about.task,
                     "hardware": about.hardware,
@@ -88,39 +88,39 @@ def run_cases(
                     "outcome": outcome,
                     "source": source,
                 }
-                yield as_case(records, f"{place}, {column}", record)
+                yield case_or_fault(records, f"{place}, {column}", record)
         except ContentError as fault:
             yield Fault(place=place, reason=str(fault))
 
 
-def _outcome(cell: str, column: str, told: Quantity, status: str) -> dict[str, object]:
-    outcome: dict[str, object] = {"metric": told.metric, "unit": told.unit, "value": None}
+def _outcome(cell: str, column: str, measured: Quantity, status: str) -> dict[str, object]:
+    outcome: dict[str, object] = {"metric": measured.metric, "unit": measured.unit, "value": None}
     if status == "failed":
         return outcome | {"status": "failed", "reason": "the run did not finish"}
     if not cell or cell.lower() == "nan":
         return outcome | {"status": "not_reported"}
-    return outcome | {"value": number(cell, column), "status": "ok"}
+    return outcome | {"value": parse_number(cell, column), "status": "ok"}
 
 
 def _metrics(
     sample: list[dict[str, str]], may_measure: Callable[[str], bool], records: Records
 ) -> dict[str, Quantity]:
-    """What each column measures; of those without a unit only shares can be told, by their size."""
+    """The quantity of each column; of those without a unit only shares are recognised, by their size."""
     found: dict[str, Quantity] = {}
     for column in sample[0] if sample else ():
-        told = quantity(column.removeprefix("metrics.")) if may_measure(column) else None
-        if told is None:
+        measured = quantity(column.removeprefix("metrics.")) if may_measure(column) else None
+        if measured is None:
             continue
-        symbol = told.unit
-        if not symbol and told.metric in _UNITLESS:
+        symbol = measured.unit
+        if not symbol and measured.metric in _UNITLESS:
             largest = max((_size(row[column]) for row in sample), default=0.0)
             symbol = "%" if largest > 1 else "1"
             words = "percent" if largest > 1 else "a fraction"
             records.guess(f"column {column!r} goes up to {largest:g}: taken as {words}")
         if symbol:
-            found[column] = Quantity(metric=told.metric, unit=symbol)
+            found[column] = Quantity(metric=measured.metric, unit=symbol)
         else:
-            records.guess(f"column {column!r} names no unit for a {told.metric}, and is passed over")
+            records.guess(f"column {column!r} names no unit for a {measured.metric}, and is passed over")
     return found
 
 

@@ -1,12 +1,13 @@
-"""A table exported from W&B: everything quoted, settings and results side by side without a prefix."""
+"""Tables exported from W&B: everything quoted, settings and results side by side without a prefix."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ingest.door.columns import quantity
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.files.csv_rows import header_of
+from ingest.formats.format import Format
 from ingest.formats.trackers.run_tables import Run, run_cases
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ _OWN = {
     *("Name", "State", "Notes", "User", "Tags", "Created", "Runtime", "Sweep", "ID", "Hostname", "Updated"),
     *("End Time", "Description", "Commit", "GitHub", "Group", "Job Type", "Start Time"),
 }
-"""W&B's own columns; a run's ``Runtime`` is how long it was logged, not a result."""
+"""Columns that W&B adds; a run's ``Runtime`` is the time for which it was logged, not a result."""
 _STATUS = {"finished": "ok", "failed": "failed", "crashed": "failed", "killed": "failed"}
 
 
 def sniff(head: Head) -> bool:
-    """Whether its columns are those of W&B's runs."""
+    """True if its columns are those of W&B's runs."""
     return {"Name", "State", "Runtime", "Created"} <= set(header_of(head.text))
 
 
@@ -46,7 +47,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 def _run(row: Mapping[str, str], metrics: frozenset[str]) -> Run:
     facts = {
-        name: typed(cell)
+        name: parse_value(cell)
         for name, cell in row.items()
         if name not in _OWN and name not in metrics and not name.startswith("_")
     }
@@ -57,3 +58,11 @@ def _run(row: Mapping[str, str], metrics: frozenset[str]) -> Run:
         facts=facts,
         hints=(*hints, row["Name"]),
     )
+
+
+FORMAT = Format(
+    name="wandb",
+    title="W&B runs as CSV (Name, State, Runtime, Created)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,1 +1,1 @@
-"""The profilers' databases."""
+"""Databases that profilers write."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.profiles.databases.databases import real, whole
-from ingest.profiles.facts.run import Collective, FactPlace, RankTraffic, StepTime, Transfer
+from ingest.profiles.databases.databases import integer, real
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Collective, RankTraffic, StepTime, Transfer
 from ingest.profiles.tables.communication import is_p2p
 from ingest.profiles.tables.step_tables import step_time
 
@@ -41,7 +42,7 @@ def read_steps(data: Database) -> list[tuple[str, str, StepTime]]:
 def read_collectives(data: Database) -> list[tuple[int | None, Collective]]:
     """Communication operators with what they moved over each kind of link, and their rank if a cluster's.
 
-    Milliseconds, megabytes and GB/s, the begin in microseconds: the text files' own units.
+    Milliseconds, megabytes and GB/s, the begin in microseconds: the units of the text files.
     """
     moved = _transfers(data)
     found = []
@@ -63,7 +64,6 @@ def read_collectives(data: Database) -> list[tuple[int | None, Collective]]:
                         elapse_ms=elapse,
                         transit_ms=_zero(cells.get("transit_time")),
                         wait_ms=_zero(cells.get("wait_time")),
-                        synchronisation_ms=_zero(cells.get("synchronization_time")),
                         idle_ms=_zero(cells.get("idle_time")),
                         start_us=_zero(cells.get("start_timestamp")) or None,
                         transfers=tuple(moved.get(key, {}).values()),
@@ -79,7 +79,7 @@ Key = tuple[int | None, str, str]
 
 def _key(cells: Mapping[str, object]) -> Key:
     """Rank, operator and step; no rank in the table of one."""
-    rank = None if cells.get("rank_id") is None else whole(cells["rank_id"])
+    rank = None if cells.get("rank_id") is None else integer(cells["rank_id"])
     return rank, str(cells.get("hccl_op_name") or ""), str(cells.get("step") or "")
 
 
@@ -94,7 +94,7 @@ def _transfers(data: Database) -> dict[Key, dict[str, Transfer]]:
             transport = str(cells.get("transport_type") or cells.get("band_type") or "")
             packet = (
                 _zero(cells.get("package_size")),
-                whole(cells.get("count")),
+                integer(cells.get("count")),
                 _zero(cells.get("total_duration")),
             )
             held = found.setdefault(_key(cells), {})

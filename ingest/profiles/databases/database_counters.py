@@ -51,7 +51,7 @@ def with_counters(kernels: Kernels, tasks: Integers, data: Database) -> Kernels:
 
 
 def _column(name: str) -> tuple[str, float]:
-    """What tables of kernels call a counter, and what its value is multiplied with."""
+    """The name of a counter in tables of kernels, and the factor of its value."""
     if not name.endswith("_time"):
         return name, 1.0
     return _TIMES.get(name, f"{name}(us)"), _US_PER_NS

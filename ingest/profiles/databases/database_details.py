@@ -1,4 +1,4 @@
-"""What databases hold beside tasks: memory by module, sampled bandwidth and other counters.
+"""Facts in databases beside tasks: memory by module, sampled bandwidth and other counters.
 
 Memory there is bytes, bandwidth bytes a second, time nanoseconds.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.databases.databases import BYTES_PER_MB, real, whole
+from ingest.profiles.databases.databases import BYTES_PER_MB, integer, real
 from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.run import FactPlace
-from ingest.profiles.tables.memory_tables import modules
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.tables.memory_tables import module_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,32 +28,32 @@ _COUNTERS = (
     ("NIC", "funcId", (("bandwidth", "NIC bandwidth"),)),
     ("ROCE", "funcId", (("bandwidth", "RoCE bandwidth"),)),
 )
-"""Table, column that tells ports apart, columns of bandwidth in bytes a second with their names."""
+"""Table, column of the port, columns of bandwidth in bytes a second with their names."""
 
 
 def read_modules(data: Database) -> list[ModuleMemory]:
     """Memory by module, and of the process and the device as a whole."""
     names = {}
     if data.has("ENUM_MODULE", "id", "name"):
-        names = {whole(k): str(v) for k, v in data.select("SELECT id, name FROM ENUM_MODULE")}
+        names = {integer(k): str(v) for k, v in data.select("SELECT id, name FROM ENUM_MODULE")}
 
     def by_module() -> Iterator[tuple[str, str, int, float]]:
         for _, cells in data.rows("NPU_MODULE_MEM"):
-            code = whole(cells["moduleId"])
-            yield (str(cells.get("deviceId", "")), names.get(code, str(code)), whole(cells["timestampNs"]),
+            code = integer(cells["moduleId"])
+            yield (str(cells.get("deviceId", "")), names.get(code, str(code)), integer(cells["timestampNs"]),
                    real(cells["totalReserved"]) / BYTES_PER_MB)  # fmt: skip
 
     def as_whole() -> Iterator[tuple[str, str, int, float]]:
         for _, cells in data.rows("NPU_MEM"):
             held = real(cells["hbm"]) + real(cells["ddr"])
-            yield (str(cells.get("deviceId", "")), data.text(cells["type"]), whole(cells["timestampNs"]),
+            yield (str(cells.get("deviceId", "")), data.text(cells["type"]), integer(cells["timestampNs"]),
                    held / BYTES_PER_MB)  # fmt: skip
 
     found = []
     if data.has("NPU_MODULE_MEM", "moduleId", "timestampNs", "totalReserved"):
-        found += modules(by_module(), f"{data.file}#NPU_MODULE_MEM")
+        found += module_memory(by_module(), f"{data.file}#NPU_MODULE_MEM")
     if data.has("NPU_MEM", "type", "hbm", "ddr", "timestampNs"):
-        found += modules(as_whole(), f"{data.file}#NPU_MEM")
+        found += module_memory(as_whole(), f"{data.file}#NPU_MEM")
     return found
 
 
@@ -64,7 +64,7 @@ def read_hbm(data: Database) -> tuple[tuple[int, float], ...]:
     rows = data.select(
         "SELECT timestampNs, sum(bandwidth) FROM HBM GROUP BY timestampNs ORDER BY timestampNs"
     )
-    samples = ((whole(at), real(rate) / _GB) for at, rate in rows)
+    samples = ((integer(at), real(rate) / _GB) for at, rate in rows)
     return tuple((at, rate) for at, rate in samples if rate >= 0)
 
 
@@ -89,7 +89,7 @@ def read_counters(data: Database) -> list[Counter]:
 
 
 def _sampled_cores(data: Database) -> list[Counter]:
-    """What was sampled of each core, averaged by the profiler."""
+    """Samples of each core, averaged by the profiler."""
     if not data.has("SAMPLE_PMU_SUMMARY", "metric", "value", "coreId", "coreType", "deviceId"):
         return []
     found = []

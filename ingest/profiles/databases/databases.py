@@ -21,9 +21,10 @@ from ingest.files.content import ContentError
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.cells import LONGEST_US, number
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
-from ingest.profiles.tables.memory_tables import use
+from ingest.profiles.tables.memory_tables import memory_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,8 +47,8 @@ class Database:
 
     Args:
         path: The file.
-        file: What to call it.
-        on_fault: Told what cannot be read.
+        file: Name of the file.
+        on_fault: Called with each part that cannot be read.
     """
 
     def __init__(self, path: Path, file: str, on_fault: Callable[[str], None]) -> None:
@@ -56,11 +57,11 @@ class Database:
         if beside.is_file() and beside.stat().st_size > 0:
             on_fault(f"{path.name}: what lies in {beside.name} was never written into it, and is not read")
         self.columns: dict[str, frozenset[str]] = {}
+        self._connection: sqlite3.Connection | None = None
         try:
-            self._connection: sqlite3.Connection | None = open_untrusted(path)
+            self._connection = open_untrusted(path)
             self.columns = tables(self._connection)
         except ContentError as fault:
-            self._connection = None
             on_fault(f"{path.name}: {fault}")
         except (sqlite3.Error, UnicodeDecodeError) as fault:
             on_fault(f"{path.name}: no database that can be read ({fault})")
@@ -74,11 +75,11 @@ class Database:
             self._connection.close()
 
     def has(self, table: str, *columns: str) -> bool:
-        """Whether it has the table, with these columns."""
+        """True if it has the table, with these columns."""
         return table in self.columns and set(columns) <= self.columns[table]
 
     def select(self, sql: str) -> Iterator[tuple[object, ...]]:
-        """Rows; those before a damaged page are given, the damage is told."""
+        """Rows; those before a damaged page are given, and the damage is reported."""
         if self._connection is None:
             return
         try:
@@ -93,7 +94,7 @@ class Database:
         names = sorted(self.columns[table])
         listed = ", ".join(map(_quoted, names))
         for row in self.select(f"SELECT rowid, {listed} FROM {_quoted(table)}"):  # noqa: S608  quoted
-            yield whole(row[0]), dict(zip(names, row[1:], strict=True))
+            yield integer(row[0]), dict(zip(names, row[1:], strict=True))
 
     @property
     def texts(self) -> Mapping[int, str]:
@@ -101,12 +102,12 @@ class Database:
         if self._texts is None:
             self._texts = {}
             if self.has("STRING_IDS", "id", "value"):
-                self._texts = {whole(k): str(v) for k, v in self.select("SELECT id, value FROM STRING_IDS")}
+                self._texts = {integer(k): str(v) for k, v in self.select("SELECT id, value FROM STRING_IDS")}
         return self._texts
 
     def text(self, code: object) -> str:
         """A text by its number; empty where there is none."""
-        found = self.texts.get(whole(code), "") if isinstance(code, int) else str(code or "")
+        found = self.texts.get(integer(code), "") if isinstance(code, int) else str(code or "")
         return "" if found == "N/A" else found
 
 
@@ -141,9 +142,9 @@ def read_kernels(data: Database) -> tuple[Kernels, Integers] | None:
                 without += 1
                 continue
             texts = {ours: data.text(code) for ours, code in zip(wanted, row[8:], strict=True)}
-            ids.append(whole(row[1]))
+            ids.append(integer(row[1]))
             builder.add(
-                whole(row[0]),
+                integer(row[0]),
                 start,
                 duration_us=lasted,
                 blocks=real(row[6]) or math.nan,
@@ -182,7 +183,7 @@ def _communication(data: Database, builder: KernelBuilder, steps: list[tuple[str
 
 def _span(start: object, end: object) -> tuple[int, float | None]:
     """Begin in nanoseconds and length in microseconds; a length of None where the two make none."""
-    began, ended = whole(start), whole(end)
+    began, ended = integer(start), integer(end)
     lasted = (ended - began) / _NS_PER_US
     return began, lasted if 0 <= began <= _LATEST_NS and 0 <= lasted <= LONGEST_US else None
 
@@ -191,7 +192,7 @@ def _steps(data: Database) -> list[tuple[str, int, int]]:
     if not data.has("STEP_TIME", "id", "startNs", "endNs"):
         return []
     steps = data.select("SELECT id, startNs, endNs FROM STEP_TIME")
-    return sorted(((str(k), whole(a), whole(b)) for k, a, b in steps), key=_START)
+    return sorted(((str(k), integer(a), integer(b)) for k, a, b in steps), key=_START)
 
 
 def _step_at(steps: list[tuple[str, int, int]], at: int) -> str:
@@ -206,7 +207,7 @@ def read_calls(data: Database) -> list[Call]:
     found = []
     levels = {}
     if data.has("ENUM_API_TYPE", "id", "name"):
-        levels = {whole(k): str(v) for k, v in data.select("SELECT id, name FROM ENUM_API_TYPE")}
+        levels = {integer(k): str(v) for k, v in data.select("SELECT id, name FROM ENUM_API_TYPE")}
     for table in ("CANN_API", "PYTORCH_API"):
         if not data.has(table, "startNs", "endNs", "name", "type"):
             continue
@@ -215,7 +216,7 @@ def read_calls(data: Database) -> list[Call]:
             f"SELECT type, name, sum({spent}), count(*), max({spent}), min(rowid) FROM {table} "  # noqa: S608
             "GROUP BY type, name"
         ):
-            level, name = levels.get(whole(kind), str(kind)), data.text(code)
+            level, name = levels.get(integer(kind), str(kind)), data.text(code)
             if table == "PYTORCH_API":
                 if level == "trace" and "gc" not in name.lower():
                     continue
@@ -227,9 +228,9 @@ def read_calls(data: Database) -> list[Call]:
                     level=level_of(level),
                     name=name,
                     total_us=real(total) / _NS_PER_US,
-                    count=whole(n),
+                    count=integer(n),
                     max_us=real(longest) / _NS_PER_US,
-                    place=FactPlace(f"{data.file}#{table}", (whole(first),)),
+                    place=FactPlace(f"{data.file}#{table}", (integer(first),)),
                 )
             )
     if data.has("GC_RECORD", "startNs", "endNs"):
@@ -249,7 +250,7 @@ def read_memory(data: Database) -> MemoryUse | None:
     points = (
         (
             data.text(c["component"]).upper(),
-            whole(c["timestamp"]),
+            integer(c["timestamp"]),
             real(c["totalReserved"]) / BYTES_PER_MB,
             real(c["totalAllocated"]) / BYTES_PER_MB,
         )
@@ -257,8 +258,8 @@ def read_memory(data: Database) -> MemoryUse | None:
     )
     allocations = None
     if data.has("OP_MEMORY"):
-        allocations = sum(whole(n) for (n,) in data.select("SELECT count(*) FROM OP_MEMORY"))
-    return use(points, f"{data.file}#MEMORY_RECORD", allocations)
+        allocations = sum(integer(n) for (n,) in data.select("SELECT count(*) FROM OP_MEMORY"))
+    return memory_use(points, f"{data.file}#MEMORY_RECORD", allocations)
 
 
 def read_frequency(data: Database) -> tuple[tuple[int, float], ...]:
@@ -266,12 +267,12 @@ def read_frequency(data: Database) -> tuple[tuple[int, float], ...]:
     if not data.has("AICORE_FREQ", "timestampNs", "freq"):
         return ()
     rows = data.select("SELECT timestampNs, freq FROM AICORE_FREQ ORDER BY timestampNs")
-    samples = ((whole(at), real(mhz)) for at, mhz in rows)
+    samples = ((integer(at), real(mhz)) for at, mhz in rows)
     return tuple((at, mhz) for at, mhz in samples if mhz > 0)
 
 
 def read_meta(data: Database) -> dict[str, object]:
-    """What the database says of the run: environment, device, rank."""
+    """Metadata of the run: environment, device, rank."""
     found: dict[str, object] = {}
     if data.has("META_DATA", "name", "value"):
         for name, value in data.select("SELECT name, value FROM META_DATA"):
@@ -284,13 +285,13 @@ def read_meta(data: Database) -> dict[str, object]:
         names = {str(name) for (name,) in data.select("SELECT name FROM NPU_INFO")}
         found["device"] = ", ".join(sorted(names))
     if data.has("RANK_DEVICE_MAP", "rankId"):
-        ranks = [whole(rank) for (rank,) in data.select("SELECT rankId FROM RANK_DEVICE_MAP")]
+        ranks = [integer(rank) for (rank,) in data.select("SELECT rankId FROM RANK_DEVICE_MAP")]
         if len(ranks) == 1 and ranks[0] >= 0:
             found["rank"] = ranks[0]
     return found
 
 
-def whole(value: object) -> int:
+def integer(value: object) -> int:
     """A whole number out of a database, some of them text; 0 where there is none of 64 bits."""
     try:
         found = int(value)  # type: ignore[call-overload]  # what is none is caught

@@ -1,4 +1,4 @@
-"""Facts of one device beyond its kernels: iterations, sums, caches, memory by module, counters, data loading.
+"""Facts of a device beyond kernels: iterations, sums, caches, memory by module, counters, data loading.
 
 Times are in the unit of the attribute's name. None means that the profiler did not collect it.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.profiles.facts.run import FactPlace
+    from ingest.profiles.facts.place import FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,15 +20,15 @@ class Iteration:
 
     Attributes:
         number: Iteration id; it counts executions of a graph, not steps of the script.
-        model: Id of the graph; empty if not told.
+        model: Id of the graph; empty if unknown.
         length_us: From the end of the iteration before (or its own first forward operator) to its end.
         end_ns: When it ended, nanoseconds since an epoch.
         compute_us: From its first forward to its last backward operator.
         refresh_us: From there to its end.
         data_us: From the end of the iteration before to its first forward operator: waiting for data.
         reduces: Begin in nanoseconds and length in microseconds of each stretch of gradient reduction.
-        place: Where it says so.
-        device: Number of the device; empty if not told.
+        place: File and rows that state it.
+        device: Number of the device; empty if unknown.
     """
 
     number: str
@@ -55,8 +55,8 @@ class CollectiveSum:
         mean_us: One on average.
         max_us: The longest.
         share: Of the time of all communication, 0 to 1.
-        place: Where it says so.
-        device: Number of the device; empty if not told.
+        place: File and rows that state it.
+        device: Number of the device; empty if unknown.
     """
 
     kind: str
@@ -72,15 +72,15 @@ class CollectiveSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheUse:
-    """How the second-level cache served one operator, by name or type.
+    """Hit rates of the second-level cache for one operator, by name or type.
 
     Attributes:
         name: Name of the operator (l2_cache), or its type (counters of a table of kernels).
         count: Over how many runs the rates are averaged.
         hit_rate: Requests that hit, 0 to 1; None if not collected, as on every Atlas A2 sample of l2_cache.
         victim_rate: Read misses that threw out a line, by requests; may exceed 1 on Atlas A2 and A3.
-        place: Where it says so.
-        device: Number of the device; empty if not told.
+        place: File and rows that state it.
+        device: Number of the device; empty if unknown.
     """
 
     name: str
@@ -99,9 +99,9 @@ class ModuleMemory:
         component: Name of the component; ``"app"`` and ``"device"`` are process and device as a whole.
         peak_mb: Most that it held, megabytes (2**20).
         last_mb: What it held in the end.
-        samples: How many times it was looked at.
-        place: Where it says so.
-        device: Number of the device; empty if not told.
+        samples: Number of samples.
+        place: File and rows that state it.
+        device: Number of the device; empty if unknown.
     """
 
     component: str
@@ -120,9 +120,9 @@ class Counter:
         name: What is counted, such as ``"HBM 0 read"``.
         unit: Its unit, such as ``"MB/s"`` or ``"%"``.
         mean: On average.
-        peak: Most; None if not told.
-        place: Where it says so.
-        device: Number of the device; empty if not told.
+        peak: Most; None if unknown.
+        place: File and rows that state it.
+        device: Number of the device; empty if unknown.
     """
 
     name: str
@@ -141,7 +141,7 @@ class FusedOperator:
         name: Of the fused operator.
         parts: Names of the operators it was made of.
         memory_kb: Input, output, weight and workspace together, kilobytes (2**10).
-        place: Where it says so.
+        place: File and rows that state it.
         device: Number of the device; ``"host"`` for what the host compiled.
     """
 
@@ -161,7 +161,7 @@ class CoreUse:
         core: Block and part of it, such as ``"3 vector0"``.
         time_us: How long the core was at work.
         counters: Its counters by the names of tables of kernels.
-        place: Where it says so.
+        place: File and rows that state it.
     """
 
     operator: str
@@ -173,12 +173,12 @@ class CoreUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hotspot:
-    """What a simulated core spent its cycles on.
+    """A pipe, instruction or line of code with the cycles that simulated cores spent on it.
 
     Attributes:
         kind: ``"pipe"``, ``"instruction"`` or ``"line"`` of source code.
         name: Its name; a line is ``FILE:LINE``.
-        calls: How often it was executed.
+        calls: Number of executions.
         cycles: Cycles it took, all cores together.
         time_us: Time it took effectively, all cores together.
         cores: On how many cores it was seen.
@@ -196,17 +196,17 @@ class Hotspot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCall:
-    """A collective that a trace names with its group; waiting is told only beside the other ranks of it.
+    """A collective that a trace names with its group; waiting shows only beside the group's other ranks.
 
     Attributes:
         name: Of the collective, such as ``"allreduce"``.
         group: Name of the process group.
-        ranks: Its members; empty if not told, or not all of them.
-        members: How many they are.
-        sequence: Number of the call in the group; None if not told.
+        ranks: Its members; empty if unknown, or not all of them.
+        members: Number of members.
+        sequence: Number of the call in the group; None if unknown.
         start_ns: When its kernel began.
-        lasted_us: How long its kernel ran.
-        size_mb: Megabytes (10**6) that one rank gives or gets, the larger; None if not told.
+        lasted_us: Duration of its kernel.
+        size_mb: Megabytes (10**6) that one rank gives or gets, the larger; None if unknown.
         place: Where it stands.
     """
 
@@ -248,7 +248,7 @@ class DataStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPipeline:
-    """How training data was made (MindSpore's dataset).
+    """The pipeline that makes training data (MindSpore's dataset).
 
     Attributes:
         stages: Its operations, the one nearest to the device first.
@@ -256,7 +256,7 @@ class DataPipeline:
         pipeline_ms: Of that, getting it from the pipeline.
         push_ms: Of that, pushing it to the device's queue.
         warning: The operation that MindSpore itself calls the bottleneck; empty if none.
-        place: Where it says so.
+        place: File and rows that state it.
     """
 
     stages: tuple[DataStage, ...]
@@ -267,7 +267,7 @@ class DataPipeline:
     place: FactPlace
 
     @property
-    def starved(self) -> float | None:
+    def starvation(self) -> float | None:
         """Share of time in which the queue that feeds the device was empty; None if not collected.
 
         It is the output queue of the operation nearest below the one that hands over to the device.
@@ -285,7 +285,7 @@ class DataPipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """All of them for one rank; empty is not collected."""
+    """The facts of one rank beyond its kernels; empty tuples are not collected."""
 
     iterations: tuple[Iteration, ...] = ()
     collective_sums: tuple[CollectiveSum, ...] = ()
@@ -302,7 +302,7 @@ class Details:
         return any(getattr(self, item.name) for item in fields(self))
 
     def of_device(self, device: str) -> Details:
-        """Those of one device of several, and those that name none."""
+        """The facts of one device of several, and those that name no device."""
         here = {"", "host", device}
         return replace(
             self,

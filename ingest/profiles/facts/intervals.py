@@ -1,4 +1,4 @@
-"""Times that overlap: kernels of parallel streams must not be added up, their union is what counts."""
+"""Intervals of time: kernels of parallel streams overlap, so their union counts and not their sum."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from ingest.profiles.facts.run import FactPlace, StepTime
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import StepTime
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Integers, Kernels
 
 
-def merged(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
+def union(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
     """Begin and end of each stretch that the intervals cover, in order."""
     keep = (end_ns > start_ns) & (start_ns != UNKNOWN_NS)
     start, end = start_ns[keep], end_ns[keep]
@@ -26,18 +27,18 @@ def merged(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
 
 
 def length_us(start_ns: Integers, end_ns: Integers) -> float:
-    """How long the union of the intervals is, microseconds."""
-    start, end = merged(start_ns, end_ns)
+    """Length of the union of the intervals, microseconds."""
+    start, end = union(start_ns, end_ns)
     return float((end - start).sum()) / 1e3
 
 
 def gaps(kernels: Kernels) -> tuple[Integers, Integers]:
     """Begin and end of each stretch in which nothing ran, in order."""
-    start, end = merged(kernels.start_ns, kernels.end_ns)
+    start, end = union(kernels.start_ns, kernels.end_ns)
     return end[:-1], start[1:]
 
 
-def split(kernels: Kernels) -> list[StepTime]:
+def split_steps(kernels: Kernels) -> list[StepTime]:
     """The split of each step, counted from its kernels; empty if no start was collected."""
     found = []
     column = kernels.texts["step"]
@@ -56,19 +57,19 @@ def _split(kernels: Kernels, step: str) -> StepTime | None:
     if not len(kernels):
         return None
     start, end, communicates = kernels.start_ns, kernels.end_ns, kernels.is_communication
-    whole = float(end.max() - start.min()) / 1e3
-    if whole <= 0:
+    length = float(end.max() - start.min()) / 1e3
+    if length <= 0:
         return None
     computing = length_us(start[~communicates], end[~communicates])
     communication = length_us(start[communicates], end[communicates])
     busy = length_us(start, end)
     return StepTime(
         step=step,
-        step_us=whole,
+        step_us=length,
         computing_us=computing,
         exposed_us=busy - computing,
         overlapped_us=computing + communication - busy,
-        free_us=whole - busy,
+        free_us=length - busy,
         place=FactPlace(kernels.file),
         is_counted=True,
     )

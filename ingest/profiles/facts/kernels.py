@@ -1,4 +1,4 @@
-"""Everything that ran on a device, as columns: a profile of a million kernels fits in memory.
+"""Kernels of a device as columns: a profile of a million kernels fits in memory.
 
 A number that was not collected is nan, never zero; a text that was not collected is empty.
 """
@@ -51,7 +51,7 @@ class TextColumn:
         return self.labels[int(self.codes[row])]
 
     def where(self, wanted: Iterable[bool]) -> Mask:
-        """Rows whose label is wanted; ``wanted`` has one answer for each label."""
+        """Rows whose label is wanted; ``wanted`` has one flag for each label."""
         return np.fromiter(wanted, dtype=np.bool_, count=len(self.labels))[self.codes]
 
 
@@ -60,12 +60,12 @@ class Kernels:
     """Kernels of one rank in the order of the file.
 
     Attributes:
-        file: Where they were read.
+        file: File that they were read from.
         rows: Line of each in the file (its number in a database), shape (n,).
         start_ns: Nanoseconds since an epoch; ``UNKNOWN_NS`` where not collected.
         texts: Columns of text by name, of those in ``TEXTS``.
         numbers: Columns of numbers by name, of those in ``NUMBERS``; nan where not collected.
-        pipes: What the counters of the cores say, by the profiler's own column names, such as
+        pipes: Counters of the cores, by the profiler's column names, such as
             ``aic_mac_ratio`` and ``aicore_time(us)``.
     """
 
@@ -81,17 +81,17 @@ class Kernels:
 
     @property
     def duration_us(self) -> Floats:
-        """How long each ran, microseconds."""
+        """Duration of each kernel, microseconds."""
         return self.numbers["duration_us"]
 
     @property
     def wait_us(self) -> Floats:
-        """How long each waited before it ran, microseconds."""
+        """Time for which each kernel waited before it ran, microseconds."""
         return self.numbers["wait_us"]
 
     @property
     def end_ns(self) -> Integers:
-        """When each ended."""
+        """End of each kernel, nanoseconds."""
         return self.start_ns + np.rint(np.nan_to_num(self.duration_us) * 1e3).astype(np.int64)
 
     def text(self, column: str, row: int) -> str:
@@ -105,7 +105,7 @@ class Kernels:
 
     @property
     def label(self) -> TextColumn:
-        """What a kernel is grouped by: its type, or its name without numbers where no type was collected."""
+        """The label that kernels are grouped by: type, or name without numbers where there is no type."""
         kind, name = self.texts["kind"], self.texts["name"]
         if all(kind.labels[int(code)] for code in np.unique(kind.codes)):
             return kind
@@ -117,7 +117,7 @@ class Kernels:
 
     @property
     def is_communication(self) -> Mask:
-        """Which are collectives or transfers between devices."""
+        """Kernels that are collectives or transfers between devices."""
         core, name = self.texts["core"], self.texts["name"]
         by_core = core.where(label in COMMUNICATION_CORES for label in core.labels)
         by_name = name.where(is_collective(label) for label in name.labels)
@@ -125,23 +125,23 @@ class Kernels:
 
     @property
     def is_copy(self) -> Mask:
-        """Which are copies by the copy engine."""
+        """Kernels that are copies by the copy engine."""
         core = self.texts["core"]
         return core.where(label in COPY_CORES for label in core.labels)
 
     @property
     def is_compute(self) -> Mask:
-        """Which compute: neither communication nor a copy."""
+        """Kernels that compute: neither communication nor a copy."""
         return ~(self.is_communication | self.is_copy)
 
     @property
     def is_aicpu(self) -> Mask:
-        """Which ran on the control processor."""
+        """Kernels that ran on the control processor."""
         core = self.texts["core"]
         return core.where(label.upper().replace(" ", "_") in {"AI_CPU", "AICPU"} for label in core.labels)
 
     def where(self, mask: Mask) -> Kernels:
-        """Those that ``mask`` marks."""
+        """The kernels that ``mask`` marks."""
         return Kernels(
             file=self.file,
             rows=self.rows[mask],
@@ -153,7 +153,7 @@ class Kernels:
             pipes={name: column[mask] for name, column in self.pipes.items()},
         )
 
-    def replaced(self, *, start_ns: Integers | None = None, **numbers: Floats) -> Kernels:
+    def with_values(self, *, start_ns: Integers | None = None, **numbers: Floats) -> Kernels:
         """The same kernels with other starts or other numbers."""
         return Kernels(
             file=self.file,
@@ -165,7 +165,7 @@ class Kernels:
         )
 
 
-def concatenated(parts: Sequence[Kernels]) -> Kernels:
+def concatenate(parts: Sequence[Kernels]) -> Kernels:
     """Kernels of several files, one after the other; the first file names them, rows count in their own."""
     names = {name for part in parts for name in part.pipes}
     return Kernels(
@@ -188,19 +188,19 @@ def _joined(columns: Sequence[TextColumn]) -> TextColumn:
 
 
 def is_collective(name: str) -> bool:
-    """Whether a kernel of this name moves data between devices."""
+    """True if a kernel of this name moves data between devices."""
     low = name.lower()
     return low.startswith(_COLLECTIVES) or "nccldevkernel" in low
 
 
 def stem(name: str) -> str:
-    """A kernel's name without the numbers that tell its instances apart."""
+    """A kernel's name without the numbers of its instances."""
     pieces = [piece for piece in name.split("_") if piece and not piece.isdigit()]
     return "_".join(pieces).rstrip("0123456789") or name
 
 
 class KernelBuilder:
-    """Takes kernels one by one."""
+    """A builder of :class:`Kernels` that takes kernels one by one."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -242,7 +242,7 @@ class KernelBuilder:
                 values.append(pipes.get(name, float("nan")))
 
     def done(self) -> Kernels:
-        """What was taken."""
+        """The kernels taken so far."""
         return Kernels(
             file=self._file,
             rows=np.array(self._rows, dtype=np.int64),

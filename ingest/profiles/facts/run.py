@@ -1,4 +1,4 @@
-"""The facts of a run as its profiler wrote them down.
+"""The facts of a profiled run.
 
 Times are in the unit of the attribute's name. None and an empty tuple mean that the profiler did not
 collect it; ``Rank.missing`` says so in words, with what to switch on.
@@ -15,33 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.profiles.facts.kernels import Kernels
-
-
-@dataclass(frozen=True, slots=True)
-class FactPlace:
-    """Where a fact stands: a file and some of its rows.
-
-    Attributes:
-        file: Path from the profile's folder.
-        rows: Line numbers, or row numbers of a database; empty for the whole file.
-    """
-
-    file: str
-    rows: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.rows:
-            return self.file
-        more = f" and {len(self.rows) - 3} more" if len(self.rows) > 3 else ""
-        return f"{self.file}:{','.join(map(str, self.rows[:3]))}{more}"
+    from ingest.profiles.facts.place import FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Something the profile lacks.
+    """A fact that the profile lacks, with the way to collect it.
 
     Attributes:
-        what: What, such as ``"pipe ratios"``.
+        what: The fact, such as ``"pipe ratios"``.
         how: How to collect it.
     """
 
@@ -60,7 +42,7 @@ class StepTime:
         exposed_us: Devices communicate and nothing computes.
         overlapped_us: Both.
         free_us: Neither.
-        bubble_us: Waiting to receive, as far as the profiler tells it.
+        bubble_us: Waiting to receive, as far as the profiler reports it.
         preparing_us: Before the first work on the device.
         place: Where it says so; the profiler's own table, or the kernels it was counted from.
         is_counted: Counted from kernels, not read from a table.
@@ -80,7 +62,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What a collective moved over one kind of link.
+    """The data that a collective moved over one kind of link.
 
     Attributes:
         transport: HCCS, RDMA, SDMA, PCIE, SIO or LOCAL.
@@ -99,7 +81,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collective:
-    """One communication operator on one rank: waiting told from transferring.
+    """One communication operator on one rank, with waiting and transferring apart.
 
     Attributes:
         name: As in the profile.
@@ -109,11 +91,10 @@ class Collective:
         elapse_ms: From begin to end.
         transit_ms: Moving data.
         wait_ms: Waiting for another rank, synchronisation included.
-        synchronisation_ms: Of that, before the first data moved.
         idle_ms: Neither moving nor waiting: the operator itself was not being served.
         start_us: When it began; None if not collected.
         transfers: By kind of link.
-        place: Where it says so.
+        place: File and rows that state it.
     """
 
     name: str
@@ -123,7 +104,6 @@ class Collective:
     elapse_ms: float
     transit_ms: float
     wait_ms: float
-    synchronisation_ms: float
     idle_ms: float
     start_us: float | None
     transfers: tuple[Transfer, ...]
@@ -146,7 +126,7 @@ class RankTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What the host did under one name.
+    """All calls of the host under one name.
 
     Attributes:
         level: acl, runtime, hccl, node, model, op, queue, python, gc, loader, aicpu, os, or dataset:
@@ -155,7 +135,7 @@ class Call:
         total_us: All calls together.
         count: How many.
         max_us: The longest; None if not collected.
-        place: Where it says so.
+        place: File and rows that state it.
     """
 
     level: str
@@ -176,7 +156,7 @@ class MemoryUse:
         timeline: Some points (µs since the first, reserved, allocated).
         returned_mb: Reserved memory that went back to the driver, all times together.
         allocations: How many allocations were seen; None if not collected.
-        place: Where it says so.
+        place: File and rows that state it.
     """
 
     peak_reserved_mb: float
@@ -192,16 +172,16 @@ class Rank:
     """One process on one device.
 
     Attributes:
-        rank: Its number; None where the profile tells none.
-        folder: Where it was read.
-        layout: What kind of profile it is.
-        level: Profiler level as it names it; empty if not told.
-        device: Name of the device as far as told.
+        rank: Its number; None where the profile has none.
+        folder: Folder that it was read from.
+        layout: Kind of profile.
+        level: Profiler level as it names it; empty if unknown.
+        device: Name of the device; empty if unknown.
         software: Versions by software.
         environment: Environment variables that the profiler noted.
         parallel: Parallel sizes that the profiler noted.
-        steps: Split of each step as the profiler's own table has it.
-        kernels: What ran on the device.
+        steps: Split of each step in the profiler's table.
+        kernels: Kernels of the device.
         collectives: Communication operators.
         links: Traffic by pair of ranks.
         calls: Calls of the host.
@@ -211,8 +191,8 @@ class Rank:
             added.
         details: Iterations, sums, caches, memory by module, counters, data loading.
         loads: File by file, how many rows it gave.
-        missing: What was not collected.
-        notes: What was cut, skipped or does not add up.
+        missing: Facts that were not collected.
+        notes: Notes on data that was cut, skipped or does not add up.
     """
 
     rank: int | None
@@ -242,9 +222,9 @@ class Profile:
     """A run: one or more ranks.
 
     Attributes:
-        path: What was read.
+        path: File or folder that was read.
         ranks: In order of their number.
-        notes: What concerns the whole.
+        notes: Notes on the run.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""How the second-level cache served operators: l2_cache, and counters of the L2Cache group beside kernels."""
+"""Hit rates of the second-level cache: l2_cache, and counters of the L2Cache group beside kernels."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.cells import number, table
+from ingest.profiles.cells import number, read_table
 from ingest.profiles.facts.details import CacheUse
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +23,14 @@ ROWS = 20
 
 
 def is_cache_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file tells hit rates of the cache by operator."""
+    """True if a CSV file tells hit rates of the cache by operator."""
     return {"Hit Rate", "Victim Rate", "Op Name"} <= header
 
 
 def read_caches(path: Path, file: str, on_fault: Callable[[str], None]) -> list[CacheUse]:
     """Rates averaged over the runs of each operator."""
     held: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         key = row.get("Device_id", ""), row["Op Name"]
         held.setdefault(key, []).append((line, number(row["Hit Rate"]), number(row["Victim Rate"])))
     return [
@@ -47,8 +47,8 @@ def read_caches(path: Path, file: str, on_fault: Callable[[str], None]) -> list[
 
 
 def _mean(values: list[float]) -> float | None:
-    told = [value for value in values if not math.isnan(value) and value >= 0]
-    return sum(told) / len(told) if told else None
+    collected = [value for value in values if not math.isnan(value) and value >= 0]
+    return sum(collected) / len(collected) if collected else None
 
 
 def hit_rate(kernels: Kernels) -> Floats:
@@ -72,11 +72,11 @@ def hit_rate(kernels: Kernels) -> Floats:
 def of_kernels(kernels: Kernels) -> list[CacheUse]:
     """Rates by type of operator from the counters beside kernels; empty if those were not collected."""
     rates = hit_rate(kernels)
-    told = ~np.isnan(rates)
+    collected = ~np.isnan(rates)
     label = kernels.label
     found = []
-    for code in np.unique(label.codes[told]):
-        rows = np.flatnonzero(told & (label.codes == code))
+    for code in np.unique(label.codes[collected]):
+        rows = np.flatnonzero(collected & (label.codes == code))
         found.append(
             CacheUse(
                 name=label.labels[int(code)],

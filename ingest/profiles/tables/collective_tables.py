@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import count, duration_us, known, table
+from ingest.profiles.cells import count, duration_us, optional_number, read_table
 from ingest.profiles.facts.details import CollectiveSum
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 
 def is_collective_statistic(header: frozenset[str]) -> bool:
-    """Whether a CSV file sums communication by type: columns as of op_statistic, without the core."""
+    """True if a CSV file sums communication by type: columns as of op_statistic, without the core."""
     return {"OP Type", "Count", "Total Time(us)", "Ratio(%)"} <= header and "Core Type" not in header
 
 
 def read_sums(path: Path, file: str, on_fault: Callable[[str], None]) -> list[CollectiveSum]:
     """Sums by type; the share is the profiler's own, else counted from the sums."""
     found = []
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         total = duration_us(row.get("Total Time(us)"))
         if math.isnan(total):
             continue
-        share = known(row.get("Ratio(%)"))
+        share = optional_number(row.get("Ratio(%)"))
         found.append(
             CollectiveSum(
                 kind=row.get("OP Type", ""),
                 count=count(row.get("Count")),
                 total_us=total,
-                min_us=known(row.get("Min Time(us)")),
-                mean_us=known(row.get("Avg Time(us)")),
-                max_us=known(row.get("Max Time(us)")),
+                min_us=optional_number(row.get("Min Time(us)")),
+                mean_us=optional_number(row.get("Avg Time(us)")),
+                max_us=optional_number(row.get("Max Time(us)")),
                 share=None if share is None else share / 100,
                 place=FactPlace(file, (line,)),
                 device=row.get("Device_id", ""),

@@ -1,4 +1,4 @@
-"""Communication as the profiler analysed it: communication.json, its matrix, and those of a whole cluster.
+"""Communication analysed by the profiler: communication.json, its matrix, and those of a cluster.
 
 Times there are milliseconds (begin: microseconds), sizes megabytes of 10**6 byte, bandwidth GB/s.
 """
@@ -10,21 +10,22 @@ import math
 from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import count, number
-from ingest.profiles.facts.run import Collective, FactPlace, RankTraffic, Transfer
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Collective, RankTraffic, Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 TOTAL = "Total"
-"""What names of sums begin with: ``Total Op Info`` is one."""
+"""Beginning of the names of sums, such as ``Total Op Info``."""
 TIMES = "Communication Time Info"
 LARGEST = 1 << 29
 """Bytes of a communication file; a cluster of thousands stays below."""
 
 
 def load(path: Path, on_fault: Callable[[str], None]) -> Mapping[str, object]:
-    """The object of a JSON file; empty, with the reason told, if it is none."""
+    """The object of a JSON file; empty, with the reason reported, if it is none."""
     try:
         if path.stat().st_size > LARGEST:
             on_fault(f"{path.name}: larger than {LARGEST >> 20} MiB, and not read")
@@ -44,11 +45,11 @@ def read_collectives(path: Path, file: str, on_fault: Callable[[str], None]) -> 
     found = []
     for step, kinds in load(path, on_fault).items():
         if isinstance(kinds, dict) and TIMES in kinds:  # msprof's own: operators without steps
-            found.append(_collective(step, kinds, "", told_p2p=False, place=FactPlace(file)))
+            found.append(_collective(step, kinds, "", is_p2p_group=False, place=FactPlace(file)))
             continue
         for kind, operators in _items(kinds):
             for name, info in _items(operators):
-                found.append(_collective(name, info, step, told_p2p=kind == "p2p", place=FactPlace(file)))
+                found.append(_collective(name, info, step, is_p2p_group=kind == "p2p", place=FactPlace(file)))
     return [item for item in found if item is not None]
 
 
@@ -61,7 +62,7 @@ def read_cluster(path: Path, file: str, on_fault: Callable[[str], None]) -> dict
                 for rank, info in _items(ranks):
                     if not rank.isdecimal():
                         continue
-                    item = _collective(name, info, step, told_p2p=group == "p2p", place=FactPlace(file))
+                    item = _collective(name, info, step, is_p2p_group=group == "p2p", place=FactPlace(file))
                     if item is not None:
                         found.setdefault(int(rank), []).append(item)
     return found
@@ -101,7 +102,9 @@ def _pairs(pairs: object, operator: str, file: str) -> list[RankTraffic]:
     return found
 
 
-def _collective(name: str, info: object, step: str, *, told_p2p: bool, place: FactPlace) -> Collective | None:
+def _collective(
+    name: str, info: object, step: str, *, is_p2p_group: bool, place: FactPlace
+) -> Collective | None:
     if not isinstance(info, dict) or name.startswith(TOTAL):
         return None
     times = info.get(TIMES)
@@ -116,11 +119,10 @@ def _collective(name: str, info: object, step: str, *, told_p2p: bool, place: Fa
         name=operator,
         group=group,
         step=step.removeprefix("step"),
-        is_p2p=told_p2p or is_p2p(operator),
+        is_p2p=is_p2p_group or is_p2p(operator),
         elapse_ms=elapse,
         transit_ms=_zero(times.get("Transit Time(ms)")),
         wait_ms=_zero(times.get("Wait Time(ms)")),
-        synchronisation_ms=_zero(times.get("Synchronization Time(ms)")),
         idle_ms=_zero(times.get("Idle Time(ms)")),
         start_us=None if math.isnan(start) else start,
         transfers=tuple(_transfers(info.get("Communication Bandwidth Info"))),
@@ -129,7 +131,7 @@ def _collective(name: str, info: object, step: str, *, told_p2p: bool, place: Fa
 
 
 def is_p2p(operator: str) -> bool:
-    """Whether an operator of this name moves data between two ranks."""
+    """True if an operator of this name moves data between two ranks."""
     low = operator.lower()
     return "send" in low or "recv" in low or "receive" in low
 
@@ -139,9 +141,9 @@ def _transfers(bandwidth: object) -> Iterator[Transfer]:
         if not isinstance(info, dict) or _zero(info.get("Transit Size(MB)")) <= 0:
             continue
         packets = []
-        for size, told in _items(info.get("Size Distribution")):
-            if isinstance(told, list) and len(told) >= 2 and number(size) > 0:
-                packets.append((number(size), count(told[0]), _zero(told[1])))
+        for size, packet in _items(info.get("Size Distribution")):
+            if isinstance(packet, list) and len(packet) >= 2 and number(size) > 0:
+                packets.append((number(size), count(packet[0]), _zero(packet[1])))
         yield Transfer(
             transport=transport,
             size_mb=_zero(info.get("Transit Size(MB)")),

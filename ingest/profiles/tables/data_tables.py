@@ -1,7 +1,7 @@
-"""Data loading as MindSpore and msprof tell it: minddata_pipeline_*, dataset.csv, aicpu_mi.
+"""Data loading in profiles of MindSpore and msprof: minddata_pipeline_*, dataset.csv, aicpu_mi.
 
 ``minddata_pipeline_summary`` is written by columns: a key, then a value for each operation of the pipeline.
-Queues and processors are percent there, times milliseconds; -1 stands for what was not collected.
+Queues and processors are percent there, times milliseconds; -1 means not collected.
 """
 
 from __future__ import annotations
@@ -10,9 +10,18 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import count, duration_us, known, lines, nanoseconds, number, table
+from ingest.profiles.cells import (
+    count,
+    duration_us,
+    nanoseconds,
+    number,
+    optional_number,
+    read_lines,
+    read_table,
+)
 from ingest.profiles.facts.details import DataPipeline, DataStage
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,28 +33,30 @@ _MEAN = ("Avg. time (us)", "Avg. time(us)")
 
 
 def is_pipeline_summary(header: frozenset[str]) -> bool:
-    """Whether a CSV file that begins with these cells describes a data pipeline, key by key."""
+    """True if a CSV file that begins with these cells describes a data pipeline, key by key."""
     return bool(header & KEYS)
 
 
 def is_pipeline_raw(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists the operations of a data pipeline."""
+    """True if a CSV file lists the operations of a data pipeline."""
     return {"op_id", "op_type", "num_workers", "output_queue_usage_rate"} <= header
 
 
 def is_dataset(header: frozenset[str]) -> bool:
-    """Whether a CSV file times the operations of a data set."""
+    """True if a CSV file times the operations of a data set."""
     return {"Operation", "Stage", "Occurrences"} <= header
 
 
 def is_queue_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists reads of data from the device's queue."""
+    """True if a CSV file lists reads of data from the device's queue."""
     return {"Node Name", "Start Time(us)", "End Time(us)", "Queue Size"} <= header
 
 
 def read_summary_table(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipeline | None:
     """A summary as CSV; None if it names no operation."""
-    content: dict[str, Sequence[object]] = {cells[0].strip(): cells[1:] for _, cells in lines(path, on_fault)}
+    content: dict[str, Sequence[object]] = {
+        cells[0].strip(): cells[1:] for _, cells in read_lines(path, on_fault)
+    }
     return pipeline(content, file, on_fault)
 
 
@@ -53,20 +64,21 @@ def pipeline(
     content: Mapping[str, object], file: str, on_fault: Callable[[str], None]
 ) -> DataPipeline | None:
     """A data pipeline from the keys of its summary; None if it names no operation."""
-    told = {key: list(value) for key, value in content.items() if isinstance(value, list | tuple)}
+    summary = {key: list(value) for key, value in content.items() if isinstance(value, list | tuple)}
     names = [
-        re.sub(r"\(id=\d+\)$", "", str(name)) for name in told.get("op_names") or told.get("pipeline_ops", [])
+        re.sub(r"\(id=\d+\)$", "", str(name))
+        for name in summary.get("op_names") or summary.get("pipeline_ops", [])
     ]
-    numbers = [count(cell) for cell in told.get("op_ids", range(len(names)))]
+    numbers = [count(cell) for cell in summary.get("op_ids", range(len(names)))]
     if not names or len(numbers) != len(names):
         on_fault(f"{file}: names no operations of a data pipeline, or is cut")
         return None
 
     def column(key: str) -> list[float | None]:
-        cells = [_told(cell) for cell in told.get(key, [])]
+        cells = [_told(cell) for cell in summary.get(key, [])]
         return [*cells, *[None] * len(names)][: len(names)]
 
-    children = [*told.get("children_ids", []), *[""] * len(names)]
+    children = [*summary.get("children_ids", []), *[""] * len(names)]
     workers, sizes = column("num_workers"), column("queue_average_size")
     uses, empties = column("queue_utilization_pct"), column("queue_empty_freq_pct")
     cpu = column("avg_cpu_pct_per_worker")
@@ -78,12 +90,12 @@ def pipeline(
         )
         for at, name in enumerate(names)
     )  # fmt: skip
-    warnings = [str(item) for item in told.get("bottleneck_warning", []) if item]
+    warnings = [str(item) for item in summary.get("bottleneck_warning", []) if item]
     return DataPipeline(
         stages=stages,
-        batch_ms=_first(told.get("per_batch_time")),
-        pipeline_ms=_first(told.get("per_pipeline_time")),
-        push_ms=_first(told.get("per_push_queue_time")),
+        batch_ms=_first(summary.get("per_batch_time")),
+        pipeline_ms=_first(summary.get("per_pipeline_time")),
+        push_ms=_first(summary.get("per_push_queue_time")),
         warning=warnings[0] if warnings else "",
         place=FactPlace(file),
     )
@@ -91,7 +103,7 @@ def pipeline(
 
 def _told(cell: object) -> float | None:
     """A number that is no -1."""
-    value = known(cell)
+    value = optional_number(cell)
     return None if value is None or value < 0 else value
 
 
@@ -106,8 +118,8 @@ def _first(cells: Sequence[object] | None) -> float | None:
 def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipeline | None:
     """The operations alone, for a folder that has no summary; None if there are none."""
     stages = []
-    for _, row in table(path, on_fault):
-        identity = known(row.get("op_id"))
+    for _, row in read_table(path, on_fault):
+        identity = optional_number(row.get("op_id"))
         if identity is None:
             continue
         workers = _told(row.get("num_workers"))
@@ -129,7 +141,7 @@ def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipe
 def read_dataset(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
     """Operations of a data set by stage: they run in workers of their own, beside the step."""
     found = []
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         mean = duration_us(next((row[name] for name in _MEAN if name in row), ""))
         times = count(row.get("Occurrences"))
         if math.isnan(mean) or times <= 0:
@@ -144,7 +156,7 @@ def read_queue(path: Path, file: str, on_fault: Callable[[str], None]) -> list[C
     """Reads of data from the device's queue, by queue."""
     held: dict[str, list[float]] = {}
     rows: dict[str, list[int]] = {}
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         start, end = nanoseconds(row["Start Time(us)"]), nanoseconds(row["End Time(us)"])
         if start is None or end is None or end < start or math.isnan(number(row["Queue Size"])):
             continue

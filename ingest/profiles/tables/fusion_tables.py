@@ -1,12 +1,12 @@
-"""msprof's fusion_op: what the graph compiler fused."""
+"""msprof's fusion_op: operators that the graph compiler fused."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import known, table
+from ingest.profiles.cells import optional_number, read_table
 from ingest.profiles.facts.details import FusedOperator
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_fusion_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists fused operators."""
+    """True if a CSV file lists fused operators."""
     return {"Fusion Op", "Original Ops"} <= header
 
 
@@ -26,9 +26,9 @@ def read_fused(path: Path, file: str, on_fault: Callable[[str], None]) -> list[F
             parts=tuple(
                 part.strip() for part in row["Original Ops"].replace(";", ",").split(",") if part.strip()
             ),
-            memory_kb=known(row.get("Memory Total(KB)")),
+            memory_kb=optional_number(row.get("Memory Total(KB)")),
             place=FactPlace(file, (line,)),
             device=row.get("Device_id", ""),
         )
-        for line, row in table(path, on_fault)
+        for line, row in read_table(path, on_fault)
     ]

@@ -1,12 +1,13 @@
-"""What the host did: api_statistic, operator_details, data_preprocess, os_runtime_statistic."""
+"""Calls of the host: api_statistic, operator_details, data_preprocess, os_runtime_statistic."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import count, duration_us, known, table
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.cells import count, duration_us, optional_number, read_table
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,39 +24,39 @@ LOADER_NAMES = (
 
 
 def is_api_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file sums calls of the runtime."""
+    """True if a CSV file sums calls of the runtime."""
     return {"API Name", "Time(us)", "Count"} <= header
 
 
 def is_operator_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists operators of the framework with their time on the host."""
+    """True if a CSV file lists operators of the framework with their time on the host."""
     return {"Name", "Host Self Duration(us)"} <= header
 
 
 def is_preprocess(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists work of the AI CPU (data_preprocess, msprof's aicpu)."""
+    """True if a CSV file lists work of the AI CPU (data_preprocess, msprof's aicpu)."""
     return "Node" in header and bool({"Compute_time(us)", "Compute_time(ms)"} & header)
 
 
 def is_system_call_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file sums calls of the operating system."""
+    """True if a CSV file sums calls of the operating system."""
     return {"Process ID", "Thread ID", "Name", "Time(us)", "Count"} <= header
 
 
 _LEVELS = {"communication": "hccl", "ascendcl": "acl"}
-"""What versions of the profiler call a level."""
+"""Names of levels in versions of the profiler."""
 
 
-def level_of(told: str) -> str:
+def level_of(label: str) -> str:
     """Level of a call, by one name whichever version of the profiler wrote it."""
-    level = told.lower()
+    level = label.lower()
     return _LEVELS.get(level, level)
 
 
 def read_apis(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
     """Calls of the runtime, summed by the profiler."""
     found = []
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         total = duration_us(row.get("Time(us)"))
         if math.isnan(total):
             continue
@@ -65,7 +66,7 @@ def read_apis(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Ca
                 name=row["API Name"],
                 total_us=total,
                 count=count(row.get("Count")),
-                max_us=known(row.get("Max(us)")),
+                max_us=optional_number(row.get("Max(us)")),
                 place=FactPlace(file, (line,)),
             )
         )
@@ -73,10 +74,10 @@ def read_apis(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Ca
 
 
 def read_operators(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
-    """Operators of the framework, summed by name: own time on the host (loaders: whole time)."""
+    """Operators of the framework, summed by name: self time on the host (loaders: total time)."""
     sums: dict[str, list[float]] = {}
     lines: dict[str, list[int]] = {}
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         name = row.get("Name", "")
         is_waiting = is_loader(name)
         spent = duration_us(row.get("Host Total Duration(us)" if is_waiting else "Host Self Duration(us)"))
@@ -101,9 +102,9 @@ def read_operators(path: Path, file: str, on_fault: Callable[[str], None]) -> li
 
 
 def read_preprocess(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
-    """Work of the AI CPU as Level2 tells it: by node, run and wait time."""
+    """Work of the AI CPU at Level2: by node, run and wait time."""
     found = []
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         total = duration_us(row.get("Total_time(us)", row.get("Total_time(ms)", "")))
         if not math.isnan(total):
             scale = 1e3 if "Total_time(us)" not in row else 1.0
@@ -116,11 +117,11 @@ def read_preprocess(path: Path, file: str, on_fault: Callable[[str], None]) -> l
 def read_system_calls(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Call]:
     """Calls of the operating system, all threads of a name together."""
     held: dict[str, tuple[float, int, float, int]] = {}
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         total, times = duration_us(row["Time(us)"]), count(row["Count"])
         if not math.isnan(total):
             spent, before, longest, first = held.get(row["Name"], (0.0, 0, 0.0, line))
-            longest = max(longest, known(row.get("Max(us)")) or 0.0)
+            longest = max(longest, optional_number(row.get("Max(us)")) or 0.0)
             held[row["Name"]] = spent + total, before + times, longest, first
     return [
         Call(
@@ -136,6 +137,6 @@ def read_system_calls(path: Path, file: str, on_fault: Callable[[str], None]) ->
 
 
 def is_loader(name: str) -> bool:
-    """Whether a framework's operator of this name waits for data."""
+    """True if a framework's operator of this name waits for data."""
     low = name.lower()
     return any(part in low for part in LOADER_NAMES)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.cells import duration_us, known, nanoseconds, table
+from ingest.profiles.cells import duration_us, nanoseconds, optional_number, read_table
 from ingest.profiles.facts.details import Iteration
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import UNKNOWN_NS, TextColumn
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ _REDUCE_START, _REDUCE = "Reduce Start(us)", "Reduce Duration(us)"
 
 
 def is_iteration_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists iterations."""
+    """True if a CSV file lists iterations."""
     return {"Iteration ID", "Iteration Time(us)"} <= header
 
 
@@ -34,7 +35,7 @@ def read_iterations(path: Path, file: str, on_fault: Callable[[str], None]) -> l
     """Iterations in the order of the file; rows without a length are left out and counted."""
     found = []
     without = 0
-    for line, row in table(path, on_fault, repeated=True):
+    for line, row in read_table(path, on_fault, repeated=True):
         length = duration_us(row.get("Iteration Time(us)"))
         if math.isnan(length) or length == 0:
             without += 1
@@ -59,7 +60,7 @@ def read_iterations(path: Path, file: str, on_fault: Callable[[str], None]) -> l
 
 
 def _positive(cell: str | None) -> float | None:
-    value = known(cell)
+    value = optional_number(cell)
     return None if value is None or value < 0 else value
 
 
@@ -74,8 +75,8 @@ def _reduces(row: Mapping[str, str]) -> list[tuple[int, float]]:
     return found
 
 
-def waiting(iterations: Sequence[Iteration]) -> list[Call]:
-    """What the iterations waited for data, as a call of a loader; empty if that was not collected."""
+def data_waits(iterations: Sequence[Iteration]) -> list[Call]:
+    """The time that iterations waited for data, as a call of a loader; empty if that was not collected."""
     waits = [item for item in iterations if item.data_us]
     if not waits:
         return []
@@ -87,7 +88,7 @@ def waiting(iterations: Sequence[Iteration]) -> list[Call]:
     ]  # fmt: skip
 
 
-def stepped(kernels: Kernels, iterations: Sequence[Iteration]) -> tuple[Kernels, tuple[StepTime, ...]]:
+def assign_steps(kernels: Kernels, iterations: Sequence[Iteration]) -> tuple[Kernels, tuple[StepTime, ...]]:
     """Kernels marked with the iteration they began in, and the split of each iteration.
 
     Nothing is marked where kernels have steps already, or where iterations overlap: several graphs at once.
@@ -110,9 +111,9 @@ def stepped(kernels: Kernels, iterations: Sequence[Iteration]) -> tuple[Kernels,
     is_plain = len(set(numbers)) == len(numbers)
     labels = numbers if is_plain else [f"{item.model}:{item.number}" for _, _, item in bounds]
     codes = np.where(inside, place + 1, 0).astype(np.int32)
-    told = replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, ("", *labels))})
+    marked_kernels = replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, ("", *labels))})
     lengths = {label: item for label, (_, _, item) in zip(labels, bounds, strict=True)}
-    return told, tuple(_whole(step, lengths[step.step]) for step in split(told))
+    return marked_kernels, tuple(_whole(step, lengths[step.step]) for step in split_steps(marked_kernels))
 
 
 def _whole(step: StepTime, iteration: Iteration) -> StepTime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import duration_us, nanoseconds, number, table
+from ingest.profiles.cells import duration_us, nanoseconds, number, read_table
 from ingest.profiles.facts.kernels import KernelBuilder
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _NOT_RUN = frozenset({"PROFILING_ENABLE", "PROFILING_DISABLE", "EVENT_RECORD", "
 """Rows of task_time that stand for no work."""
 
 _CORES = {"KERNEL_AICORE": "AI_CORE", "KERNEL_AICPU": "AI_CPU", "KERNEL_AIVEC": "AI_VECTOR_CORE"}
-"""What task_time calls cores that other tables name otherwise."""
+"""Names of cores in task_time, and those of other tables."""
 _CUBE_UNITS = ("mac", "mte1", "mte2", "scalar", "fixpipe", "icache", "l0", "l1")
 _VECTOR_UNITS = ("vec", "mte3", "ub")
 """Units of a core that is cube and vector in one (Atlas training and inference products), whose columns
@@ -50,14 +50,14 @@ _UNIT_ENDS = ("_ratio", "_time(us)", "_miss_rate", "(GB/s)", "_fops")
 
 
 def is_kernel_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists kernels one by one, with their times."""
+    """True if a CSV file lists kernels one by one, with their times."""
     return bool(header.intersection(_DURATION)) and bool(
         header.intersection({*_NAMES["name"], *_NAMES["kind"]})
     )
 
 
 def is_statistic(header: frozenset[str]) -> bool:
-    """Whether a CSV file sums kernels by type."""
+    """True if a CSV file sums kernels by type."""
     return {"OP Type", "Core Type", "Count", "Total Time(us)"} <= header
 
 
@@ -69,7 +69,7 @@ def read_kernels(path: Path, file: str, on_fault: Callable[[str], None]) -> Kern
     start = stop = duration = wait = blocks = ""
     is_first = True
     without = 0
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         if is_first:
             is_first = False
             columns = {ours: _column(row, theirs) for ours, theirs in _NAMES.items()}
@@ -107,7 +107,7 @@ def read_statistic(
     """Sums by type as if each were one kernel, for profiles that have nothing finer; and times by type."""
     builder = KernelBuilder(file)
     totals: dict[str, float] = {}
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         total = duration_us(row.get("Total Time(us)"))
         if math.isnan(total):
             continue
@@ -122,7 +122,7 @@ def _column(row: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def _counters(row: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Columns of counters: what they are called here, and in the table."""
+    """Columns of counters: their names here, and in the table."""
     found = [(name, name) for name in row if name.startswith(("aic", "aiv", "cube_util", "vector_"))]
     if any(name.startswith(("aic_", "aiv_")) for name, _ in found):
         return found
@@ -139,7 +139,7 @@ def _counters(row: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _plain(column: str, text: str) -> str:
-    """A text as other tables have it; shapes come wrapped in quotes of their own."""
+    """A text in the form of other tables; shapes come wrapped in additional quotes."""
     if column == "core":
         return _CORES.get(text, text)
     return text.strip('"') if column.startswith(("input", "output")) else text

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.cells import nanoseconds, number, table
+from ingest.profiles.cells import nanoseconds, number, read_table
 from ingest.profiles.facts.details import ModuleMemory
-from ingest.profiles.facts.run import FactPlace, MemoryUse
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import MemoryUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,19 +31,19 @@ FRAMEWORKS = frozenset({"PTA", "PTA+GE", "GE", "MINDSPORE", "MINDSPORE+GE", "WOR
 
 
 def is_record(header: frozenset[str]) -> bool:
-    """Whether a CSV file follows memory over time."""
+    """True if a CSV file follows memory over time."""
     return {"Component", "Timestamp(us)"} <= header and any(
         name.startswith("Total Allocated(") for name in header
     )
 
 
 def is_operator_memory(header: frozenset[str]) -> bool:
-    """Whether a CSV file lists allocations of operators."""
+    """True if a CSV file lists allocations of operators."""
     return {"Name", "Size(KB)", "Allocation Time(us)"} <= header
 
 
 def is_module_memory(header: frozenset[str]) -> bool:
-    """Whether a CSV file follows memory by component of the software, or of the process and the device."""
+    """True if a CSV file follows memory by component of the software, or of the process and the device."""
     by_module = {"Component", "Timestamp(us)"} <= header and not is_record(header)
     return (by_module and bool({"Total Reserved(MB)", "Total Reserved(KB)"} & header)) or {
         "event", "memory(KB)", "timestamp(us)",
@@ -53,7 +54,7 @@ def read_record(path: Path, file: str, on_fault: Callable[[str], None]) -> Memor
     """Memory of the framework's allocator over time; None if none was recorded."""
 
     def points() -> Iterable[Point]:
-        for _, row in table(path, on_fault):
+        for _, row in read_table(path, on_fault):
             at = nanoseconds(row.get("Timestamp(us)"))
             if at is not None:
                 yield (
@@ -63,15 +64,15 @@ def read_record(path: Path, file: str, on_fault: Callable[[str], None]) -> Memor
                     _megabytes(row, "Total Allocated"),
                 )
 
-    return use(points(), file, None)
+    return memory_use(points(), file, None)
 
 
 def _megabytes(row: Mapping[str, str], name: str) -> float:
-    told = row.get(f"{name}(MB)")
-    return number(row.get(f"{name}(KB)")) / _KB_PER_MB if told is None else number(told)
+    megabytes = row.get(f"{name}(MB)")
+    return number(row.get(f"{name}(KB)")) / _KB_PER_MB if megabytes is None else number(megabytes)
 
 
-def use(points: Iterable[Point], file: str, allocations: int | None) -> MemoryUse | None:
+def memory_use(points: Iterable[Point], file: str, allocations: int | None) -> MemoryUse | None:
     """A use of memory from points of a component, nanoseconds, reserved and allocated megabytes.
 
     Of the framework's components it is the one that reserved most: one that adds up others is among them.
@@ -102,15 +103,15 @@ def use(points: Iterable[Point], file: str, allocations: int | None) -> MemoryUs
 
 
 def read_allocations(path: Path, file: str, on_fault: Callable[[str], None]) -> tuple[int, MemoryUse | None]:
-    """How many allocations of operators there were, and the memory held at each and at each release.
+    """The number of allocations of operators, and the memory held at each allocation and release.
 
-    What was not released within the recording, or allocated before it, has blanks.
+    Memory that was not released within the recording, or allocated before it, has blanks.
     """
     rows = 0
 
     def points() -> Iterable[Point]:
         nonlocal rows
-        for _, row in table(path, on_fault):
+        for _, row in read_table(path, on_fault):
             rows += 1
             for when in ("Allocation", "Release"):
                 at = nanoseconds(row.get(f"{when} Time(us)"))
@@ -118,7 +119,7 @@ def read_allocations(path: Path, file: str, on_fault: Callable[[str], None]) -> 
                     reserved = _megabytes(row, f"{when} Total Reserved")
                     yield "PTA", at, reserved, _megabytes(row, f"{when} Total Allocated")
 
-    found = use(points(), file, None)
+    found = memory_use(points(), file, None)
     return rows, found
 
 
@@ -126,7 +127,7 @@ def read_modules(path: Path, file: str, on_fault: Callable[[str], None]) -> list
     """Memory by component; -1, which stands where only releases were seen, is not collected."""
 
     def samples() -> Iterable[tuple[str, str, int, float]]:
-        for _, row in table(path, on_fault):
+        for _, row in read_table(path, on_fault):
             at = nanoseconds(row.get("Timestamp(us)", row.get("timestamp(us)")))
             if "memory(KB)" in row:
                 amount = number(row["memory(KB)"]) / _KB_PER_MB
@@ -135,10 +136,10 @@ def read_modules(path: Path, file: str, on_fault: Callable[[str], None]) -> list
             if at is not None:
                 yield row.get("Device_id", ""), row.get("Component", row.get("event", "")), at, amount
 
-    return modules(samples(), file)
+    return module_memory(samples(), file)
 
 
-def modules(samples: Iterable[tuple[str, str, int, float]], file: str) -> list[ModuleMemory]:
+def module_memory(samples: Iterable[tuple[str, str, int, float]], file: str) -> list[ModuleMemory]:
     """Memory by device and component from samples: device, component, nanoseconds, megabytes."""
     held: dict[tuple[str, str], tuple[float, int, float, int]] = {}
     for device, component, at, amount in samples:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.cells import duration_us, number, table
+from ingest.profiles.cells import duration_us, number, read_table
 from ingest.profiles.facts.details import CoreUse
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,23 +27,23 @@ _RENAMED = {
     "aic_cube_fp16_ratio": "aic_mac_fp16_ratio", "aic_cube_int8_ratio": "aic_mac_int8_ratio",
     "aic_time(us)": "aicore_time(us)",
 }  # fmt: skip
-"""What tables of kernels call the same."""
+"""Names of the same counters in tables of kernels."""
 _SUMMED = ("_cycles", "_hit", "_allocate", "_fops", "_number", "_instructions", "_datas(KB)")
 """Ends of names that count over all cores."""
 
 
 def is_basic(header: frozenset[str]) -> bool:
-    """Whether a CSV file is OpBasicInfo."""
+    """True if a CSV file is OpBasicInfo."""
     return {"Op Name", "Task Duration(us)", "Current Freq", "Rated Freq"} <= header
 
 
 def is_counters(header: frozenset[str]) -> bool:
-    """Whether a CSV file has counters of one operator, a row a core."""
+    """True if a CSV file has counters of one operator, a row a core."""
     return {"block_id", "sub_block_id"} <= header
 
 
 class OperatorCollector:
-    """Takes the operators of one OPPROF folder, one of its runs after the other."""
+    """A collector of the operators of one OPPROF folder, one run after the other."""
 
     def __init__(self, file: str) -> None:
         self._builder = KernelBuilder(file)
@@ -53,12 +53,12 @@ class OperatorCollector:
     def take(
         self, basic: Path, counters: Iterable[tuple[Path, str]], on_fault: Callable[[str], None]
     ) -> None:
-        """One operator: its row of OpBasicInfo, and its tables of counters with what to call them."""
+        """Take one operator: its row of OpBasicInfo, and its tables of counters with their names."""
         cores: dict[str, dict[str, float]] = {}
         places: dict[str, FactPlace] = {}
         for path, name in counters:
             _by_core(path, name, cores, places, on_fault)
-        for line, row in table(basic, on_fault):
+        for line, row in read_table(basic, on_fault):
             lasted = duration_us(row.get("Task Duration(us)"))
             if math.isnan(lasted):
                 on_fault(f"{basic.name}: line {line} has no duration, and is left out")
@@ -103,7 +103,7 @@ def _by_core(
     places: dict[str, FactPlace],
     on_fault: Callable[[str], None],
 ) -> None:
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         core = f"{row['block_id']} {row['sub_block_id']}"
         places.setdefault(core, FactPlace(file, (line,)))
         held = cores.setdefault(core, {})
@@ -114,7 +114,7 @@ def _by_core(
 
 
 def over_cores(cores: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Counters of an operator from those of its cores; what a core does not have does not count.
+    """Counters of an operator from those of its cores; a core without a counter does not count for it.
 
     Counts are summed and times averaged. Ratios and rates are averaged by the time of each core: a share of
     all cycles, as in tables of kernels, to which a core that had nothing to do adds nothing.
@@ -137,5 +137,5 @@ def over_cores(cores: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def _spent(counted: dict[str, float]) -> float:
-    """How long a core was at work, microseconds; nan if no table tells."""
+    """Time for which a core was at work, microseconds; nan if unknown."""
     return counted.get("aicore_time(us)", counted.get("aiv_time(us)", math.nan))

@@ -1,13 +1,13 @@
-"""``msprof op simulator``: what each simulated core executed (``core*_instr_exe``, ``core*_code_exe``)."""
+"""``msprof op simulator``: instructions of each simulated core (``core*_instr_exe``, ``core*_code_exe``)."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import count, number, table
+from ingest.profiles.cells import count, number, read_table
 from ingest.profiles.facts.details import Hotspot
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,12 +19,12 @@ _TIME = "running_time(us)"
 
 
 def is_simulated(header: frozenset[str]) -> bool:
-    """Whether a CSV file counts what a simulated core executed."""
+    """True if a CSV file counts what a simulated core executed."""
     return {"call_count", "cycles", _TIME} <= header and bool({"instr", "code"} & header)
 
 
 class Simulation:
-    """Adds up what the cores executed."""
+    """The sum of the instructions that the cores executed."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], list[float]] = {}
@@ -32,9 +32,9 @@ class Simulation:
         self._places: dict[tuple[str, str], tuple[float, FactPlace]] = {}
 
     def take(self, path: Path, file: str, on_fault: Callable[[str], None]) -> int:
-        """One table of one core; how many rows it gave."""
+        """Take one table of one core, and return the number of its rows."""
         rows = 0
-        for line, row in table(path, on_fault):
+        for line, row in read_table(path, on_fault):
             cycles, spent = number(row["cycles"]), number(row[_TIME])
             if math.isnan(cycles) and math.isnan(spent):
                 continue

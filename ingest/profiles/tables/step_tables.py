@@ -1,12 +1,13 @@
-"""The profiler's own split of steps: step_trace_time, cluster_step_trace_time, msprof's step_trace."""
+"""The profiler's split of steps: step_trace_time, cluster_step_trace_time, msprof's step_trace."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import number, table
-from ingest.profiles.facts.run import FactPlace, StepTime
+from ingest.profiles.cells import number, read_table
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import StepTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,18 +15,18 @@ if TYPE_CHECKING:
 
 COMPUTING, EXPOSED = "Computing", "Communication(Not Overlapped)"
 TOLERANCE = 0.005
-"""Share by which parts and whole may differ: the profiler rounds, it does not lose half a per cent."""
+"""Share by which parts and total may differ: the profiler rounds, it does not lose half a per cent."""
 
 
 def is_step_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file splits steps."""
+    """True if a CSV file splits steps."""
     return {COMPUTING, EXPOSED, "Free"} <= header
 
 
 def read_steps(path: Path, file: str, on_fault: Callable[[str], None]) -> list[tuple[str, str, StepTime]]:
     """Steps with the type and index that a cluster's table gives them (both empty in a rank's own)."""
     found = []
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         step = step_time(row.get("Step", ""), row, FactPlace(file, (line,)))
         if step is None:
             on_fault(f"{path.name}: line {line} has no split of a step, and is left out")
@@ -44,13 +45,13 @@ def step_time(step: str, row: Mapping[str, object], place: FactPlace) -> StepTim
         number(row.get("Stage")),
         number(row.get("Bubble")),
     )  # the stage is the step less its bubble
-    whole = parts if math.isnan(stage) or stage <= 0 else stage + (0.0 if math.isnan(bubble) else bubble)
-    if whole <= 0:
+    length = parts if math.isnan(stage) or stage <= 0 else stage + (0.0 if math.isnan(bubble) else bubble)
+    if length <= 0:
         return None
     overlapped = number(row.get("Overlapped"))
     return StepTime(
         step=str(step or ""),
-        step_us=whole,
+        step_us=length,
         computing_us=computing,
         exposed_us=exposed,
         overlapped_us=0.0 if math.isnan(overlapped) else overlapped,

@@ -1,6 +1,6 @@
 """Counters of the device and the host that msprof samples: bandwidths, engines, cores, processors.
 
-Each table becomes averages by what is counted; tables that hold averages already are taken as they are.
+Each table becomes averages by counter; tables that hold averages already are taken as they are.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import number, table
+from ingest.profiles.cells import number, read_table
 from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +24,9 @@ class _Layout:
 
     Attributes:
         needs: Columns by which it is known.
-        prefix: What its counters belong to.
-        keys: Columns that tell its rows apart.
-        values: Columns of numbers with the name and the unit of what they count; empty: every column of
+        prefix: Beginning of the names of its counters.
+        keys: Columns that identify its rows.
+        values: Columns of numbers with the name and the unit of their counter; empty: every column of
             numbers, by its own name.
         peak: Column of the largest value, if it has one.
     """
@@ -75,7 +75,7 @@ _CORE = ("Core ID", "Core Id", "Core", "core_id", "coreid")
 
 
 def is_system_table(header: frozenset[str]) -> bool:
-    """Whether a CSV file holds sampled counters that are read."""
+    """True if a CSV file holds sampled counters that are read."""
     return _layout(header) is not None
 
 
@@ -93,7 +93,7 @@ def read_counters(path: Path, file: str, on_fault: Callable[[str], None]) -> lis
     layout: _Layout | None = None
     sums: dict[tuple[str, str, str], list[float]] = {}
     rows: dict[tuple[str, str, str], int] = {}
-    for line, row in table(path, on_fault):
+    for line, row in read_table(path, on_fault):
         layout = layout or _layout(frozenset(row))
         if layout is None:
             return []
@@ -128,11 +128,11 @@ def read_counters(path: Path, file: str, on_fault: Callable[[str], None]) -> lis
 
 
 def _prefix(layout: _Layout, path: Path) -> str:
-    """What the counters belong to: tables of one layout are told apart by their file's name."""
+    """The beginning of the names of counters: of tables of one layout, from the file's name."""
     stem = path.name.lower()
-    told = {"hbm": "HBM", "ddr": "DDR", "roce": "RoCE", "nic": "NIC",
+    prefixes = {"hbm": "HBM", "ddr": "DDR", "roce": "RoCE", "nic": "NIC",
             "ai_vector_core": "vector core", "ai_core": "cube core"}  # fmt: skip
-    return next((name for start, name in told.items() if stem.startswith(start)), layout.prefix)
+    return next((name for start, name in prefixes.items() if stem.startswith(start)), layout.prefix)
 
 
 def _unit(name: str) -> str:

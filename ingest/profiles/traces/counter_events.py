@@ -1,6 +1,6 @@
 """Counters in traces: the clock, bandwidths, caches and memory of the device, as events of phase C.
 
-An event has a name and numbers by what they count with the unit, such as ``HBM 0/Read`` with ``Read(MB/s)``
+An event has a name and numbers by counter with unit, such as ``HBM 0/Read`` with ``Read(MB/s)``
 or ``APP/Memory`` with ``KB``. Hit rates of the LLC are shares under a per cent sign: 0.86 where the database
 of such a job has 86.
 """
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.run import FactPlace
-from ingest.profiles.tables.memory_tables import modules
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.tables.memory_tables import module_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ MOST_COUNTERS = 2000
 
 
 class CounterEvents:
-    """Takes events of phase C one by one."""
+    """A collector of events of phase C."""
 
     def __init__(self, file: str) -> None:
         self._place = FactPlace(file)
@@ -39,11 +39,11 @@ class CounterEvents:
         self._clock: list[tuple[int, float]] = []
 
     def take(self, event: Mapping[str, object]) -> None:
-        """One sample."""
-        name, told, at = event.get("name"), event.get("args"), nanoseconds(event.get("ts"))
-        if not isinstance(name, str) or not isinstance(told, dict) or at is None:
+        """Take one sample."""
+        name, values, at = event.get("name"), event.get("args"), nanoseconds(event.get("ts"))
+        if not isinstance(name, str) or not isinstance(values, dict) or at is None:
             return
-        for key, cell in told.items():
+        for key, cell in values.items():
             value = number(cell)
             if not value >= 0:  # nan, too
                 continue
@@ -78,10 +78,10 @@ class CounterEvents:
 
     def modules(self) -> list[ModuleMemory]:
         """Memory of the process and of the device as a whole."""
-        return modules((("", name, at, amount) for name, at, amount in self._memory), self._place.file)
+        return module_memory((("", name, at, amount) for name, at, amount in self._memory), self._place.file)
 
     def counters(self) -> list[Counter]:
-        """The others, averaged."""
+        """The other counters, averaged."""
         return list(self._counters())
 
     def _counters(self) -> Iterator[Counter]:

@@ -1,4 +1,4 @@
-"""Collectives of GPUs beside those of the other ranks of their group: waiting told from transferring.
+"""Collectives of GPUs beside those of the other ranks of their group: waiting apart from transferring.
 
 A kernel of NCCL lasts from the arrival of its own rank until the data is there. Of a collective that needs
 all ranks, the one that arrives last waits for nobody: its kernel lasts as long as the transfer, and what the
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _NEEDS_ALL = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier")
 NCCL = "NCCL"
-"""Stands for the kind of link, which a trace does not tell."""
+"""Stands for the kind of link, which a trace does not name."""
 
 Key = tuple[str, tuple[int, ...]]
 
 
-def split_waiting(ranks: Sequence[Rank]) -> list[Rank]:
+def separate_waiting(ranks: Sequence[Rank]) -> list[Rank]:
     """The ranks, with the collectives of each group all of whose members were read."""
     groups: dict[Key, dict[int, list[GroupCall]]] = {}
     for place, rank in enumerate(ranks):
@@ -68,8 +68,8 @@ def _together(held: dict[int, list[GroupCall]]) -> Iterable[dict[int, GroupCall]
         rows = [{place: calls[key] for place, calls in by_number.items()} for key in common]
     else:
         ordered = {place: sorted(calls, key=lambda call: call.start_ns) for place, calls in held.items()}
-        told = {tuple((call.name, call.size_mb) for call in calls) for calls in ordered.values()}
-        if len(told) > 1:  # recorded from different calls on: which belong together is not told
+        sequences = {tuple((call.name, call.size_mb) for call in calls) for calls in ordered.values()}
+        if len(sequences) > 1:  # recorded from different calls on: which belong together is not told
             return
         rows = [dict(zip(ordered, calls, strict=True)) for calls in zip(*ordered.values(), strict=True)]
     for row in rows:
@@ -93,7 +93,6 @@ def _collective(call: GroupCall, transit_us: float) -> Collective:
         elapse_ms=call.lasted_us / 1e3,
         transit_ms=transit_ms,
         wait_ms=wait_ms,
-        synchronisation_ms=wait_ms,
         idle_ms=0.0,
         start_us=call.start_ns / 1e3,
         transfers=moved,

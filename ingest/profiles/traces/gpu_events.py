@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import GroupCall
 from ingest.profiles.facts.kernels import is_collective
-from ingest.profiles.facts.run import FactPlace
-from ingest.profiles.tables.memory_tables import use
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.tables.memory_tables import memory_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,11 +45,11 @@ _TYPES = {
 
 
 class GpuEvents:
-    """Takes events of GPUs one by one.
+    """A collector of events of GPUs.
 
     Args:
-        file: What to call the trace.
-        builder: Where kernels and copies go.
+        file: Name of the trace.
+        builder: Takes kernels and copies.
     """
 
     def __init__(self, file: str, builder: KernelBuilder) -> None:
@@ -60,35 +60,40 @@ class GpuEvents:
         self.calls: list[GroupCall] = []
 
     def take(
-        self, event: Mapping[str, object], row: int, kind: str, lasted_us: float, told: Mapping[str, object]
+        self,
+        event: Mapping[str, object],
+        row: int,
+        kind: str,
+        lasted_us: float,
+        arguments: Mapping[str, object],
     ) -> None:
-        """A kernel or a copy."""
+        """Take a kernel or a copy."""
         name = str(event.get("name", ""))
         start = nanoseconds(event.get("ts"))
         core = COPY_CORE if kind == COPY else "COMMUNICATION" if is_collective(name) else "GPU"
-        grid = told.get("grid")
+        grid = arguments.get("grid")
         blocks = math.prod(map(number, grid)) if isinstance(grid, list) and grid else math.nan
-        occupancy = number(told.get("est. achieved occupancy %"))
+        occupancy = number(arguments.get("est. achieved occupancy %"))
         self._builder.add(
             row, start, duration_us=lasted_us, name=name, core=core,
-            stream=str(told.get("stream", event.get("tid", ""))), blocks=blocks,
-            device=str(told.get("device", "")),
+            stream=str(arguments.get("stream", event.get("tid", ""))), blocks=blocks,
+            device=str(arguments.get("device", "")),
             pipes=None if math.isnan(occupancy) else {"occupancy": occupancy / 100},
         )  # fmt: skip
-        if core == "COMMUNICATION" and start is not None and "Collective name" in told:
-            self.calls.append(self._call(row, start, lasted_us, told))
+        if core == "COMMUNICATION" and start is not None and "Collective name" in arguments:
+            self.calls.append(self._call(row, start, lasted_us, arguments))
 
-    def _call(self, row: int, start_ns: int, lasted_us: float, told: Mapping[str, object]) -> GroupCall:
-        ranks = _ranks(told.get("Process Group Ranks"))
-        size = number(told.get("Group size"))
+    def _call(self, row: int, start_ns: int, lasted_us: float, arguments: Mapping[str, object]) -> GroupCall:
+        ranks = _ranks(arguments.get("Process Group Ranks"))
+        size = number(arguments.get("Group size"))
         members = len(ranks) if math.isnan(size) or size < 1 else round(size)
-        elements = [number(told.get(name)) for name in ("In msg nelems", "Out msg nelems")]
-        each = _TYPES.get(str(told.get("dtype", "")))
+        elements = [number(arguments.get(name)) for name in ("In msg nelems", "Out msg nelems")]
+        each = _TYPES.get(str(arguments.get("dtype", "")))
         known = [amount for amount in elements if amount > 0]
-        sequence = told.get("Seq")
+        sequence = arguments.get("Seq")
         return GroupCall(
-            name=str(told["Collective name"]),
-            group=str(told.get("Process Group Name", told.get("Process Group Description", ""))),
+            name=str(arguments["Collective name"]),
+            group=str(arguments.get("Process Group Name", arguments.get("Process Group Description", ""))),
             ranks=ranks if len(ranks) == members else (),
             members=members,
             sequence=sequence if isinstance(sequence, int) else None,
@@ -98,14 +103,14 @@ class GpuEvents:
             place=FactPlace(self._file, (row,)),
         )
 
-    def remember(self, event: Mapping[str, object]) -> None:
-        """A change of the memory that PyTorch's allocator holds."""
-        told = event.get("args")
+    def take_memory(self, event: Mapping[str, object]) -> None:
+        """Take a change of the memory that PyTorch's allocator holds."""
+        arguments = event.get("args")
         at = nanoseconds(event.get("ts"))
-        if not isinstance(told, dict) or at is None or told.get("Device Type", _CPU) == _CPU:
+        if not isinstance(arguments, dict) or at is None or arguments.get("Device Type", _CPU) == _CPU:
             return
-        self.allocations += number(told.get("Bytes")) > 0
-        held = number(told.get("Total Reserved")), number(told.get("Total Allocated"))
+        self.allocations += number(arguments.get("Bytes")) > 0
+        held = number(arguments.get("Total Reserved")), number(arguments.get("Total Allocated"))
         if not (math.isnan(held[0]) or math.isnan(held[1])):
             self._memory_ns.append(at)
             self._memory_mb.extend(held)
@@ -118,14 +123,18 @@ class GpuEvents:
                 reserved, allocated = self._memory_mb[2 * place], self._memory_mb[2 * place + 1]
                 yield "PYTORCH", at, reserved / _BYTES_PER_MB, allocated / _BYTES_PER_MB
 
-        return use(points(), self._file, self.allocations)
+        return memory_use(points(), self._file, self.allocations)
 
 
-def _ranks(told: object) -> tuple[int, ...]:
+def _ranks(arguments: object) -> tuple[int, ...]:
     """Members of a group, written as a list or as the text of one; a long one is cut in the middle."""
-    if isinstance(told, str):
+    if isinstance(arguments, str):
         try:
-            told = json.loads(told)
+            arguments = json.loads(arguments)
         except ValueError:
             return ()
-    return tuple(told) if isinstance(told, list) and all(isinstance(rank, int) for rank in told) else ()
+    return (
+        tuple(arguments)
+        if isinstance(arguments, list) and all(isinstance(rank, int) for rank in arguments)
+        else ()
+    )

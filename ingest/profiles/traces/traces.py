@@ -14,7 +14,8 @@ from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
 from ingest.profiles.facts.kernels import UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
-from ingest.profiles.facts.run import Call, FactPlace
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
 from ingest.profiles.traces.counter_events import CounterEvents
 from ingest.profiles.traces.gpu_events import (
@@ -45,19 +46,19 @@ LATEST_NS = 4_000_000_000_000_000_000
 
 @dataclass(slots=True)
 class Trace:
-    """What a trace holds.
+    """The facts in a trace.
 
     Attributes:
-        kernels: What ran on devices.
+        kernels: Kernels of devices.
         calls: Calls of the host, summed by name.
-        counters: What it sampled: the clock, bandwidths, memory.
+        counters: Samples of the clock, bandwidths and memory.
         rank: Rank that it names; None if it names none.
-        device: Name of the device; empty if not told.
-        events: How many events there were.
+        device: Name of the device; empty if unknown.
+        events: Number of events.
         is_gpu: Its kernels have the categories of GPUs.
         memory: Use of device memory; None if it was not recorded.
         group_calls: Collectives that it names with their groups.
-        base_ns: What its timestamps count from, nanoseconds since an epoch.
+        base_ns: Origin of its timestamps, nanoseconds since an epoch.
     """
 
     kernels: Kernels | None = None
@@ -95,7 +96,7 @@ class _Reader:
         elif phase == "C":
             self.counters.take(event)
         elif phase == "i" and event.get("name") == "[memory]":
-            self.gpu.remember(event)
+            self.gpu.take_memory(event)
 
     def _complete(self, event: dict[str, object]) -> None:
         lasted = event.get("dur")
@@ -109,13 +110,13 @@ class _Reader:
         if not isinstance(category, str):
             category = None if category is None else str(category)
         args = event.get("args")
-        told = args if isinstance(args, dict) else {}
+        arguments = args if isinstance(args, dict) else {}
         kind = CATEGORIES.get(category or "")
         if category is None:
-            self._of_ascend(event, name, lasted, told)
+            self._of_ascend(event, name, lasted, arguments)
         elif kind in (KERNEL, COPY):
             self.is_gpu = True
-            self.gpu.take(event, self.events, kind, lasted, told)
+            self.gpu.take(event, self.events, kind, lasted, arguments)
         elif kind == RUNTIME:
             self._call("runtime", name, lasted)
         elif kind is not None:  # an operator or an annotation
@@ -135,20 +136,24 @@ class _Reader:
         elif kind == OPERATOR:
             self._call("op", name, lasted)
 
-    def _of_ascend(self, event: dict[str, object], name: str, lasted: float, told: dict[str, object]) -> None:
+    def _of_ascend(
+        self, event: dict[str, object], name: str, lasted: float, arguments: dict[str, object]
+    ) -> None:
         if name in _OVERLAP:
             return
-        if "level" in told:
+        if "level" in arguments:
             self._call(
-                level_of(str(told["level"])), str(told.get("id") or name.partition("@")[2] or name), lasted
+                level_of(str(arguments["level"])),
+                str(arguments.get("id") or name.partition("@")[2] or name),
+                lasted,
             )
             return
-        task = told.get("Task Type", "")
+        task = arguments.get("Task Type", "")
         if name == "GC":
             self._call("gc", name, lasted)
             return
-        is_operator = is_collective(name) and "task type" not in told and "src rank" not in told
-        if not is_operator and (not task or "Task Id" not in told):
+        is_operator = is_collective(name) and "task type" not in arguments and "src rank" not in arguments
+        if not is_operator and (not task or "Task Id" not in arguments):
             return
         kind = str(task)
         if name.startswith(_NO_WORK) or kind.startswith(_NO_WORK) or kind == "PLACE_HOLDER_SQE":
@@ -158,7 +163,7 @@ class _Reader:
             core = COPY_CORE
         self.builder.add(
             self.events, nanoseconds(event.get("ts")), duration_us=lasted, name=name, core=core,
-            stream=str(told.get("Physic Stream Id", told.get("Stream Id", event.get("tid", "")))),
+            stream=str(arguments.get("Physic Stream Id", arguments.get("Stream Id", event.get("tid", "")))),
         )  # fmt: skip
 
     def _call(self, level: str, name: str, lasted: float) -> None:
@@ -172,7 +177,7 @@ class _Reader:
 
 
 def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
-    """What a trace holds; of one that breaks off, everything before the break."""
+    """The facts in a trace; of one that breaks off, those before the break."""
     reader = _Reader(file)
     found = Trace()
     try:
@@ -201,7 +206,7 @@ def _rebase(found: Trace) -> None:
     if kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:  # counted from the epoch already
         return
     starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
-    found.kernels = kernels.replaced(start_ns=starts)
+    found.kernels = kernels.with_values(start_ns=starts)
     found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
 
 
@@ -240,7 +245,7 @@ def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
 
 
 def is_trace(head: str) -> bool:
-    """Whether a JSON file that begins like this is a trace of events."""
+    """True if a JSON file that begins like this is a trace of events."""
     return (
         '"traceEvents"' in head or ('"ph"' in head and '"ts"' in head) or ('"ph"' in head and '"pid"' in head)
     )

@@ -1,5 +1,5 @@
-"""What people have when they ask: a launch command, a model's ``config.json``, the output of a device tool.
+"""Readers of texts that users have: a launch command, a model's ``config.json``, the output of a device tool.
 
-Nothing is executed. Each reader returns a :class:`ingest.questions.launches.launch_facts.Told`: keys of a question
-(``ingest.questions.problems.KEYS``) and what of the text could not be read.
+Nothing is executed. Each reader returns the :class:`~ingest.questions.launches.launch_facts.LaunchFacts` of
+its text: keys of a question (``ingest.questions.problems.KEYS``), and notes on what could not be read.
 """

@@ -1,4 +1,4 @@
-"""A launch command or a shell script with one, as a question."""
+"""Launch commands, alone or in a shell script, as questions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
+from ingest.door.values import parse_value
 from ingest.questions.launches import megatron, serving
 from ingest.questions.launches.launch_facts import LaunchFacts
-from ingest.questions.launches.options import Given, given
-from ingest.questions.launches.shell import UNKNOWN, read_script, shown
+from ingest.questions.launches.options import LaunchOptions, parse_options
+from ingest.questions.launches.shell import UNKNOWN, read_script, readable
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NOT_TUNED_ENVIRONMENT = re.compile(
     r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$",
     re.IGNORECASE,
 )
-"""Variables that say where things are, not how fast: no settings to advise, and keys stay out."""
+"""Variables of places, ranks and keys: they are no settings to tune."""
 
 _VISIBLE = (
     "ASCEND_RT_VISIBLE_DEVICES",
@@ -40,12 +40,12 @@ _MOST_NESTED = 3
 
 
 def read_launch(text: str, place: str, *, depth: int = 0) -> LaunchFacts:
-    """What a command or script launches; the first launch where there are several.
+    """The facts of the first launch in a command or script.
 
     Args:
         text: The script; it is read, never executed.
-        place: What to call it in errors and notes.
-        depth: How many shells it stands inside.
+        place: Name of the text in errors and notes.
+        depth: Number of shells around it.
 
     Raises:
         InputError: It launches nothing that is known.
@@ -53,9 +53,9 @@ def read_launch(text: str, place: str, *, depth: int = 0) -> LaunchFacts:
     script = read_script(text)
     found: list[LaunchFacts] = []
     for command in script.commands:
-        told = _launch(command, place, depth)
-        if told is not None:
-            found.append(told)
+        facts = _launch(command, place, depth)
+        if facts is not None:
+            found.append(facts)
     if not found:
         raise InputError(f"{place}: no launch is found in it", hint=f"known: {KNOWN}")
     notes = [*found[0].notes]
@@ -78,20 +78,26 @@ def _launch(command: ShellCommand, place: str, depth: int) -> LaunchFacts | None
             inner = rest[rest.index("-c") + 1 :][:1]
             return read_launch(inner[0], place, depth=depth + 1) if inner and _may_launch(inner[0]) else None
         if name == "vllm" and rest[:1] == ("serve",):
-            return _counted(serving.vllm(given(rest[1:], dict(serving.VLLM_SHORT)), environment), None)
+            return _counted(
+                serving.read_vllm(parse_options(rest[1:], dict(serving.VLLM_SHORT)), environment), None
+            )
         if word.startswith("vllm.entrypoints") or name.startswith("vllm-openai"):  # an image's entry point
-            return _counted(serving.vllm(given(rest, dict(serving.VLLM_SHORT)), environment), None)
+            return _counted(
+                serving.read_vllm(parse_options(rest, dict(serving.VLLM_SHORT)), environment), None
+            )
         if word == "sglang.launch_server" or (name == "sglang" and rest[:1] == ("serve",)):
-            return _counted(serving.sglang(given(rest, dict(serving.SGLANG_SHORT)), environment), None)
+            return _counted(
+                serving.read_sglang(parse_options(rest, dict(serving.SGLANG_SHORT)), environment), None
+            )
         if name in {"msrun", "msrun_launcher.sh"}:
             return _msrun(name, rest, environment)
         if word in _TORCH or name in _TORCH:
             return _torch(rest, environment, visible, place)
         if name.endswith(".py"):
-            options = given(rest)
+            options = parse_options(rest)
             if not megatron.is_megatron(options):
                 return None
-            return _counted(megatron.told(options, Given(), environment, place), visible)
+            return _counted(megatron.read_megatron(options, LaunchOptions(), environment, place), visible)
     return None
 
 
@@ -105,39 +111,39 @@ def _torch(
         script = module + 1
     if script is None:
         return None
-    launcher, options = given(words[:script]), given(words[script + 1 :])
-    told = megatron.told(options, launcher, environment, place)
-    return _counted(told, visible if "nproc_per_node" not in launcher.values else None)
+    launcher, options = parse_options(words[:script]), parse_options(words[script + 1 :])
+    facts = megatron.read_megatron(options, launcher, environment, place)
+    return _counted(facts, visible if "nproc_per_node" not in launcher.values else None)
 
 
 def _msrun(name: str, words: Sequence[str], environment: Mapping[str, object]) -> LaunchFacts:
     """MindSpore: the settings stand in a YAML file that is named, not in the command."""
     if name == "msrun_launcher.sh":
         inner = words[0].split() if words else []
-        launcher = given([])
+        launcher = parse_options([])
         if len(words) > 1 and words[1].isdigit():
             launcher.values["worker_num"] = int(words[1])
-        options = given(inner[1:])
+        options = parse_options(inner[1:])
     else:
         script = next((at for at, word in enumerate(words) if word.endswith(".py")), len(words))
-        launcher, options = given(words[:script]), given(words[script + 1 :])
+        launcher, options = parse_options(words[:script]), parse_options(words[script + 1 :])
     mode = str(options.values.get("run_mode", "train"))
     question: dict[str, object] = {"phase": "serving" if mode in {"predict", "eval"} else "training"}
-    count = launcher.whole("worker_num")
+    count = launcher.positive("worker_num")
     if count is not None:
         question["count"] = count
     settings = {k: v for k, v in options.values.items() if k not in _NOT_TUNED}
     question["current"] = {**environment, **settings}
     notes = [f"not read: the settings in {options.values['config']}"] if "config" in options.values else []
-    notes += [*launcher.unread(megatron.NOT_TUNED), *options.unread(_NOT_TUNED)]
+    notes += [*launcher.unreadable(megatron.NOT_TUNED), *options.unreadable(_NOT_TUNED)]
     return LaunchFacts(question=question, notes=tuple(notes))
 
 
-def _counted(told: LaunchFacts, visible: int | None) -> LaunchFacts:
-    """The same, with the devices that are made visible where the command does not say how many."""
-    if visible is None or "count" in told.question:
-        return told
-    return LaunchFacts(question={**told.question, "count": visible}, notes=told.notes)
+def _counted(facts: LaunchFacts, visible: int | None) -> LaunchFacts:
+    """The same facts, with the number of visible devices where the command does not state a number."""
+    if visible is None or "count" in facts.question:
+        return facts
+    return LaunchFacts(question={**facts.question, "count": visible}, notes=facts.notes)
 
 
 def _may_launch(text: str) -> bool:
@@ -145,16 +151,16 @@ def _may_launch(text: str) -> bool:
 
 
 def _settings(environment: Mapping[str, str]) -> dict[str, object]:
-    """Exported variables that may be settings, those that could be filled in."""
+    """Exported variables that may be settings and have a known value."""
     return {
-        name: typed(shown(value))
+        name: parse_value(readable(value))
         for name, value in environment.items()
         if value and UNKNOWN not in value and not _NOT_TUNED_ENVIRONMENT.search(name)
     }
 
 
 def _visible(environment: Mapping[str, str]) -> int | None:
-    """How many devices are made visible; None if nothing says so."""
+    """The number of visible devices; None if it is not stated."""
     for name in _VISIBLE:
         devices = environment.get(name, "")
         if re.fullmatch(r"\d+(\s*,\s*\d+)*", devices):

@@ -1,4 +1,4 @@
-"""What a text says of a question, and what of it could not be read."""
+"""The facts of a question in a text, with notes on what could not be read."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ MAXIMUM_BYTES = 1_000_000
 """A script, a configuration or a table of devices is small; a larger file is something else."""
 
 TABLES = ("shape", "sizes", "current", "software", "traits")
-"""Keys of a question whose values are names and values: what is told later adds to them."""
+"""Keys of a question whose values are names and values: later texts add to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFacts:
-    """What one text says.
+    """The facts of one text.
 
     Attributes:
         question: Keys of a question, as ``ingest.questions.problems.problem_from`` takes them.
-        notes: What was assumed, and what could not be read and why.
+        notes: Assumptions, and parts that could not be read, with the reason.
     """
 
     question: Mapping[str, object]
     notes: tuple[str, ...] = field(default=())
 
 
-def together(parts: Iterable[LaunchFacts]) -> dict[str, object]:
-    """One question of several texts: later ones win, tables are joined, every note is kept."""
+def merge_facts(parts: Iterable[LaunchFacts]) -> dict[str, object]:
+    """One question from several texts: later ones win, tables are joined, every note is kept."""
     question: dict[str, object] = {}
     notes: list[str] = []
     for part in parts:
@@ -46,7 +46,7 @@ def together(parts: Iterable[LaunchFacts]) -> dict[str, object]:
     return question
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a small file.
 
     Raises:
@@ -56,10 +56,10 @@ def text_of(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    return checked_text(raw, str(path))
+    return decode_text(raw, str(path))
 
 
-def checked_text(raw: bytes, place: str) -> str:
+def decode_text(raw: bytes, place: str) -> str:
     """Bytes as text.
 
     Raises:

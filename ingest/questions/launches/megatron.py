@@ -12,7 +12,7 @@ from kg.triples.model_sizes import DECISIVE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.questions.launches.options import Given
+    from ingest.questions.launches.options import LaunchOptions
 
 SIZES: Mapping[str, str] = MappingProxyType(
     {
@@ -32,7 +32,7 @@ SIZES: Mapping[str, str] = MappingProxyType(
         "kv_lora_rank": "kv_lora_rank",
     }
 )
-"""Options that say what runs, and the facts of a model they state."""
+"""Options that state sizes of a model, and the names of those facts."""
 
 PRECISIONS = ("bf16", "fp16")
 
@@ -52,7 +52,7 @@ variable_seq_lengths_file disable_bias_linear add_qkv_bias qk_layernorm model_ty
 handler_name input job_name log_dir tee
 """
 NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
-"""Options of data, optimisation and bookkeeping: no choice of speed."""
+"""Options of data, optimisation and bookkeeping, which do not affect speed."""
 
 _STRUCTURE = re.compile(
     r"rope_scaling|qk_|q_lora|v_head_dim|mla_fa|multi_head_latent|n_group|topk_group|routed_scaling|seq_aux|"
@@ -60,7 +60,7 @@ _STRUCTURE = re.compile(
     r"distributed_timeout|save_|load_|reset_position|is_instruction|gradient_accumulation_fusion|masked_softmax|"
     r"shared_storage|pad_to_seq|training\.|data\.|model\."
 )
-"""Beginnings of options that describe the model or the run, and are no choice of speed either."""
+"""Beginnings of options that describe the model or the run, and do not affect speed either."""
 
 _NO_NAME = re.compile(
     r"pretrain|posttrain|finetune|tune|train|training|full|lora|sft|ptd|fsdp2?|mcore|mc2|a[23]|pack|run|gpt|"
@@ -69,28 +69,30 @@ _NO_NAME = re.compile(
 """Words in the names of scripts that name no model."""
 
 
-def is_megatron(given: Given) -> bool:
-    """Whether the options are those of a training script of this kind."""
+def is_megatron(given: LaunchOptions) -> bool:
+    """True if the options are those of a training script of this kind."""
     return bool({"tensor_model_parallel_size", "num_layers", "micro_batch_size"} & set(given.values))
 
 
-def told(given: Given, launcher: Given, environment: Mapping[str, object], place: str) -> LaunchFacts:
-    """What a launch says.
+def read_megatron(
+    given: LaunchOptions, launcher: LaunchOptions, environment: Mapping[str, object], place: str
+) -> LaunchFacts:
+    """The facts of a launch of a training script.
 
     Args:
         given: Options of the script.
-        launcher: Options of torchrun or what else starts a process per device.
-        environment: What was exported to it.
+        launcher: Options of torchrun or another launcher that starts a process per device.
+        environment: Variables exported to it.
         place: Name of the script, which often names the model.
     """
-    sizes = {fact: given.values[name] for name, fact in SIZES.items() if given.whole(name)}
+    sizes = {fact: given.values[name] for name, fact in SIZES.items() if given.positive(name)}
     idle = given.text("noop_layers")
     if idle and isinstance(layers := sizes.get("layers"), int):
         sizes["layers"] = layers - len(idle.split(","))  # they fill a stage and compute nothing
     if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
         sizes.pop("kv_heads", None)
     question: dict[str, object] = {"phase": "training"}
-    notes = [*launcher.unread(NOT_TUNED), *given.unread(NOT_TUNED)]
+    notes = [*launcher.unreadable(NOT_TUNED), *given.unreadable(NOT_TUNED)]
     missing = [name for name in DECISIVE if name not in sizes]
     if sizes and missing:
         notes.append(f"could not be read: which model it is, {', '.join(missing)} not told")
@@ -107,9 +109,9 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
     for name in PRECISIONS:
         if given.values.get(name) is True:
             question["precision"] = name
-    if (length := given.whole("seq_length")) is not None:
+    if (length := given.positive("seq_length")) is not None:
         question["shape"] = {"seq_len": length}
-    each, nodes = launcher.whole("nproc_per_node", "num_gpus"), launcher.whole("nnodes", "num_nodes")
+    each, nodes = launcher.positive("nproc_per_node", "num_gpus"), launcher.positive("nnodes", "num_nodes")
     if each is not None:
         question["count"] = each * (nodes or 1)
     skipped = NOT_TUNED | set(SIZES) | {"seq_length"}
@@ -122,8 +124,8 @@ def told(given: Given, launcher: Given, environment: Mapping[str, object], place
     return LaunchFacts(question=question, notes=tuple(notes))
 
 
-def model_hint(place: str, given: Given) -> str:
-    """A name that the model may have: of the folder its weights or tokenizer are in, else of the script.
+def model_hint(place: str, given: LaunchOptions) -> str:
+    """A likely name of the model: of the folder of its weights or tokenizer, else of the script.
 
     Sizes decide; the name only chooses among the models that have them.
     """

@@ -39,7 +39,7 @@ _QUANTISED = MappingProxyType({"fp8": "fp8", "ascend": "int8", "compressed-tenso
 
 
 def read_config(text: str, place: str) -> LaunchFacts:
-    """What a ``config.json`` says.
+    """The facts of a ``config.json``.
 
     Raises:
         InputError: It is no JSON object, or states none of the sizes of a transformer.
@@ -81,7 +81,7 @@ def read_config(text: str, place: str) -> LaunchFacts:
 
 
 def architecture(content: Mapping[str, object], sizes: Mapping[str, object]) -> str:
-    """Kind of the network, from the names of its classes and whether it has experts."""
+    """Architecture of the network, from the names of its classes and its number of experts."""
     classes = content.get("architectures")
     names = " ".join(map(str, classes)) if isinstance(classes, list) else str(content.get("model_type", ""))
     if any(content.get(part) for part in ("vision_config", "audio_config")):

@@ -1,4 +1,4 @@
-"""Options of a command: names to values, and what of a value is not known."""
+"""Options of a command: names to values, and values that are unknown."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.door.values import typed
-from ingest.questions.launches.shell import UNKNOWN, shown
+from ingest.door.values import parse_value
+from ingest.questions.launches.shell import UNKNOWN, readable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -23,12 +23,12 @@ _NEGATIVE = re.compile(r"-?\d")
 
 
 @dataclass(slots=True)
-class Given:
-    """Options as given, by their names without dashes in front and with ``_`` for ``-``.
+class LaunchOptions:
+    """Options of a command, by their names without dashes in front and with ``_`` for ``-``.
 
     Attributes:
         values: What each is set to; a flag is true. Several values are one text.
-        unknown: Options whose value could not be filled in, and what stands for it.
+        unknown: Options whose value could not be filled in, and the text in its place.
         others: Words that belong to no option.
         unseen: Variables that hold options and are not set in the script.
     """
@@ -38,7 +38,7 @@ class Given:
     others: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
 
-    def whole(self, *names: str) -> int | None:
+    def positive(self, *names: str) -> int | None:
         """The first of ``names`` that is a positive whole number."""
         for name in names:
             value = self.values.get(name)
@@ -46,14 +46,14 @@ class Given:
                 return value
         return None
 
-    def unread(self, unimportant: Collection[str]) -> list[str]:
-        """What could not be read, a line each; options that do not matter are left out."""
-        told = [
+    def unreadable(self, unimportant: Collection[str]) -> list[str]:
+        """Notes on options that could not be read; options that do not matter are left out."""
+        notes = [
             f"could not be read: --{name.replace('_', '-')} is {what}"
             for name, what in self.unknown.items()
             if name not in unimportant
         ]
-        return told + [f"could not be read: {name} is not set in the script" for name in self.unseen]
+        return notes + [f"could not be read: {name} is not set in the script" for name in self.unseen]
 
     def text(self, *names: str) -> str | None:
         """The first of ``names`` that is set, as text."""
@@ -63,14 +63,14 @@ class Given:
         return None
 
 
-def given(words: Sequence[str], short: dict[str, str] | None = None) -> Given:
+def parse_options(words: Sequence[str], short: dict[str, str] | None = None) -> LaunchOptions:
     """The options among the words of a command.
 
     Args:
         words: Without the command itself.
         short: Full names of short options, such as ``{"tp": "tensor_parallel_size"}``.
     """
-    found = Given()
+    found = LaunchOptions()
     name = ""
     parts: dict[str, list[str]] = {}
     for word in words:
@@ -80,7 +80,7 @@ def given(words: Sequence[str], short: dict[str, str] | None = None) -> Given:
             name = (short or {}).get(name, name)
             parts[name] = [value] if equals else []
         elif _ARGUMENTS.fullmatch(word):
-            found.unseen.append(shown(word))
+            found.unseen.append(readable(word))
         elif name:
             parts[name].append(word)
         else:
@@ -94,20 +94,20 @@ def given(words: Sequence[str], short: dict[str, str] | None = None) -> Given:
     return found
 
 
-def _put(found: Given, option: str, texts: list[str]) -> None:
-    whole = " ".join(texts)
-    if UNKNOWN in whole:
-        found.unknown[option] = shown(whole)
+def _put(found: LaunchOptions, option: str, texts: list[str]) -> None:
+    text = " ".join(texts)
+    if UNKNOWN in text:
+        found.unknown[option] = readable(text)
     elif not texts:
         negated = option.startswith("no_")
         found.values[option.removeprefix("no_")] = not negated
-    elif whole.lstrip().startswith("{"):
-        _put_object(found, option, whole)
+    elif text.lstrip().startswith("{"):
+        _put_object(found, option, text)
     else:
-        found.values[option] = _value(whole)
+        found.values[option] = _value(text)
 
 
-def _put_object(found: Given, option: str, text: str) -> None:
+def _put_object(found: LaunchOptions, option: str, text: str) -> None:
     """A JSON object as a value: its innermost names are the settings that documents speak of."""
     try:
         content = json.loads(text)
@@ -134,7 +134,7 @@ def _leaves(content: dict[str, object], depth: int = 0) -> Iterable[tuple[str, V
 
 def _value(text: str) -> Value:
     try:
-        value = typed(text)
+        value = parse_value(text)
     except ValueError:
         return text
     return value if isinstance(value, str | int | float | bool) else text

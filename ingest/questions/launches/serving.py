@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
-from ingest.questions.launches.shell import UNKNOWN, shown
+from ingest.questions.launches.shell import UNKNOWN, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.questions.launches.options import Given
+    from ingest.questions.launches.options import LaunchOptions
 
 VLLM_SHORT = MappingProxyType(
     {
@@ -50,7 +50,7 @@ reasoning_parser revision seed served_model_name tokenizer tokenizer_path tool_c
 trust_remote_code uvicorn_log_level
 """
 NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
-"""Options that say where, for whom and how a server is reached: no choice of speed."""
+"""Options of addresses, users and logs of a server, which do not affect speed."""
 
 _QUANTISED = re.compile(
     r"[-_.](w8a8|w4a8|w4a16|awq|gptq(?:-int[48])?|fp8|int8|int4|bf16|fp16)\b.*$", re.IGNORECASE
@@ -59,32 +59,34 @@ _FORMATS = MappingProxyType({"w8a8": "int8", "int8": "int8", "fp8": "fp8", "bf16
 _NO_FORMAT = frozenset({"auto", "half", "float"})
 
 
-def vllm(given: Given, environment: Mapping[str, object]) -> LaunchFacts:
-    """What ``vllm serve`` or ``python -m vllm.entrypoints...`` says; devices as its defaults have them."""
+def read_vllm(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
+    """The facts of ``vllm serve`` or ``python -m vllm.entrypoints...``; devices by its defaults."""
     positional = next((word for word in given.others if not word.startswith("-")), None)
-    split = [given.whole(f"{name}_parallel_size") or 1 for name in ("tensor", "pipeline", "data")]
+    split = [given.positive(f"{name}_parallel_size") or 1 for name in ("tensor", "pipeline", "data")]
     return _told(given, environment, given.text("model") or positional, split[0] * split[1] * split[2])
 
 
-def sglang(given: Given, environment: Mapping[str, object]) -> LaunchFacts:
-    """What ``sglang.launch_server`` says; with attention split by data the replicas share devices."""
-    replicas = given.whole("dp_size") or 1
+def read_sglang(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
+    """The facts of ``sglang.launch_server``; with attention split by data the replicas share devices."""
+    replicas = given.positive("dp_size") or 1
     if given.values.get("enable_dp_attention"):
         replicas = 1
-    count = (given.whole("tp_size") or 1) * (given.whole("pp_size") or 1) * replicas
+    count = (given.positive("tp_size") or 1) * (given.positive("pp_size") or 1) * replicas
     return _told(given, environment, given.text("model_path"), count)
 
 
-def _told(given: Given, environment: Mapping[str, object], model: str | None, count: int) -> LaunchFacts:
+def _told(
+    given: LaunchOptions, environment: Mapping[str, object], model: str | None, count: int
+) -> LaunchFacts:
     question: dict[str, object] = {"phase": "serving"}
-    notes = given.unread(NOT_TUNED - {"model", "model_path"})
+    notes = given.unreadable(NOT_TUNED - {"model", "model_path"})
     unknown = {
         name for name in given.unknown if "parallel" in name or name in {"tp_size", "dp_size", "pp_size"}
     }
     if not unknown:
         question["count"] = count
     if model and UNKNOWN in model:
-        notes.append(f"could not be read: the model is {shown(model)}")
+        notes.append(f"could not be read: the model is {readable(model)}")
     elif model:
         name, precision = name_and_format(model)
         question["model"] = name

@@ -58,11 +58,11 @@ class ShellCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A script as far as it can be read.
+    """The commands of a script, as far as it can be read.
 
     Attributes:
         commands: Its commands in their order.
-        notes: What was not followed.
+        notes: Constructs that were not followed.
     """
 
     commands: tuple[ShellCommand, ...]
@@ -74,8 +74,8 @@ def read_script(text: str) -> Script:
     return _Reader(text.replace("\r\n", "\n")).script()
 
 
-def shown(word: str) -> str:
-    """A word for people."""
+def readable(word: str) -> str:
+    """A word without the marks of unknown parts."""
     return word.replace(UNKNOWN, "")
 
 
@@ -177,7 +177,7 @@ class _Reader:
 
     def _word(self) -> list[str]:
         """One word; several where an unquoted variable or an array brings them."""
-        whole: list[str] = []
+        words: list[str] = []
         piece, has_piece = "", False
         array = re.compile(r"([A-Za-z_]\w*)(\+?)=\(").match(self.text, self.at)
         if array:
@@ -198,7 +198,7 @@ class _Reader:
             elif letter == '"':
                 self.at += 1
                 several = self._quoted()
-                whole += [piece + several[0], *several[1:-1]] if len(several) > 1 else []
+                words += [piece + several[0], *several[1:-1]] if len(several) > 1 else []
                 piece = several[-1] if len(several) > 1 else piece + "".join(several)
                 has_piece = True
             elif letter == "\\":
@@ -208,7 +208,7 @@ class _Reader:
                 values = self._expansion()
                 parts = [part for value in values for part in _split(value)]
                 if parts:
-                    whole += [piece + parts[0], *parts[1:-1]] if len(parts) > 1 else []
+                    words += [piece + parts[0], *parts[1:-1]] if len(parts) > 1 else []
                     piece = parts[-1] if len(parts) > 1 else piece + parts[0]
                     has_piece = True
             else:
@@ -216,7 +216,7 @@ class _Reader:
                 self.at += 1
             if len(piece) > _MOST_LETTERS:
                 piece = f"{UNKNOWN}a word of more than {_MOST_LETTERS} letters{UNKNOWN}"
-        return [*whole, piece] if has_piece else whole
+        return [*words, piece] if has_piece else words
 
     def _array(self) -> list[str]:
         values: list[str] = []
@@ -235,7 +235,7 @@ class _Reader:
         return values
 
     def _quoted(self) -> list[str]:
-        """What stands in double quotes: one value, or those of an array."""
+        """The content of double quotes: one value, or those of an array."""
         found = [""]
         while self.at < len(self.text) and self.text[self.at] != '"':
             letter = self.text[self.at]
@@ -253,7 +253,7 @@ class _Reader:
         return found
 
     def _expansion(self) -> list[str]:
-        """What stands for ``$...`` at the present place."""
+        """The values of the ``$...`` at the present place."""
         text, start = self.text, self.at
         if text.startswith("$((", start):
             return [self._arithmetic(self._inside("$((", "))"))]
@@ -273,7 +273,7 @@ class _Reader:
         return [self._value(name[0])]
 
     def _inside(self, opening: str, closing: str) -> str:
-        """What stands between brackets, which may nest."""
+        """The text between brackets, which may nest."""
         depth, at = 1, self.at + len(opening)
         begin = at
         while at < len(self.text) and depth:

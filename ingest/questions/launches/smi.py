@@ -1,4 +1,4 @@
-"""What ``npu-smi info`` and ``nvidia-smi`` print: which devices, how many, and the driver."""
+"""The output of ``npu-smi info`` and ``nvidia-smi``: devices, their number, and the driver."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ BUSY = 0.2
 for the driver (npu-smi outputs in the documents of vllm-ascend)."""
 
 ASCEND_BINS = re.compile(r"(?:Ascend)?910$", re.IGNORECASE)
-"""What npu-smi calls both the 910 of 2019 and the dies of an A3 server."""
+"""Name that npu-smi gives both the 910 of 2019 and the dies of an A3 server."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One device as the tool shows it; memory in bytes, None where it is not shown."""
+    """One device in the output; memory in bytes, None where it is not shown."""
 
     name: str
     used_bytes: int | None = None
@@ -41,7 +41,7 @@ class _Seen:
 
 
 def read_smi(text: str, place: str) -> LaunchFacts:
-    """What the tool shows: hardware, count and driver.
+    """The facts in the output of the tool: hardware, count and driver.
 
     Raises:
         InputError: It is none of the known outputs, or shows devices of different kinds.

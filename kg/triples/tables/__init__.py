@@ -1,1 +1,1 @@
-"""Which attribute of which noun stands under which predicate."""
+"""The tables of the nouns: each attribute with its predicate."""

@@ -1,4 +1,4 @@
-"""What the tables of many nouns share: sources, units, names and the keys that find them."""
+"""Parts of many nouns' tables: sources, units, names, and the keys that find nodes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.entities import Source, Trust
+from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.names import normalise
-from kg.triples.tables.fields import EnumField, Labels, Plain, TextsField
+from kg.triples.tables.fields import EnumField, Labels, LiteralField, TextsField
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import TG, Shared
 
@@ -23,53 +24,53 @@ if TYPE_CHECKING:
 
 
 def concept_fields() -> tuple[Field, ...]:
-    """Names and definition."""
+    """Return the fields of names and definition."""
     return (
         Labels(name="labels", predicate=Shared.PREF_LABEL),
         TextsField(name="aliases", predicate=Shared.ALT_LABEL),
-        Plain(name="definition", predicate=Shared.DEFINITION),
+        LiteralField(name="definition", predicate=Shared.DEFINITION),
     )
 
 
 def keys(*texts: str) -> Iterator[Pair]:
-    """What direct look-up finds a node by."""
+    """Yield the keys that find a node directly."""
     for key in dict.fromkeys(map(normalise, texts)):
         if key:
             yield TG.KEY, Literal(key)
 
 
 def concept_keys(concept: Concept) -> Iterator[Pair]:
-    """Id, labels and aliases as keys."""
+    """Yield the keys of a concept: its id, labels and aliases."""
     yield names.RDF_TYPE, Shared.CONCEPT
     yield from keys(concept.id, *concept.labels.values(), *concept.aliases)
 
 
 def unit_of(noun: Objective | Limit | Symptom) -> Iterator[Pair]:
-    """The QUDT unit, where QUDT has it."""
+    """Yield the QUDT unit, where QUDT has it."""
     if noun.unit is not None and noun.unit in names.UNITS:
         yield Shared.UNIT, names.UNITS[noun.unit]
 
 
 @lru_cache(maxsize=4096)
 def _source_iri(source: Source) -> NamedNode:
-    return names.source_iri(source.id)
+    return iris.source_iri(source.id)
 
 
 SOURCE = NounTable(
     Source,
     TG.SOURCE,
-    Plain(name="title", predicate=Shared.TITLE),
-    Plain(name="url", predicate=TG.URL),
-    Plain(name="path", predicate=TG.PATH),
-    Plain(name="commit", predicate=TG.COMMIT),
-    Plain(name="licence", predicate=Shared.LICENCE),
-    Plain(name="note", predicate=Shared.NOTE),
+    LiteralField(name="title", predicate=Shared.TITLE),
+    LiteralField(name="url", predicate=TG.URL),
+    LiteralField(name="path", predicate=TG.PATH),
+    LiteralField(name="commit", predicate=TG.COMMIT),
+    LiteralField(name="licence", predicate=Shared.LICENCE),
+    LiteralField(name="note", predicate=Shared.NOTE),
     EnumField(name="trust", predicate=TG.TRUST, choices=Trust),
     iri=_source_iri,
-    from_id=names.source_iri,
+    from_id=iris.source_iri,
 )
 
 
 def derived_from(name: str = "source", *, many: bool = False) -> Field:
-    """What a noun rests on."""
+    """Return the field of a noun's sources."""
     return Refer(name=name, predicate=Shared.DERIVED_FROM, table=SOURCE, many=many)

@@ -10,8 +10,8 @@ from pyoxigraph import NamedNode, Triple
 
 from kg.nouns.effects import Context, DatedGain, Effect
 from kg.nouns.entities import Kind, Trust
-from kg.triples import vocabulary as names
-from kg.triples.tables.fields import Decoded, EnumField, LinkField, Plain
+from kg.triples import iris
+from kg.triples.tables.fields import Decoded, EnumField, LinkField, LiteralField
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import RDF_JSON, TG, XSD_DATE_TIME
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def context_node(context: Context) -> NamedNode:
-    """IRI of a context."""
-    return names.context_iri(context.bottleneck, context.hardware, context.family)
+    """Return the IRI of a context."""
+    return iris.context_iri(context.bottleneck, context.hardware, context.family)
 
 
 CONTEXT = NounTable(
     Context,
     TG.CONTEXT,
-    LinkField(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=names.bottleneck_iri),
-    LinkField(name="hardware", predicate=TG.HARDWARE, iri=names.hardware_iri),
-    LinkField(name="family", predicate=TG.FAMILY, iri=names.family_iri),
+    LinkField(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=iris.bottleneck_iri),
+    LinkField(name="hardware", predicate=TG.HARDWARE, iri=iris.hardware_iri),
+    LinkField(name="family", predicate=TG.FAMILY, iri=iris.family_iri),
     iri=context_node,
 )
 
@@ -40,13 +40,13 @@ class _InContext(Refer):
     __slots__ = ()
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge each way."""
+        """Write an edge each way."""
         draft.others.append(Triple(context_node(value), TG.HAS_EFFECT, draft.subject))
         Refer.write(self, value, draft)
 
 
 def _recent_text(recent: tuple[DatedGain, ...]) -> str:
-    return json.dumps([[names.time_text(item.time), item.id, item.unats] for item in recent])
+    return json.dumps([[iris.time_text(item.time), item.id, item.unats] for item in recent])
 
 
 def _recent(text: str) -> tuple[DatedGain, ...]:
@@ -60,16 +60,16 @@ EFFECT = NounTable(
     Effect,
     TG.EFFECT,
     _InContext(name="context", predicate=TG.OF_CONTEXT, table=CONTEXT),
-    LinkField(name="strategy", predicate=TG.OF_STRATEGY, iri=names.strategy_iri),
-    Plain(name="metric", predicate=TG.METRIC),
+    LinkField(name="strategy", predicate=TG.OF_STRATEGY, iri=iris.strategy_iri),
+    LiteralField(name="metric", predicate=TG.METRIC),
     EnumField(name="kind", predicate=TG.EFFECT_KIND, choices=Kind),
-    Plain(name="n", predicate=TG.SAMPLES, always=True),
-    Plain(name="sum_unats", predicate=TG.SUM, always=True),
-    Plain(name="sum_squares_unats2", predicate=TG.SUM_SQUARES, always=True),
+    LiteralField(name="n", predicate=TG.SAMPLES, always=True),
+    LiteralField(name="sum_unats", predicate=TG.SUM, always=True),
+    LiteralField(name="sum_squares_unats2", predicate=TG.SUM_SQUARES, always=True),
     Decoded(
         name="last_evidence",
         predicate=TG.LAST_EVIDENCE,
-        encode=names.time_text,
+        encode=iris.time_text,
         decode=datetime.fromisoformat,
         datatype=XSD_DATE_TIME,
     ),
@@ -81,7 +81,7 @@ EFFECT = NounTable(
         decode=_recent,
         datatype=RDF_JSON,
     ),
-    iri=lambda effect: names.effect_iri(
+    iri=lambda effect: iris.effect_iri(
         context_node(effect.context),
         effect.strategy,
         effect.metric,

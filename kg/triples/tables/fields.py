@@ -1,4 +1,4 @@
-"""How one attribute of a noun becomes triples, and comes back.
+"""Fields: one attribute of a noun written as triples and read back.
 
 Each :class:`Field` knows the attribute, the predicate it stands under and both directions, so what is
 written and what is read cannot drift apart. Plain collections are sets in the graph and come back in
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.nouns.values import Settings, canonical_json
-from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE, labels_of, literal, name_of, named, value_of
+from kg.triples.iris import labels_of, literal, name_of, named, value_of
+from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,48 +33,48 @@ class Node:
     Attributes:
         iri: The subject.
         store: Where its parts are read.
-        said: Objects by predicate.
+        values: Objects by predicate.
     """
 
     def __init__(self, store: GraphStore, iri: NamedNode) -> None:
         self.iri = iri
         self.store = store
-        self.said: dict[NamedNode, list[Term]] = {}
+        self.values: dict[NamedNode, list[Term]] = {}
         for triple in store.triples(iri):
-            self.said.setdefault(triple.predicate, []).append(triple.object)
+            self.values.setdefault(triple.predicate, []).append(triple.object)
 
     def literals(self, predicate: NamedNode) -> list[Literal]:
-        """Literals under a predicate, in alphabetical order."""
-        found = (term for term in self.said.get(predicate, ()) if isinstance(term, Literal))
-        return sorted(found, key=lambda term: term.value)
+        """Return the literals under a predicate, in alphabetical order."""
+        literals = (term for term in self.values.get(predicate, ()) if isinstance(term, Literal))
+        return sorted(literals, key=lambda term: term.value)
 
     def nodes(self, predicate: NamedNode) -> list[NamedNode]:
-        """Named nodes under a predicate, in alphabetical order."""
-        found = (term for term in self.said.get(predicate, ()) if isinstance(term, NamedNode))
-        return sorted(found, key=lambda term: term.value)
+        """Return the named nodes under a predicate, in alphabetical order."""
+        nodes = (term for term in self.values.get(predicate, ()) if isinstance(term, NamedNode))
+        return sorted(nodes, key=lambda term: term.value)
 
 
 class SubjectDraft:
-    """What is going to be said of a subject.
+    """The triples being written about one subject.
 
     Attributes:
         noun: What is being described.
         subject: Its node; for a statement, the node that the statement is about.
-        said: Predicates and objects.
+        values: Predicates and objects.
         others: Triples about its parts.
     """
 
-    __slots__ = ("noun", "others", "said", "subject")
+    __slots__ = ("noun", "others", "subject", "values")
 
     def __init__(self, noun: object, subject: NamedNode, others: list[Triple]) -> None:
         self.noun = noun
         self.subject = subject
-        self.said: list[Pair] = []
+        self.values: list[Pair] = []
         self.others = others
 
-    def say(self, predicate: NamedNode, term: Term) -> None:
+    def add(self, predicate: NamedNode, term: Term) -> None:
         """Add a statement about the subject."""
-        self.said.append((predicate, term))
+        self.values.append((predicate, term))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,22 +96,22 @@ class Field:
         raise NotImplementedError
 
     def read(self, node: Node) -> object:
-        """The value; ``dataclasses.MISSING`` where the graph is silent."""
+        """Return the value; ``dataclasses.MISSING`` where the graph has none."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain(Field):
+class LiteralField(Field):
     """A number, truth value or text as a typed literal."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
-        draft.say(self.predicate, literal(value))
+        """Write one literal."""
+        draft.add(self.predicate, literal(value))
 
     def read(self, node: Node) -> object:
-        """The literal's value."""
-        found = node.literals(self.predicate)
-        return value_of(found[0]) if found else MISSING
+        """Return the literal's value."""
+        literals = node.literals(self.predicate)
+        return value_of(literals[0]) if literals else MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,13 +129,13 @@ class Decoded(Field):
     datatype: NamedNode
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
-        draft.say(self.predicate, Literal(self.encode(value), datatype=self.datatype))
+        """Write one literal."""
+        draft.add(self.predicate, Literal(self.encode(value), datatype=self.datatype))
 
     def read(self, node: Node) -> object:
-        """The parsed text."""
-        found = node.literals(self.predicate)
-        return self.decode(found[0].value) if found else MISSING
+        """Return the parsed text."""
+        literals = node.literals(self.predicate)
+        return self.decode(literals[0].value) if literals else MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +145,13 @@ class EnumField(Field):
     choices: type[StrEnum]
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
-        draft.say(self.predicate, Literal(value.value))
+        """Write one literal."""
+        draft.add(self.predicate, Literal(value.value))
 
     def read(self, node: Node) -> object:
-        """The member."""
-        found = node.literals(self.predicate)
-        return self.choices(found[0].value) if found else MISSING
+        """Return the member."""
+        literals = node.literals(self.predicate)
+        return self.choices(literals[0].value) if literals else MISSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,12 +159,12 @@ class TextsField(Field):
     """Several texts."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A literal for each."""
+        """Write a literal for each text."""
         for text in value:
-            draft.say(self.predicate, Literal(text))
+            draft.add(self.predicate, Literal(text))
 
     def read(self, node: Node) -> object:
-        """All of them."""
+        """Return all texts."""
         return tuple(term.value for term in node.literals(self.predicate)) or MISSING
 
 
@@ -172,12 +173,12 @@ class Labels(Field):
     """A text in several languages."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A language-tagged literal for each."""
+        """Write a language-tagged literal for each text."""
         for language, text in value.items():
-            draft.say(self.predicate, Literal(text, language=language))
+            draft.add(self.predicate, Literal(text, language=language))
 
     def read(self, node: Node) -> object:
-        """Texts by language."""
+        """Return the texts by language."""
         return labels_of(node.literals(self.predicate)) or MISSING
 
 
@@ -196,15 +197,15 @@ class LinkField(Field):
     about: Callable[[str], Iterable[Pair]] | None = None
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge for each id."""
+        """Write an edge for each id."""
         for name in value if self.many else (value,):
             target = self.iri(name)
-            draft.say(self.predicate, target)
+            draft.add(self.predicate, target)
             if self.about is not None:
                 draft.others.extend(Triple(target, *pair) for pair in self.about(name))
 
     def read(self, node: Node) -> object:
-        """The ids."""
+        """Return the ids."""
         names = tuple(name_of(iri) for iri in node.nodes(self.predicate))
         if not names:
             return MISSING
@@ -224,14 +225,14 @@ class Spread(Field):
     predicate: NamedNode = RDF_TYPE
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A literal for each setting."""
+        """Write a literal for each setting."""
         for name, item in value.items():
-            draft.say(named(self.path, name), literal(item))
+            draft.add(named(self.path, name), literal(item))
 
     def read(self, node: Node) -> object:
-        """All settings."""
+        """Return all settings."""
         prefix = f"{NAMESPACE}{self.path}/"
-        predicates = [predicate for predicate in node.said if predicate.value.startswith(prefix)]
+        predicates = [predicate for predicate in node.values if predicate.value.startswith(prefix)]
         return Settings({name_of(p): value_of(node.literals(p)[0]) for p in predicates})
 
 
@@ -240,10 +241,10 @@ class Packed(Field):
     """Settings as one JSON object: for what is read whole and never asked for by part."""
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """One literal."""
-        draft.say(self.predicate, Literal(canonical_json(value.to_json()), datatype=RDF_JSON))
+        """Write one literal."""
+        draft.add(self.predicate, Literal(canonical_json(value.to_json()), datatype=RDF_JSON))
 
     def read(self, node: Node) -> object:
-        """The settings."""
-        found = node.literals(self.predicate)
-        return Settings(json.loads(found[0].value)) if found else MISSING
+        """Return the settings."""
+        literals = node.literals(self.predicate)
+        return Settings(json.loads(literals[0].value)) if literals else MISSING

@@ -19,11 +19,13 @@ from kg.nouns.knowledge import (
     ModelFamily,
     Symptom,
 )
+from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.iris import literal, named
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, unit_of
-from kg.triples.tables.fields import EnumField, LinkField, Plain
+from kg.triples.tables.fields import EnumField, LinkField, LiteralField
 from kg.triples.tables.table import NounTable, Statements
-from kg.triples.vocabulary import TG, Shared, literal, named
+from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,12 +53,12 @@ _FACT_UNITS = (
 FACT = NounTable(
     Fact,
     TG.FACT,
-    Plain(name="name", predicate=TG.FACT_NAME),
-    Plain(name="value", predicate=TG.VALUE),
+    LiteralField(name="name", predicate=TG.FACT_NAME),
+    LiteralField(name="value", predicate=TG.VALUE),
     derived_from(),
     EnumField(name="kind", predicate=TG.FACT_KIND, choices=FactKind),
     EnumField(name="confidence", predicate=TG.CONFIDENCE, choices=Confidence),
-    Plain(name="note", predicate=Shared.NOTE),
+    LiteralField(name="note", predicate=Shared.NOTE),
     derived=_fact_unit,
 )
 
@@ -73,7 +75,7 @@ def _facts() -> Field:
 CAUSE_EDGE = NounTable(
     CauseEdge,
     TG.CAUSE_EDGE,
-    LinkField(name="cause", predicate=TG.TARGET, iri=names.cause_iri),
+    LinkField(name="cause", predicate=TG.TARGET, iri=iris.cause_iri),
     EnumField(name="confidence", predicate=TG.CONFIDENCE, choices=Confidence),
     derived_from(),
 )
@@ -84,18 +86,18 @@ def _causes() -> Field:
         name="caused_by",
         predicate=TG.HAS_CAUSE_EDGE,
         table=CAUSE_EDGE,
-        plain=lambda edge: (TG.CAUSED_BY, names.cause_iri(edge.cause)),
+        plain=lambda edge: (TG.CAUSED_BY, iris.cause_iri(edge.cause)),
     )
 
 
 SYMPTOM = NounTable(
     Symptom,
     TG.SYMPTOM,
-    Plain(name="metric", predicate=TG.METRIC),
-    Plain(name="comparator", predicate=TG.COMPARATOR),
-    Plain(name="threshold", predicate=TG.THRESHOLD),
-    Plain(name="softness", predicate=TG.SOFTNESS),
-    Plain(name="unit", predicate=TG.UNIT_SYMBOL),
+    LiteralField(name="metric", predicate=TG.METRIC),
+    LiteralField(name="comparator", predicate=TG.COMPARATOR),
+    LiteralField(name="threshold", predicate=TG.THRESHOLD),
+    LiteralField(name="softness", predicate=TG.SOFTNESS),
+    LiteralField(name="unit", predicate=TG.UNIT_SYMBOL),
     derived_from(),
     derived=unit_of,
 )
@@ -105,14 +107,14 @@ HARDWARE_PROFILE = NounTable(
     TG.HARDWARE_PROFILE,
     *concept_fields(),
     EnumField(name="level", predicate=TG.LEVEL, choices=Level),
-    LinkField(name="broader", predicate=Shared.BROADER, iri=names.hardware_iri),
+    LinkField(name="broader", predicate=Shared.BROADER, iri=iris.hardware_iri),
     _facts(),
-    Plain(name="ambiguous", predicate=TG.AMBIGUOUS),
-    LinkField(name="assumed", predicate=TG.ASSUMED_DEVICE, iri=names.hardware_iri),
-    LinkField(name="device", predicate=TG.CONTAINS_DEVICE, iri=names.hardware_iri),
-    Plain(name="device_count", predicate=TG.DEVICE_COUNT),
-    iri=lambda profile: names.hardware_iri(profile.id),
-    from_id=names.hardware_iri,
+    LiteralField(name="ambiguous", predicate=TG.AMBIGUOUS),
+    LinkField(name="assumed", predicate=TG.ASSUMED_DEVICE, iri=iris.hardware_iri),
+    LinkField(name="device", predicate=TG.CONTAINS_DEVICE, iri=iris.hardware_iri),
+    LiteralField(name="device_count", predicate=TG.DEVICE_COUNT),
+    iri=lambda profile: iris.hardware_iri(profile.id),
+    from_id=iris.hardware_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -121,8 +123,8 @@ MODEL_FAMILY = NounTable(
     ModelFamily,
     TG.MODEL_FAMILY,
     *concept_fields(),
-    iri=lambda family: names.family_iri(family.id),
-    from_id=names.family_iri,
+    iri=lambda family: iris.family_iri(family.id),
+    from_id=iris.family_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -131,11 +133,11 @@ MODEL = NounTable(
     Model,
     TG.MODEL,
     *concept_fields(),
-    LinkField(name="family", predicate=TG.FAMILY, iri=names.family_iri),
-    Plain(name="architecture", predicate=TG.ARCHITECTURE),
+    LinkField(name="family", predicate=TG.FAMILY, iri=iris.family_iri),
+    LiteralField(name="architecture", predicate=TG.ARCHITECTURE),
     _facts(),
-    iri=lambda model: names.model_iri(model.id),
-    from_id=names.model_iri,
+    iri=lambda model: iris.model_iri(model.id),
+    from_id=iris.model_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -144,11 +146,11 @@ BOTTLENECK = NounTable(
     Bottleneck,
     TG.BOTTLENECK,
     *concept_fields(),
-    LinkField(name="broader", predicate=Shared.BROADER, iri=names.bottleneck_iri),
+    LinkField(name="broader", predicate=Shared.BROADER, iri=iris.bottleneck_iri),
     Statements(name="symptoms", predicate=TG.HAS_SYMPTOM, table=SYMPTOM),
     _causes(),
-    iri=lambda bottleneck: names.bottleneck_iri(bottleneck.id),
-    from_id=names.bottleneck_iri,
+    iri=lambda bottleneck: iris.bottleneck_iri(bottleneck.id),
+    from_id=iris.bottleneck_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -159,8 +161,8 @@ CAUSE = NounTable(
     *concept_fields(),
     derived_from(),
     _causes(),
-    iri=lambda cause: names.cause_iri(cause.id),
-    from_id=names.cause_iri,
+    iri=lambda cause: iris.cause_iri(cause.id),
+    from_id=iris.cause_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -169,8 +171,8 @@ GRID_REGION = NounTable(
     GridRegion,
     TG.GRID_REGION,
     *concept_fields(),
-    iri=lambda region: names.region_iri(region.id),
-    from_id=names.region_iri,
+    iri=lambda region: iris.region_iri(region.id),
+    from_id=iris.region_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -178,11 +180,11 @@ GRID_REGION = NounTable(
 GREEN_SCHEDULE = NounTable(
     GreenSchedule,
     TG.GREEN_SCHEDULE,
-    LinkField(name="region", predicate=TG.REGION, iri=names.region_iri),
-    Plain(name="start_hour", predicate=TG.START_HOUR),
-    Plain(name="end_hour", predicate=TG.END_HOUR),
-    Plain(name="carbon_intensity_g_per_kwh", predicate=TG.CARBON_INTENSITY),
+    LinkField(name="region", predicate=TG.REGION, iri=iris.region_iri),
+    LiteralField(name="start_hour", predicate=TG.START_HOUR),
+    LiteralField(name="end_hour", predicate=TG.END_HOUR),
+    LiteralField(name="carbon_intensity_g_per_kwh", predicate=TG.CARBON_INTENSITY),
     derived_from(),
-    iri=lambda schedule: names.schedule_iri(schedule.id),
-    from_id=names.schedule_iri,
+    iri=lambda schedule: iris.schedule_iri(schedule.id),
+    from_id=iris.schedule_iri,
 )

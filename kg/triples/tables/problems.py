@@ -11,21 +11,23 @@ from pyoxigraph import NamedNode, Triple
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
+from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.iris import literal
 from kg.triples.tables.common import unit_of
 from kg.triples.tables.fields import (
     Decoded,
     EnumField,
     Field,
     LinkField,
+    LiteralField,
     Node,
     Packed,
-    Plain,
     Spread,
     TextsField,
 )
 from kg.triples.tables.table import Inline, NounTable, Refer, Statements
-from kg.triples.vocabulary import TG, XSD_DATE_TIME, Shared, literal
+from kg.triples.vocabulary import TG, XSD_DATE_TIME, Shared
 
 if TYPE_CHECKING:
     from kg.triples.tables.fields import Pair, SubjectDraft
@@ -37,44 +39,42 @@ class _Shares(Field):
     __slots__ = ()
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """A node for each, and the plain edge beside it."""
+        """Write a node for each share, and the plain edge beside it."""
         for name, share in value.items():
-            bottleneck = names.bottleneck_iri(name)
-            said: list[Pair] = [
+            bottleneck = iris.bottleneck_iri(name)
+            pairs: list[Pair] = [
                 (names.RDF_TYPE, TG.BOTTLENECK_SHARE),
                 (TG.OF_BOTTLENECK, bottleneck),
             ]
             if share is not None:
-                said.append((TG.SHARE, literal(share)))
-            node = names.part_iri(draft.subject, self.predicate, said)
-            draft.others.extend(Triple(node, *pair) for pair in said)
-            draft.say(self.predicate, node)
-            draft.say(TG.HAS_BOTTLENECK, bottleneck)
+                pairs.append((TG.SHARE, literal(share)))
+            node = iris.part_iri(draft.subject, self.predicate, pairs)
+            draft.others.extend(Triple(node, *pair) for pair in pairs)
+            draft.add(self.predicate, node)
+            draft.add(TG.HAS_BOTTLENECK, bottleneck)
 
     def read(self, node: Node) -> object:
-        """Bottleneck to share."""
+        """Return the share of each bottleneck."""
         shares: dict[str, object] = {}
         for iri in node.nodes(self.predicate):
             part = Node(node.store, iri)
             share = part.literals(TG.SHARE)
-            shares[names.name_of(part.nodes(TG.OF_BOTTLENECK)[0])] = (
-                names.value_of(share[0]) if share else None
-            )
+            shares[iris.name_of(part.nodes(TG.OF_BOTTLENECK)[0])] = iris.value_of(share[0]) if share else None
         return Settings(shares)
 
 
 @lru_cache(maxsize=4096)
 def _objective_iri(objective: Objective) -> NamedNode:
     parts = (objective.metric, objective.better, objective.unit or "")
-    return NamedNode(f"{names.NAMESPACE}objective/{'/'.join(map(names.segment, parts))}")
+    return NamedNode(f"{names.NAMESPACE}objective/{'/'.join(map(iris.segment, parts))}")
 
 
 OBJECTIVE = NounTable(
     Objective,
     TG.OBJECTIVE,
-    Plain(name="metric", predicate=TG.METRIC),
+    LiteralField(name="metric", predicate=TG.METRIC),
     EnumField(name="better", predicate=TG.BETTER, choices=Better),
-    Plain(name="unit", predicate=TG.UNIT_SYMBOL),
+    LiteralField(name="unit", predicate=TG.UNIT_SYMBOL),
     iri=_objective_iri,
     derived=unit_of,
 )
@@ -83,29 +83,29 @@ WORKLOAD = NounTable(
     Workload,
     TG.WORKLOAD,
     EnumField(name="kind", predicate=TG.WORKLOAD_KIND, choices=WorkloadKind),
-    Plain(name="operator", predicate=TG.OPERATOR),
-    LinkField(name="model", predicate=TG.OF_MODEL, iri=names.model_iri),
+    LiteralField(name="operator", predicate=TG.OPERATOR),
+    LinkField(name="model", predicate=TG.OF_MODEL, iri=iris.model_iri),
     Spread(name="shape", path="dimension"),
-    Plain(name="precision", predicate=TG.PRECISION),
+    LiteralField(name="precision", predicate=TG.PRECISION),
     Spread(name="traits", path="trait"),
-    from_id=names.workload_iri,
+    from_id=iris.workload_iri,
 )
 
 LIMIT = NounTable(
     Limit,
     TG.LIMIT,
-    Plain(name="metric", predicate=TG.METRIC),
-    Plain(name="maximum", predicate=TG.MAXIMUM),
-    Plain(name="unit", predicate=TG.UNIT_SYMBOL),
+    LiteralField(name="metric", predicate=TG.METRIC),
+    LiteralField(name="maximum", predicate=TG.MAXIMUM),
+    LiteralField(name="unit", predicate=TG.UNIT_SYMBOL),
     derived=unit_of,
 )
 
 HARDWARE = NounTable(
     Hardware,
     None,
-    LinkField(name="name", predicate=TG.HARDWARE, iri=names.hardware_iri),
-    Plain(name="reported", predicate=TG.REPORTED_HARDWARE),
-    Plain(name="count", predicate=TG.DEVICE_COUNT),
+    LinkField(name="name", predicate=TG.HARDWARE, iri=iris.hardware_iri),
+    LiteralField(name="reported", predicate=TG.REPORTED_HARDWARE),
+    LiteralField(name="count", predicate=TG.DEVICE_COUNT),
     Packed(name="traits", predicate=TG.HARDWARE_TRAITS),
 )
 
@@ -116,7 +116,7 @@ PROBLEM = NounTable(
         name="workload",
         predicate=TG.OF_WORKLOAD,
         table=WORKLOAD,
-        iri=lambda problem: names.workload_iri(problem.task_id),
+        iri=lambda problem: iris.workload_iri(problem.task_id),
     ),
     Inline(name="hardware", table=HARDWARE),
     Refer(name="objective", predicate=TG.OF_OBJECTIVE, table=OBJECTIVE),
@@ -124,25 +124,25 @@ PROBLEM = NounTable(
     _Shares(name="bottlenecks", predicate=TG.BOTTLENECK_SHARES),
     Packed(name="current", predicate=TG.CURRENT),
     Spread(name="software", path="software"),
-    iri=lambda problem: names.problem_iri(problem.id),
-    from_id=names.problem_iri,
+    iri=lambda problem: iris.problem_iri(problem.id),
+    from_id=iris.problem_iri,
 )
 
 BATCH = NounTable(
     Batch,
     TG.BATCH,
-    Plain(name="number", predicate=TG.BATCH_NUMBER),
+    LiteralField(name="number", predicate=TG.BATCH_NUMBER),
     Decoded(
         name="time",
         predicate=Shared.ENDED_AT,
-        encode=names.time_text,
+        encode=iris.time_text,
         decode=datetime.fromisoformat,
         datatype=XSD_DATE_TIME,
     ),
     TextsField(name="files", predicate=TG.FILE),
     Packed(name="counts", predicate=TG.COUNTS),
     TextsField(name="completed", predicate=TG.COMPLETED),
-    Plain(name="origin", predicate=TG.ORIGIN),
-    iri=lambda batch: names.batch_iri(batch.number),
-    from_id=names.batch_iri,
+    LiteralField(name="origin", predicate=TG.ORIGIN),
+    iri=lambda batch: iris.batch_iri(batch.number),
+    from_id=iris.batch_iri,
 )

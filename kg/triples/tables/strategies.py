@@ -1,4 +1,4 @@
-"""Strategies with what they set and go with, and known faults."""
+"""Strategies with what they set and go with, frameworks, and known faults."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Confidence, FaultPattern, Relation, Strategy, VersionBound
+from kg.nouns.scope import Caveat, ScopeClause
+from kg.terms.conditions import Condition
+from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, keys
-from kg.triples.tables.fields import EnumField, Labels, LinkField, Plain, TextsField
+from kg.triples.tables.fields import EnumField, Labels, LinkField, LiteralField, TextsField
 from kg.triples.tables.table import NounTable, Statements
 from kg.triples.vocabulary import TG, Shared
 
@@ -25,23 +29,42 @@ def _about_parameter(name: str) -> Iterator[Pair]:
     yield from keys(name)
 
 
+def _facts_read(clause: ScopeClause) -> Iterator[Pair]:
+    """The facts that a condition reads, so that a query finds the strategies that one decides."""
+    for fact in sorted(Condition(clause.condition).facts):
+        yield TG.READS_FACT, Literal(fact)
+
+
 ASSIGNMENT = NounTable(
     Assignment,
     TG.ASSIGNMENT,
-    LinkField(name="parameter", predicate=TG.OF_PARAMETER, iri=names.parameter_iri, about=_about_parameter),
-    Plain(name="value", predicate=TG.VALUE),
-    Plain(name="flag", predicate=TG.FLAG),
-    Plain(name="environment", predicate=TG.ENVIRONMENT),
-    Plain(name="software", predicate=TG.SOFTWARE),
+    LinkField(name="parameter", predicate=TG.OF_PARAMETER, iri=iris.parameter_iri, about=_about_parameter),
+    LiteralField(name="value", predicate=TG.VALUE),
+    LiteralField(name="flag", predicate=TG.FLAG),
+    LiteralField(name="environment", predicate=TG.ENVIRONMENT),
+    LiteralField(name="carrier", predicate=TG.CARRIER),
+    LiteralField(name="software", predicate=TG.SOFTWARE),
 )
 
 VERSION_BOUND = NounTable(
     VersionBound,
     TG.VERSION_BOUND,
-    Plain(name="software", predicate=TG.SOFTWARE),
-    Plain(name="version", predicate=TG.VERSION),
+    LiteralField(name="software", predicate=TG.SOFTWARE),
+    LiteralField(name="version", predicate=TG.VERSION),
     derived_from(),
 )
+
+
+SCOPE_CLAUSE = NounTable(
+    ScopeClause,
+    TG.CONDITION,
+    LiteralField(name="condition", predicate=TG.EXPRESSION),
+    LiteralField(name="reason", predicate=TG.IN_WORDS),
+    derived_from(),
+    derived=_facts_read,
+)
+
+CAVEAT = NounTable(Caveat, TG.CAVEAT, LiteralField(name="text", predicate=TG.IN_WORDS), derived_from())
 
 
 def _relation_to(iri: Callable[[str], NamedNode]) -> NounTable[Relation]:
@@ -49,17 +72,16 @@ def _relation_to(iri: Callable[[str], NamedNode]) -> NounTable[Relation]:
         Relation,
         TG.RELATION,
         LinkField(name="target", predicate=TG.TARGET, iri=iri),
-        Plain(name="condition", predicate=TG.CONDITION),
         derived_from(),
     )
 
 
-def _relations(name: str, statement: NamedNode, plain: NamedNode, iri: Callable[[str], NamedNode]) -> Field:
+def _relations(name: str, statement: NamedNode, direct: NamedNode, iri: Callable[[str], NamedNode]) -> Field:
     return Statements(
         name=name,
         predicate=statement,
         table=_relation_to(iri),
-        plain=lambda relation: (plain, iri(relation.target)) if relation.target else None,
+        plain=lambda relation: (direct, iri(relation.target)),
     )
 
 
@@ -67,22 +89,24 @@ STRATEGY = NounTable(
     Strategy,
     TG.STRATEGY,
     *concept_fields(),
-    Plain(name="kind", predicate=TG.STRATEGY_KIND),
+    LiteralField(name="kind", predicate=TG.STRATEGY_KIND),
     TextsField(name="phases", predicate=TG.PHASE),
     TextsField(name="families", predicate=TG.FOR_FAMILY),
-    LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=names.hardware_iri, many=True),
+    LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=iris.hardware_iri, many=True),
+    Statements(name="applies_when", predicate=TG.APPLIES_WHEN, table=SCOPE_CLAUSE),
+    Statements(name="caveats", predicate=TG.HAS_CAVEAT, table=CAVEAT),
     Statements(name="sets", predicate=TG.SETS, table=ASSIGNMENT),
-    _relations("mitigates", TG.MITIGATION, TG.MITIGATES, names.bottleneck_iri),
-    _relations("requires", TG.REQUIREMENT, TG.REQUIRES, names.strategy_iri),
-    _relations("conflicts_with", TG.CONFLICT, TG.CONFLICTS_WITH, names.strategy_iri),
-    _relations("contraindicated_by", TG.CONTRAINDICATION, TG.CONTRAINDICATED_BY, names.bottleneck_iri),
+    _relations("mitigates", TG.MITIGATION, TG.MITIGATES, iris.bottleneck_iri),
+    _relations("requires", TG.REQUIREMENT, TG.REQUIRES, iris.strategy_iri),
+    _relations("conflicts_with", TG.CONFLICT, TG.CONFLICTS_WITH, iris.strategy_iri),
+    _relations("contraindicated_by", TG.CONTRAINDICATION, TG.CONTRAINDICATED_BY, iris.bottleneck_iri),
     Statements(name="since", predicate=TG.SINCE, table=VERSION_BOUND),
     Statements(name="removed", predicate=TG.REMOVED_IN, table=VERSION_BOUND),
-    Plain(name="accuracy", predicate=TG.ACCURACY, always=True),
+    LiteralField(name="accuracy", predicate=TG.ACCURACY, always=True),
     derived_from("sources", many=True),
-    LinkField(name="parents", predicate=TG.MADE_FROM, iri=names.strategy_iri, many=True),
-    iri=lambda strategy: names.strategy_iri(strategy.id),
-    from_id=names.strategy_iri,
+    LinkField(name="parents", predicate=TG.MADE_FROM, iri=iris.strategy_iri, many=True),
+    iri=lambda strategy: iris.strategy_iri(strategy.id),
+    from_id=iris.strategy_iri,
     derived=concept_keys,
     identity="id",
 )
@@ -101,11 +125,25 @@ FAULT = NounTable(
     TextsField(name="patterns", predicate=TG.LOG_TEXT),
     Labels(name="cause", predicate=TG.EXPLANATION),
     Labels(name="remedy", predicate=TG.REMEDY),
-    LinkField(name="strategies", predicate=TG.REMEDIED_BY, iri=names.strategy_iri, many=True),
+    LinkField(name="strategies", predicate=TG.REMEDIED_BY, iri=iris.strategy_iri, many=True),
     derived_from(),
     EnumField(name="confidence", predicate=TG.CONFIDENCE, choices=Confidence),
-    iri=lambda fault: names.fault_iri(fault.id),
-    from_id=names.fault_iri,
+    iri=lambda fault: iris.fault_iri(fault.id),
+    from_id=iris.fault_iri,
     derived=_fault_keys,
+    identity="id",
+)
+
+FRAMEWORK = NounTable(
+    Framework,
+    TG.FRAMEWORK,
+    *concept_fields(),
+    TextsField(name="phases", predicate=TG.PHASE),
+    LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=iris.hardware_iri, many=True),
+    TextsField(name="stack", predicate=TG.STACK),
+    derived_from("sources", many=True),
+    iri=lambda framework: iris.framework_iri(framework.id),
+    from_id=iris.framework_iri,
+    derived=concept_keys,
     identity="id",
 )

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import WorkspaceError
+from kg.triples import nodes
+from kg.triples.iris import name_of, part_iri
 from kg.triples.tables.fields import Field, Node, SubjectDraft
-from kg.triples.vocabulary import RDF_TYPE, TG, name_of, part_iri
+from kg.triples.vocabulary import RDF_TYPE, TG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,18 +41,18 @@ class Refer(Field):
     iri: Callable[[Any], NamedNode] | None = None
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge to each."""
+        """Write an edge to each noun."""
         for part in value if self.many else (value,):
             target = self.table.iri(part) if self.iri is None else self.iri(draft.noun)
             self.table.write(part, target, draft.others)
-            draft.say(self.predicate, target)
+            draft.add(self.predicate, target)
 
     def read(self, node: Node) -> object:
-        """The nouns."""
-        found = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
-        if not found:
+        """Return the nouns."""
+        nouns = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
+        if not nouns:
             return MISSING
-        return tuple(sorted(found, key=repr)) if self.many else found[0]
+        return tuple(sorted(nouns, key=repr)) if self.many else nouns[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +68,11 @@ class Inline(Field):
     predicate: NamedNode = RDF_TYPE
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """What that noun says."""
-        draft.said += self.table.pairs(value, draft.subject, draft.others)
+        """Write the fields of the noun."""
+        draft.values += self.table.pairs(value, draft.subject, draft.others)
 
     def read(self, node: Node) -> object:
-        """The noun."""
+        """Return the noun."""
         return self.table.read(node)
 
 
@@ -89,19 +91,19 @@ class Statements(Field):
     ordered: bool = False
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """An edge to each, and the plain edges."""
+        """Write an edge to each statement, and the plain edges."""
         for position, statement in enumerate(value):
-            said = self.table.pairs(statement, draft.subject, draft.others)
+            pairs = self.table.pairs(statement, draft.subject, draft.others)
             if self.ordered:
-                said.append((TG.POSITION, Literal(position)))
-            node = part_iri(draft.subject, self.predicate, said)
-            draft.others.extend(Triple(node, *pair) for pair in said)
-            draft.say(self.predicate, node)
+                pairs.append((TG.POSITION, Literal(position)))
+            node = part_iri(draft.subject, self.predicate, pairs)
+            draft.others.extend(Triple(node, *pair) for pair in pairs)
+            draft.add(self.predicate, node)
             if (edge := self.plain(statement)) is not None:
-                draft.say(*edge)
+                draft.add(*edge)
 
     def read(self, node: Node) -> object:
-        """The statements."""
+        """Return the statements."""
         nodes = [Node(node.store, iri) for iri in node.nodes(self.predicate)]
         if self.ordered:
             nodes.sort(key=lambda part: int(part.literals(TG.POSITION)[0].value))
@@ -152,48 +154,46 @@ class NounTable(Generic[Noun]):
         }
 
     def iri(self, noun: Noun) -> NamedNode:
-        """The IRI of a noun that has one."""
+        """Return the IRI of a noun that has one."""
         if self._iri is None:
             raise TypeError(f"a {self.noun.__name__} has no IRI of its own")
         return self._iri(noun)
 
     def pairs(self, noun: Noun, subject: NamedNode, others: list[Triple]) -> list[Pair]:
-        """What is said of ``subject``; what is said of its parts goes to ``others``."""
+        """Return predicates and objects of ``subject``; triples of its parts go to ``others``."""
         draft = SubjectDraft(noun, subject, others)
         if self.term is not None:
-            draft.say(RDF_TYPE, self.term)
+            draft.add(RDF_TYPE, self.term)
         for field in self.fields:
             value = getattr(noun, field.name)
             default = self._defaults[field.name]
             if field.always or not (value is default or (not value and value == default)):
                 field.write(value, draft)
         if self._derived is not None:
-            draft.said.extend(self._derived(noun))
-        return draft.said
+            draft.values.extend(self._derived(noun))
+        return draft.values
 
     def write(self, noun: Noun, subject: NamedNode, out: list[Triple]) -> None:
         """Append the triples of a noun and its parts."""
         out.extend([Triple(subject, *pair) for pair in self.pairs(noun, subject, out)])
 
     def read(self, node: Node) -> Noun:
-        """The noun that a node describes.
+        """Read the noun that a node describes.
 
         Raises:
             WorkspaceError: The graph does not say something that the noun needs.
         """
-        found: dict[str, object] = {self._identity: name_of(node.iri)} if self._identity else {}
+        attributes: dict[str, object] = {self._identity: name_of(node.iri)} if self._identity else {}
         for field in self.fields:
             value = field.read(node)
             if value is not MISSING:
-                found[field.name] = value
+                attributes[field.name] = value
             elif self._defaults[field.name] is MISSING:
                 raise WorkspaceError(
                     f"{node.iri.value} has no {field.name}", hint="list all faults: tunegraph kb validate"
                 )
-        return self.noun(**found)
+        return self.noun(**attributes)
 
     def subjects(self, store: GraphStore) -> Iterator[NamedNode]:
-        """Every node of this class in a graph."""
-        for triple in store.triples(None, RDF_TYPE, self.term):
-            if isinstance(triple.subject, NamedNode):
-                yield triple.subject
+        """Yield every node of this class in a graph."""
+        yield from nodes.subjects(store, RDF_TYPE, self.term)

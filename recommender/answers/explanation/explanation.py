@@ -42,7 +42,7 @@ class Explanation:
 
     @property
     def headline(self) -> str:
-        """What it is, its place, and what to expect."""
+        """The recommendation in one line: its place, and what to expect."""
         place = [other.id for other in self.answer].index(self.item.id) + 1
         return (
             f"{self.item.title} [{self.item.id}]: number {place} of {len(self.answer.recommendations)}, "
@@ -53,7 +53,7 @@ class Explanation:
     def sections(self) -> tuple[Section, ...]:
         """The sections that have something to say."""
         found = (
-            ("What was asked", self._asked()),
+            ("What was asked", self._question()),
             ("Where it looked", self._looked()),
             ("What was left out", self._left_out()),
             ("What it sets", iter(self.item.flags)),
@@ -79,7 +79,7 @@ class Explanation:
             "answer": self.answer.to_json(),
         }
 
-    def _asked(self) -> Iterator[str]:
+    def _question(self) -> Iterator[str]:
         problem = self.answer.problem
         work, hardware = problem.workload, problem.hardware
         yield " ".join(

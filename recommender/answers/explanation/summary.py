@@ -123,7 +123,7 @@ def _next(item: Recommendation, other: Recommendation | None) -> Iterator[str]:
         yield "it is for no bottleneck that was observed"
     if other.strategy in item.conflicts or item.strategy in other.conflicts:
         yield "the two exclude each other"
-    if _known(item) and not _known(other):
+    if _is_measured(item) and not _is_measured(other):
         yield "nobody has measured it; this one was"
 
 
@@ -145,7 +145,7 @@ def _change(answer: Answer, item: Recommendation, other: Recommendation | None) 
         if item.gain.expected - other.gain.expected > _LIKE:
             yield f"measured below {bar:.2f}x here, the next would lead"
     yield from item.conditions[:2]
-    if item.distance_class not in {"", "same_device"} or not _known(item):
+    if item.distance_class not in {"", "same_device"} or not _is_measured(item):
         yield "a measurement on this very hardware would count for more than all of this"
     if item.strategy and not answer.problem.bottlenecks:
         yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would say what can be won at most"
@@ -160,8 +160,8 @@ def _change(answer: Answer, item: Recommendation, other: Recommendation | None) 
         yield f"{len(answer.refused)} were left out by rules: {rules}"
 
 
-def _known(item: Recommendation) -> bool:
-    """Whether somebody measured it, somewhere."""
+def _is_measured(item: Recommendation) -> bool:
+    """Return whether somebody measured it, somewhere."""
     return any(
         support.kind in _MEASURED or support.kind == "published" for support in item.evidence
     ) and bool(item.distance_class)

@@ -1,4 +1,4 @@
-"""A device as the cost model sees it: a few facts, and a refusal by name where one is missing.
+"""The facts of a device that the cost model uses; a missing one is refused by name.
 
 Units: operations and bytes per second, bytes, hertz, watt. The names of facts are those of
 ``docs/knowledge-format.md``.
@@ -78,7 +78,7 @@ class Device:
         Raises:
             MissingFactError: None of them is; the message names them.
         """
-        found = self.known(*names)
+        found = self.get(*names)
         if found is None:
             wanted = " or ".join(names)
             raise MissingFactError(
@@ -86,7 +86,7 @@ class Device:
             )
         return found
 
-    def known(self, *names: str) -> float | None:
+    def get(self, *names: str) -> float | None:
         """The first of ``names`` that is known, or None."""
         for name in names:
             value = self.facts.get(name)
@@ -96,12 +96,12 @@ class Device:
 
     @property
     def ascend(self) -> bool:
-        """Whether its cores are DaVinci cube cores."""
+        """True if its cores are DaVinci cube cores."""
         return "cube_macs_per_cycle_fp16" in self.facts or "core_design" in self.facts
 
     @property
     def joint(self) -> bool:
-        """Whether cube and vector unit share a core: what one makes the other reads in place."""
+        """True if cube and vector unit share a core: one reads the results of the other in place."""
         return str(self.facts.get("core_design", "")).startswith("joint")
 
     @property
@@ -117,24 +117,24 @@ class Device:
     @property
     def memory_capacity(self) -> float:
         """``memory_bytes``; NaN where it is not known."""
-        return self.memory_bytes if self.known("memory_bytes") else float("nan")
+        return self.memory_bytes if self.get("memory_bytes") else float("nan")
 
     @property
     def memory_bytes(self) -> float:
-        """What a program can allocate: measured where known, else 94 % of nominal (FlagPerf, 910B)."""
-        usable = self.known("usable_memory_bytes", "measured_usable_memory_bytes")
+        """Memory that a program can allocate: measured where known, else 94 % of nominal (FlagPerf, 910B)."""
+        usable = self.get("usable_memory_bytes", "measured_usable_memory_bytes")
         nominal = self.number("memory_bytes")
         return min(usable, nominal) if usable is not None else 0.94 * nominal
 
     @property
     def l2_bytes(self) -> float:
         """Size of the last-level cache; 0 where unknown, so that everything comes from memory."""
-        return self.known("l2_bytes") or 0.0
+        return self.get("l2_bytes") or 0.0
 
     @property
     def clock(self) -> float:
-        """Clock of the matrix cores, hertz: stated, or what the 16-bit peak implies (Ascend)."""
-        stated = self.known("clock_hz")
+        """Clock of the matrix cores, hertz: stated, or implied by the 16-bit peak (Ascend)."""
+        stated = self.get("clock_hz")
         if stated is not None or not self.ascend:
             return stated if stated is not None else self.number("clock_hz", "clock_base_hz")
         return self.peak("fp16") / self.cores / FLOPS_PER_CYCLE
@@ -147,14 +147,14 @@ class Device:
             MissingFactError: The peak is not known.
         """
         short = precision(name)
-        found = self.known(*_PEAKS[short])
+        found = self.get(*_PEAKS[short])
         if found is not None:
             return found
-        if short == "fp16" and self.ascend and self.known("peak_int8_ops"):
+        if short == "fp16" and self.ascend and self.get("peak_int8_ops"):
             # a cube multiplies 16 x 16 x 16 numbers a cycle in 16 bit, 16 x 32 x 16 in 8 bit
             return self.number("peak_int8_ops") / 2
-        if short in {"fp8", "tf32", "int4"} and self.known(*_PEAKS["fp16"], *_PEAKS["bf16"]):
-            held = [known for known, facts in _PEAKS.items() if self.known(*facts)]
+        if short in {"fp8", "tf32", "int4"} and self.get(*_PEAKS["fp16"], *_PEAKS["bf16"]):
+            held = [known for known, facts in _PEAKS.items() if self.get(*facts)]
             raise InputError(
                 f"precision: {self.id} has no {short} matrix unit", hint=f"it computes {', '.join(held)}"
             )

@@ -1,4 +1,4 @@
-"""A model as the cost model sees it: sizes, from the facts of the graph.
+"""The sizes of a model that the cost model uses, from the facts of the graph.
 
 Unknown sizes are refused by name when a workload needs them.
 """
@@ -81,14 +81,6 @@ class ModelSizes:
         if not self.layers:
             return self.known_parameters
         return self.layers * self.layer_parameters + self.vocabulary * self.hidden
-
-    @property
-    def active_parameters(self) -> float:
-        """Parameters that one token passes."""
-        if not self.experts:
-            return self.parameters
-        idle = 3 * self.hidden * self.expert_inner * (self.experts - self.chosen)
-        return self.parameters - self.layers * idle
 
 
 def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> ModelSizes:

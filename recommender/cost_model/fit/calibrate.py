@@ -1,4 +1,4 @@
-"""Fit the cost model to measured operators: constants first, then what they leave over.
+"""Fitting of the cost model to measured operators: constants first, then a learned residual.
 
 Groups are left out, never random rows. The error stored with the constants is the one on groups
 left out.
@@ -18,7 +18,7 @@ from recommender.cost_model.fit import learning
 from recommender.cost_model.fit.measurements import ShapeTable, kind_of, read_rows, table
 from recommender.cost_model.fit.profiles import ProfiledJob, fit_jobs, is_profile, jobs
 from recommender.cost_model.operators.kinds import (
-    Calibrated,
+    CalibratedOperator,
     OperatorKind,
     Operators,
     reference_device,
@@ -40,7 +40,7 @@ MACHINE = "A/"
 """Collectives of this machine; the second machine of the table counts sizes in another unit."""
 
 
-def fit(kind: OperatorKind, rows: ShapeTable, device: Device, *, iterations: int = 15) -> Calibrated:
+def fit(kind: OperatorKind, rows: ShapeTable, device: Device, *, iterations: int = 15) -> CalibratedOperator:
     """Constants and residual of one kind from measured shapes; no error yet."""
     names = list(kind.prior)
     prior = np.log([kind.prior[name] for name in names])
@@ -61,7 +61,7 @@ def fit(kind: OperatorKind, rows: ShapeTable, device: Device, *, iterations: int
         trees=kind.trees,
         iterations=iterations,
     )
-    return Calibrated(kind, MappingProxyType(constants), residual, 0.5, {})
+    return CalibratedOperator(kind, MappingProxyType(constants), residual, 0.5, {})
 
 
 def folds(groups: NDArray[np.str_], count: int = FOLDS, seed: int = 0) -> Iterator[NDArray[np.bool_]]:
@@ -72,7 +72,7 @@ def folds(groups: NDArray[np.str_], count: int = FOLDS, seed: int = 0) -> Iterat
         yield np.isin(groups, names[order[start :: min(count, len(names))]])
 
 
-def left_out(
+def predict_left_out(
     kind: OperatorKind, rows: ShapeTable, device: Device, *, count: int = FOLDS, iterations: int = 15
 ) -> Floats:
     """Predictions for every shape from a model that saw none of its group; microseconds."""
@@ -92,7 +92,7 @@ def calibrate(
         files: CSV files, or folders of them.
         target: Folder for ``constants.json`` and one array file per kind.
         on: Date to store.
-        device: What was measured; the reference device if None.
+        device: The measured device; the reference device if None.
         quick: Fewer folds and iterations.
 
     Raises:
@@ -101,7 +101,7 @@ def calibrate(
     """
     where = device if device is not None else reference_device()
     paths = [path for given in files for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])]
-    fitted: dict[str, Calibrated] = {}
+    fitted: dict[str, CalibratedOperator] = {}
     seen: list[ProfiledJob] = []
     for path in paths:
         raw = read_rows(path)
@@ -116,7 +116,7 @@ def calibrate(
         )
         rows = table(path, kind, raw, keep=keep)
         iterations = 5 if quick else 15
-        guesses = left_out(kind, rows, where, count=3 if quick else FOLDS, iterations=iterations)
+        guesses = predict_left_out(kind, rows, where, count=3 if quick else FOLDS, iterations=iterations)
         best = fit(kind, rows, where, iterations=iterations)
         miss = np.log(rows.measured_us / guesses)
         error = np.abs(guesses / rows.measured_us - 1)
@@ -129,7 +129,7 @@ def calibrate(
             "left_out_mape_percent": round(100 * float(np.mean(error)), 2),
             "left_out_median_percent": round(100 * float(np.median(error)), 2),
         }
-        fitted[kind.stem] = Calibrated(
+        fitted[kind.stem] = CalibratedOperator(
             kind, best.constants, best.residual, float(np.sqrt(np.mean(miss**2))), MappingProxyType(header)
         )
     if not fitted and not seen:

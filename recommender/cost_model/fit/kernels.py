@@ -1,7 +1,7 @@
-"""Kernels by name, as a profile lists them: type, shapes, data types, on a device of known clock and cores.
+"""Times of kernels by name and shapes, as profiles list them, on a device of known clock and cores.
 
 Vector kernels are a launch that grows with the cores used, and traffic; products are tiles; the
-rest is classed by its name. What a type needs beyond its class is a factor shrunk towards one.
+rest is classed by its name. A type has a factor beyond that of its class, shrunk towards one.
 Times are microseconds.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.cost_model.operators.kernel import Kernel
-    from recommender.cost_model.operators.kinds import Calibrated
+    from recommender.cost_model.operators.kinds import CalibratedOperator
 
 Floats = NDArray[np.float64]
 
@@ -53,11 +53,11 @@ BLOCK_BYTES = 4096  # 4096 float32 elements are four blocks in the MindStudio te
 
 @dataclass(frozen=True, slots=True)
 class KernelBatch:
-    """Kernels of one job on one device, with what does not depend on constants worked out.
+    """Kernels of one job on one device, with the parts that do not depend on constants precomputed.
 
     Attributes:
-        device: Where.
-        kernels: What ran.
+        device: The device.
+        kernels: The kernels.
         traffic: Bytes read and written per kernel.
         fixed_us: Time of the products inside, known beforehand; NaN for pure vector kernels.
         resident: Share of the traffic that the cache serves, per kernel.
@@ -70,7 +70,7 @@ class KernelBatch:
     resident: Floats
 
 
-def batch(device: Device, kernels: Sequence[Kernel], products: Calibrated) -> KernelBatch:
+def batch(device: Device, kernels: Sequence[Kernel], products: CalibratedOperator) -> KernelBatch:
     """Kernels of one job, products timed by the calibrated matmul with weights from memory."""
     fixed = np.full(len(kernels), np.nan)
     shapes = {
@@ -96,7 +96,7 @@ def batch(device: Device, kernels: Sequence[Kernel], products: Calibrated) -> Ke
 
 
 def _slower(kernel: Kernel) -> float:
-    """How much slower than in 16 bit: float32 convolutions run in HF32 by default, products do not."""
+    """Slowdown against 16 bit: float32 convolutions run in HF32 by default, products do not."""
     if kernel.input_bytes[:1] != (4,):
         return 1.0
     return 2.0 if kernel.family == "convolution" else 4.0
@@ -111,7 +111,7 @@ def _stream_us(device: Device, x: Floats, rate: float) -> Floats:
 
 
 def _beside_us(kernel: Kernel, blocks: float, cores: float) -> float:
-    """What a kernel takes besides launch and stream: bursts, meetings of cores, random bits."""
+    """Time of a kernel besides launch and stream: bursts, meetings of cores, random bits."""
     low = kernel.kind.lower()
     if kernel.family == "format":
         if "transdata" not in low:
@@ -128,7 +128,7 @@ def _beside_us(kernel: Kernel, blocks: float, cores: float) -> float:
 def _resident(device: Device, kernels: Sequence[Kernel], traffic: Floats) -> Floats:
     """Share of each kernel's traffic that the cache serves.
 
-    What was written just before is there if it is small enough. Parameters and what belongs to them
+    Data written just before is there if it is small enough. Parameters and the tensors that belong to them
     (as large as something an optimiser kernel updates, or long vectors) are met once a step: the
     cache keeps as much of them as its size over the largest tensor of the job.
     """
@@ -151,7 +151,7 @@ def _resident(device: Device, kernels: Sequence[Kernel], traffic: Floats) -> Flo
 def base(work: KernelBatch, constants: Mapping[str, float]) -> Floats:
     """Times before any factor of class or type, shape (r,)."""
     device, traffic = work.device, work.traffic
-    cores = device.known("vector_cores") or 2 * device.cores
+    cores = device.get("vector_cores") or 2 * device.cores
     blocks = np.clip(np.ceil(traffic / 2 / BLOCK_BYTES), 1, cores)
     nominal = device.memory_bandwidth / 1e6
     hit = work.resident
@@ -212,7 +212,7 @@ def _attention_us(device: Device, kernel: Kernel) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What classes and types need beyond the base, as log factors."""
+    """Log factors of classes and types of kernels beyond the base time."""
 
     classes: Mapping[str, float]
     types: Mapping[str, float]
@@ -223,7 +223,7 @@ class Factors:
 
 
 def fit_factors(kernels: Sequence[Kernel], log_ratio: Floats, groups: Sequence[str]) -> Factors:
-    """Shrunken log ratios per class, then of what is left per type.
+    """Shrunken log ratios per class, then of the remainder per type.
 
     Jobs differ more than kernels of one job do, so a factor is the mean over jobs (``groups``) of
     the median within one, shrunk by the number of jobs.

@@ -24,7 +24,7 @@ TREES = 64
 JITTER = 1e-8
 REWEIGHTINGS = 6
 LEAST_WEIGHT = 0.1
-"""Of its noise a point keeps at least this much, so that no point is taken as exact."""
+"""Least share of its noise that a point keeps, so that no point is taken as exact."""
 SMOOTH = 0.02
 """Below this log error the loss is quadratic: repeats of one shape differ by about as much."""
 
@@ -50,7 +50,7 @@ def fit_constants(
         pull: Weight of the prior.
     """
     _need("scipy")
-    from scipy.optimize import least_squares  # type: ignore[import-untyped]  # scipy ships no types
+    from scipy.optimize import least_squares
 
     target = np.log(measured)
     root = np.sqrt(len(measured))
@@ -70,7 +70,7 @@ def fit_constants(
 
 @dataclass(frozen=True, slots=True)
 class ProcessFit:
-    """A fitted process and what leaving each group out would give, from one matrix inverse."""
+    """A fitted process and its predictions with each group left out, from one matrix inverse."""
 
     process: Process
     left_out: Floats
@@ -236,7 +236,7 @@ def fit_residual(
     trees: bool = True,
     iterations: int = 15,
 ) -> Residual:
-    """The learned part, kept only as far as it measures better on groups left out.
+    """The learned residual, kept only as far as it measures better on groups left out.
 
     Two roughnesses of the process are tried, then weights 0, 0.5 and 1 of it; what has the smallest
     left-out error stays. With ``trees``, the mean of process and forest predicts.

@@ -1,4 +1,4 @@
-"""Kernels of profiles as calibration material: whose job, on which clock and core count, how long.
+"""Kernels of profiles for calibration: job, clock, number of cores, times.
 
 Three shapes of CSV are read: tables with ``measured_us`` and ``op`` (kernels of serving runs), with
 ``median_us``, ``clock_mhz`` and ``max_cube_block_dim`` (medians of profiles), and what msprof and the
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.cost_model.fit.measurements import Row
-    from recommender.cost_model.operators.kinds import Calibrated
+    from recommender.cost_model.operators.kinds import CalibratedOperator
 
 Floats = NDArray[np.float64]
 
@@ -41,14 +41,14 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class ProfiledJob:
-    """Kernels that ran together.
+    """The kernels of one job in a profile.
 
     Attributes:
-        name: What leaving one out leaves out: the operator, or clock and core count.
+        name: Name of the job: its operator, or clock and core count.
         kin: Jobs of one kin count as one when factors are shrunk.
-        kernels: What ran.
-        measured_us: How long, shape (n,).
-        device: Where.
+        kernels: The kernels.
+        measured_us: Their times, shape (n,).
+        device: The device.
     """
 
     name: str
@@ -57,13 +57,13 @@ class ProfiledJob:
     measured_us: Floats
     device: Device
 
-    def batch(self, products: Calibrated) -> KernelBatch:
-        """The job's kernels, made ready."""
+    def batch(self, products: CalibratedOperator) -> KernelBatch:
+        """The job's kernels as a batch."""
         return batch(self.device, self.kernels, products)
 
 
 def is_profile(rows: Sequence[Row]) -> bool:
-    """Whether rows are kernels with shapes and times."""
+    """True if rows are kernels with shapes and times."""
     return _form(rows) is not None
 
 
@@ -147,7 +147,7 @@ def bin_of(reference: Device, cores: float, clock: float) -> Device:
     return Device(f"{reference.id}, {cores:g} cores at {clock / 1e9:g} GHz", facts)
 
 
-def fit_jobs(given: Sequence[ProfiledJob], products: Calibrated) -> KernelModel:
+def fit_jobs(given: Sequence[ProfiledJob], products: CalibratedOperator) -> KernelModel:
     """A kernel model from jobs."""
     return fit(
         [job.batch(products) for job in given], [job.measured_us for job in given], [j.kin for j in given]

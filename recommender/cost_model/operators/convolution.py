@@ -46,7 +46,7 @@ class Convolution:
     stride: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is no layer."""
+        """Refuse sizes that no layer has."""
         sizes = (self.channels, self.filters, self.kernel, self.size, self.groups, self.repeats, self.stride)
         if min(sizes) < 1 or self.channels % self.groups or self.filters % self.groups:
             raise InputError(f"convolution: sizes of at least 1, groups that divide the channels: {self}")
@@ -68,7 +68,7 @@ class Convolution:
         return float(self.repeats * self.size**2 * self.filters)
 
     def product(self, batch: float) -> tuple[float, float, float, float]:
-        """m, n, k of one of its products, and how many of them."""
+        """m, n, k of one of its products, and their number."""
 
         def pad(channels: float) -> float:
             return float(np.ceil(channels / CHANNEL_BLOCK) * CHANNEL_BLOCK)

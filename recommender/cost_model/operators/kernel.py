@@ -1,4 +1,4 @@
-"""One kernel as a profile lists it: type, shapes, data types, the class its name puts it in, its traffic."""
+"""One kernel in a profile: type, shapes, data types, family, traffic."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Kernel:
 
     @property
     def family(self) -> str:
-        """The class its name puts it in; elementwise where no name fits."""
+        """The family of its type; elementwise where no name fits."""
         low = self.kind.lower()
         found = next((name for name, words in _CLASSES if any(w in low for w in words)), "elementwise")
         return "matmul-fp32" if found == "matmul" and self.input_bytes[:1] == (4,) else found

@@ -1,4 +1,4 @@
-"""The operators of the cost model with their calibrated constants, ready to be asked.
+"""The operators of the cost model with their calibrated constants.
 
 A kind is one table of measurements and one analytic formula. Its constants and its learned residual
 were fitted on one reference device; on another device the physics takes that device's facts, and
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -38,7 +38,7 @@ class OperatorKind:
         stem: Name of its table, such as ``"matmul_bf16"``.
         columns: Numbers that describe one call.
         prior: Constants before calibration.
-        kernels: What the learned residual looks at.
+        kernels: Groups of features that the learned residual uses.
         analytic: Its formula: device, rows, constants to times and features.
         trees: Whether a forest helps the Gaussian process (there are rows enough).
     """
@@ -51,40 +51,65 @@ class OperatorKind:
     trees: bool = True
 
 
-KINDS: Mapping[str, OperatorKind] = MappingProxyType(
-    {
-        kind.stem: kind
-        for kind in (
-            OperatorKind("matmul_bf16", matmul.COLUMNS, matmul.PRIOR, matmul.KERNELS,
-                 lambda d, x, c: matmul.analytic(d, x, c, number="bf16")),
-            OperatorKind("matmul_w8a8", matmul.COLUMNS, matmul.QUANTISED_PRIOR, matmul.QUANTISED_KERNELS,
-                 lambda d, x, c: matmul.analytic(d, x, c, number="int8"), trees=False),
-            OperatorKind("attention_prefill", attention.COLUMNS, attention.PREFILL_PRIOR, attention.PREFILL_KERNELS,
-                 attention.prefill),
-            OperatorKind("attention_decode", attention.COLUMNS, attention.DECODE_PRIOR, attention.DECODE_KERNELS,
-                 attention.decode),
-            OperatorKind("moe_bf16", moe.COLUMNS, moe.PRIOR, moe.KERNELS,
-                 lambda d, x, c: moe.analytic(d, x, c, number="bf16"), trees=False),
-            OperatorKind("moe_w8a8", moe.COLUMNS, moe.PRIOR, moe.KERNELS,
-                 lambda d, x, c: moe.analytic(d, x, c, number="int8"), trees=False),
-            OperatorKind("collective", ("code", "n_ranks", "message_size"), collective.PRIOR, collective.KERNELS,
-                 lambda _, x, c: collective.analytic(x, c), trees=False),
-        )
-    }
-)  # fmt: skip
+_OPERATOR_KINDS = (
+    OperatorKind(
+        "matmul_bf16",
+        matmul.COLUMNS,
+        matmul.PRIOR,
+        matmul.KERNELS,
+        partial(matmul.analytic, number="bf16"),
+    ),
+    OperatorKind(
+        "matmul_w8a8",
+        matmul.COLUMNS,
+        matmul.QUANTISED_PRIOR,
+        matmul.QUANTISED_KERNELS,
+        partial(matmul.analytic, number="int8"),
+        trees=False,
+    ),
+    OperatorKind(
+        "attention_prefill",
+        attention.COLUMNS,
+        attention.PREFILL_PRIOR,
+        attention.PREFILL_KERNELS,
+        attention.prefill,
+    ),
+    OperatorKind(
+        "attention_decode",
+        attention.COLUMNS,
+        attention.DECODE_PRIOR,
+        attention.DECODE_KERNELS,
+        attention.decode,
+    ),
+    OperatorKind(
+        "moe_bf16", moe.COLUMNS, moe.PRIOR, moe.KERNELS, partial(moe.analytic, number="bf16"), trees=False
+    ),
+    OperatorKind(
+        "moe_w8a8", moe.COLUMNS, moe.PRIOR, moe.KERNELS, partial(moe.analytic, number="int8"), trees=False
+    ),
+    OperatorKind(
+        "collective",
+        ("code", "n_ranks", "message_size"),
+        collective.PRIOR,
+        collective.KERNELS,
+        lambda _, x, c: collective.analytic(x, c),
+        trees=False,
+    ),
+)
+KINDS: Mapping[str, OperatorKind] = MappingProxyType({kind.stem: kind for kind in _OPERATOR_KINDS})
 """Every kind, by the stem of its table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class CalibratedOperator:
     """A kind with fitted constants.
 
     Attributes:
-        kind: What it is.
+        kind: The kind.
         constants: Fitted, by name.
         residual: Learned correction of the logarithm.
         spread: Standard deviation of the log error on groups left out.
-        header: Where it comes from: source, date, rows, groups, error.
+        header: Origin: source, date, rows, groups, error.
     """
 
     kind: OperatorKind
@@ -115,15 +140,15 @@ class Operators:
 
     Attributes:
         kinds: By stem.
-        reference: What was measured.
+        reference: The measured device.
         kernels: Constants, class and type factors of kernels in profiles; empty if not calibrated.
     """
 
-    kinds: Mapping[str, Calibrated]
+    kinds: Mapping[str, CalibratedOperator]
     reference: Device
     kernels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def __getitem__(self, stem: str) -> Calibrated:
+    def __getitem__(self, stem: str) -> CalibratedOperator:
         """The calibrated kind of one table; uncalibrated, from its prior, where there was none.
 
         Raises:
@@ -134,7 +159,7 @@ class Operators:
         if stem not in KINDS:
             raise InputError(f"no operator named {stem!r}", hint=f"known: {', '.join(KINDS)}")
         kind = KINDS[stem]
-        return Calibrated(kind, kind.prior, Residual(None, None, 0.0), 0.5, {"source": "prior"})
+        return CalibratedOperator(kind, kind.prior, Residual(None, None, 0.0), 0.5, {"source": "prior"})
 
 
 def reference_device() -> Device:
@@ -144,7 +169,7 @@ def reference_device() -> Device:
 
 
 def folder() -> Path:
-    """Where the shipped constants are."""
+    """The folder of the shipped constants."""
     return Path(data.__file__).parent / "cost_model"
 
 
@@ -196,16 +221,13 @@ def load(source: Path) -> Operators:
         with np.load(source / f"{stem}.npz", allow_pickle=False) as arrays:
             residual = residual_of(dict(arrays))
         header = {key: value for key, value in entry.items() if key not in {"constants", "log_spread"}}
-        kinds[stem] = Calibrated(KINDS[stem], entry["constants"], residual, entry["log_spread"], header)
+        kinds[stem] = CalibratedOperator(
+            KINDS[stem], entry["constants"], residual, entry["log_spread"], header
+        )
     return Operators(MappingProxyType(kinds), reference_device(), held.get("kernels", {}))
 
 
 @cache
 def shipped() -> Operators:
-    """The constants that come with the program."""
+    """The shipped constants."""
     return load(folder())
-
-
-def with_constants(calibrated: Calibrated, **changes: float) -> Calibrated:
-    """The same kind with some constants replaced: what a repaired cause would give."""
-    return replace(calibrated, constants=MappingProxyType({**calibrated.constants, **changes}))

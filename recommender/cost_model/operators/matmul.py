@@ -53,7 +53,7 @@ CANDIDATES = ((16, 64), (16, 128), (16, 256), (128, 128), (128, 256), (256, 128)
 def analytic(
     device: Device, x: Floats, constants: Mapping[str, float], *, number: str, copies: float = ROTATED_COPIES
 ) -> tuple[Floats, Floats]:
-    """Times and the features that the learned residual looks at.
+    """Times, and the features that the learned residual uses.
 
     Args:
         device: Where.
@@ -139,7 +139,7 @@ QUANTISED_KERNELS = ((0, 1, 2), (0, 1, 2), (0, 3, 4, 5))
 
 
 def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
-    """Where the library was seen to take another path.
+    """Features of the shapes for which the library takes another path.
 
     Less than a cube block of rows; with it so few columns that k is split over the cores; rows of A
     and W of 32 KB and more.
@@ -150,6 +150,6 @@ def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
 
 
 def _evenness(size: Floats) -> Floats:
-    """How often two divides ``size``: rows a power of two apart meet in the same memory channel."""
-    whole = np.maximum(np.rint(size).astype(np.int64), 1)
-    return np.log2((whole & -whole).astype(np.float64))
+    """Number of times two divides ``size``: rows a power of two apart meet in the same memory channel."""
+    integers = np.maximum(np.rint(size).astype(np.int64), 1)
+    return np.log2((integers & -integers).astype(np.float64))

@@ -1,4 +1,4 @@
-"""Links between devices: what a collective costs inside a node and across nodes.
+"""Links between devices: time of a collective inside a node and across nodes.
 
 A2 servers are a full mesh of single links: two devices see one link, eight see seven each. A3 nodes
 have a switched plane; their collectives are the measured table. Across nodes each device has its
@@ -25,7 +25,6 @@ Floats = NDArray[np.float64]
 
 START_US = 42.0  # smallest HCCL collective on an Atlas 800T A2, two to four ranks (machine B of the tables)
 NETWORK_START_US = 60.0  # an assumption: START_US and one more hop of host work
-MESH_SHARE = 0.72  # 18 of 25 GB/s a direction: msprof-analyze's reference and Hixl's reading
 MEASURED_RANKS = 32.0
 LARGE = 16 * 2**20
 """From here on a measured table is extended by its last slope."""
@@ -54,12 +53,12 @@ class Network:
 
     @property
     def mesh(self) -> bool:
-        """Whether every pair of devices has its own link."""
+        """True if every pair of devices has its own link."""
         return "mesh" in str(self.facts.get("link_topology", ""))
 
     @property
     def plane(self) -> bool:
-        """Whether the node is of the kind whose collectives were measured (A3)."""
+        """True if the node is of the kind whose collectives were measured (A3)."""
         return str(self.facts.get("link_type", "")).startswith("UB")
 
     def inside(self, ranks: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What a learned part adds to physics: the logarithm of measured over analytic time.
+"""The learned residual of an operator: the logarithm of measured over analytic time.
 
 X: features of the training points, shape (n, d); q: query points, shape (m, d). The prediction is
 the mean of a Gaussian process (a sum of kernels, each on some of the features) and a forest of
@@ -98,7 +98,7 @@ class Forest:
     depth: int
 
     def predict(self, queries: Floats) -> Floats:
-        """What the trees say, shape (m,): the value with the least mean relative error over them."""
+        """Prediction of the trees, shape (m,): the value with the least mean relative error over them."""
         out = np.empty(len(queries))
         for start in range(0, len(queries), TREE_CHUNK):
             part = queries[start : start + TREE_CHUNK].astype(np.float32)

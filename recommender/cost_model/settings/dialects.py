@@ -1,4 +1,4 @@
-"""Settings in the words of frameworks as settings of the cost model.
+"""Translation of the settings of frameworks into settings of the cost model.
 
 Megatron and MindSpeed for training, vLLM and SGLang for serving; names as the launch readers and the
 strategies of the graph have them. What the cost model has no setting for is left out and named.
@@ -81,7 +81,7 @@ _TRUE = frozenset({"true", "1", "on", "yes"})
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
+class Translation:
     """Settings of the cost model, and parameters that it has none for.
 
     Attributes:
@@ -95,8 +95,8 @@ class Translated:
 
 def translate(
     parameters: Mapping[str, Value], phase: str, *, count: int | None = None, layers: int | None = None
-) -> Translated:
-    """The cost model's words for a configuration.
+) -> Translation:
+    """The settings of the cost model for a configuration of a framework.
 
     Args:
         parameters: Names and values of a framework, or of the cost model itself.
@@ -120,7 +120,7 @@ def translate(
         if whole and not rest:
             found["virtual_stages"] = whole
             untold.remove("num_layers_per_virtual_pipeline_stage")
-    return Translated(settings=found, untold=tuple(sorted(untold)))
+    return Translation(settings=found, untold=tuple(sorted(untold)))
 
 
 def setting_of(name: str) -> str:
@@ -158,5 +158,5 @@ def _pair(name: str, value: Value, *, count: int | None) -> tuple[str, object] |
 
 
 def _is_on(value: Value) -> bool:
-    """Whether a switch is on; one that is merely present is."""
+    """True if a switch is on; one that is merely present is."""
     return value is None or str(value).strip().lower() in _TRUE

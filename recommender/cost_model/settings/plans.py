@@ -62,6 +62,9 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
 )  # fmt: skip
 """Settings of a serving step and their defaults."""
 
+PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType({"training": TRAINING, "serving": SERVING})
+"""Phases and the settings they take, with their defaults."""
+
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "tp": "tensor_parallel", "pp": "pipeline_parallel", "dp": "data_parallel", "cp": "context_parallel",
@@ -131,7 +134,7 @@ def name_of(key: str, defaults: Mapping[str, object]) -> str:
 
 
 def number_of(name: str, value: object) -> float:
-    """The number that stands for a value of a setting: a choice by its place, a truth as 0 or 1.
+    """The number of a value of a setting: a choice by its place, a truth as 0 or 1.
 
     Raises:
         InputError: The setting has no such value.
@@ -162,7 +165,7 @@ def with_groups(settings: Columns) -> Columns:
 
 
 class LayoutError(InputError):
-    """A layout that cannot be.
+    """An impossible layout.
 
     Attributes:
         holds: Which configurations keep the rule that others break, shape (n,).
@@ -185,6 +188,6 @@ def rule(holds: NDArray[np.bool_], text: str) -> None:
         raise LayoutError(f"layout: {text}{suffix}", holds)
 
 
-def divides(part: Floats, whole: Floats) -> NDArray[np.bool_]:
-    """Where ``part`` divides ``whole``."""
-    return np.asarray(np.mod(whole, np.maximum(part, 1)) == 0)
+def divides(part: Floats, total: Floats) -> NDArray[np.bool_]:
+    """True for the configurations in which ``part`` divides ``total``."""
+    return np.asarray(np.mod(total, np.maximum(part, 1)) == 0)

@@ -1,1 +1,1 @@
-"""Whole training and serving steps composed from operators."""
+"""Training and serving steps composed from operators."""

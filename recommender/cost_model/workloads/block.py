@@ -37,7 +37,7 @@ SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bi
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a block takes.
+    """Time and work of a block.
 
     Attributes:
         cube_us: Matrix products.
@@ -59,7 +59,7 @@ class Work:
 
     @property
     def device_us(self) -> Floats:
-        """All of it, one after the other."""
+        """Device time of all parts, one after the other."""
         return np.asarray(self.cube_us + self.attention_us + self.experts_us + self.vector_us)
 
 
@@ -135,7 +135,7 @@ def attention_us(
         ]
     )  # fmt: skip
     facts = {**device.facts}
-    if "peak_bf16_flops" not in facts and device.known("peak_fp16_flops"):
+    if "peak_bf16_flops" not in facts and device.get("peak_fp16_flops"):
         facts["peak_bf16_flops"] = device.peak("fp16")
     times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
     times = np.maximum(times, latent_us)

@@ -28,10 +28,10 @@ def power_w(device: Device, *, active: Floats, cube_use: Floats) -> Floats | Non
         active: Share of the time that any unit works.
         cube_use: Share of the matrix unit's peak that is reached, averaged over all time.
     """
-    idle = device.known("idle_power_w")
-    full = device.known("saturated_power_bf16_w", "saturated_power_fp16_w", "tdp_w")
+    idle = device.get("idle_power_w")
+    full = device.get("saturated_power_bf16_w", "saturated_power_fp16_w", "tdp_w")
     if idle is None or full is None:
         return None
-    busy = device.known("busy_power_w") or idle + 0.45 * (full - idle)  # 215 of 96 to 365 W on the 910B3
+    busy = device.get("busy_power_w") or idle + 0.45 * (full - idle)  # 215 of 96 to 365 W on the 910B3
     reached = np.clip(cube_use / 0.87, 0, 1)  # saturated power was drawn at 86 to 88 % of the peak (FlagPerf)
     return np.asarray(idle + (busy - idle) * np.clip(active, 0, 1) + (full - busy) * reached)

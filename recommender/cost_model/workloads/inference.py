@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 def feeds_forward(model: ModelSizes) -> bool:
-    """Whether a model answers in one pass: it has no blocks, or its blocks read an image."""
+    """True if a model answers in one pass: it has no blocks, or its blocks read an image."""
     return not model.layers or (model.tokens_per_image > 0 and not model.causal)
 
 

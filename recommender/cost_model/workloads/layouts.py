@@ -1,4 +1,4 @@
-"""What a training layout must keep, and what it holds in memory.
+"""Layouts of training: their rules, and their memory.
 
 Activations of a block: ``s b h (34 + 5 a s / h)`` bytes, the second term gone with fused attention
 (Korthikanti et al. 2022). Arrays run over configurations.
@@ -34,8 +34,8 @@ UNFUSED_ACTIVATION_BYTES = 2.0  # the activated gate, which a fused kernel compu
 RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and communication buffers
 
 
-def checked(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
-    """The columns with what follows from others filled in.
+def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
+    """The columns, with those that follow from others filled in.
 
     Raises:
         InputError: A layout that cannot be; the message names the rule.

@@ -1,4 +1,4 @@
-"""What a configuration holds in memory, without what it takes in time.
+"""Memory of configurations, without their times.
 
 The same parts as an estimate has, for asking about many configurations at little cost.
 """
@@ -45,19 +45,19 @@ def memory_bytes(
     if reason := not_modelled(model):
         raise InputError(reason)
     defaults = TRAINING if phase == "training" else SERVING
-    s = checked(model, phase, columns(settings, defaults), devices)
+    s = complete_columns(model, phase, columns(settings, defaults), devices)
     return parts_of(model, phase, s)
 
 
 def not_modelled(model: ModelSizes) -> str:
-    """Why the memory of a model cannot be told; empty if it can."""
+    """The reason why the memory of a model cannot be modelled; empty if it can."""
     if not model.layers or feeds_forward(model):
         return f"{model.id}: the memory of networks without a list of blocks is not modelled"
     return ""
 
 
-def checked(model: ModelSizes, phase: str, settings: Columns, devices: int) -> Columns:
-    """The columns with what follows from others filled in.
+def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: int) -> Columns:
+    """The columns, with those that follow from others filled in.
 
     Raises:
         LayoutError: A layout that cannot be; it says which of them can.
@@ -65,8 +65,8 @@ def checked(model: ModelSizes, phase: str, settings: Columns, devices: int) -> C
     """
     counts = np.full(len(settings["precision"]), float(devices))
     if phase == "training":
-        return layouts.checked(model, settings, counts)
-    return serving.checked(model, settings, counts)
+        return layouts.complete_columns(model, settings, counts)
+    return serving.complete_columns(model, settings, counts)
 
 
 def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:

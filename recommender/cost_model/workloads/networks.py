@@ -76,6 +76,6 @@ def _conversions_us(
     count = float(sum(layer.repeats for layer in layers))
     moved = 4.0 * batch * sum(layer.activation for layer in layers)
     pieces = batch * sum(layer.repeats * layer.filters for layer in layers)
-    cores = device.known("vector_cores") or device.cores
+    cores = device.get("vector_cores") or device.cores
     fixed = count * FORMAT_US + pieces / cores * BURST_US
     return np.asarray(times * (fixed + stream_us(operators, device, moved, count)))

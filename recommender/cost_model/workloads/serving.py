@@ -1,4 +1,4 @@
-"""A serving step: prefill, decode, their mixture under load, and what the cache takes.
+"""A serving step: prefill, decode, their mixture under load, and the memory of the cache.
 
 Decode steps stream weights and cache once per step; a prefill of a chunk is a forward pass. A pipeline
 of p stages decodes p groups of sequences at a time, each group in every stage in turn. Under a
@@ -37,7 +37,7 @@ SPREAD = 0.45
 DRAFT_SHARE = 0.1  # of a step that proposing the tokens of one step costs: an assumption
 
 
-def checked(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
+def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
     """The columns with the tensor split filled in.
 
     Raises:
@@ -123,7 +123,7 @@ def serving_step(
         InputError: An impossible layout, or a precision that the device lacks.
         MissingFactError: A fact that the answer needs is unknown.
     """
-    s = checked(model, settings, devices)
+    s = complete_columns(model, settings, devices)
     tp, dp, pp = s["tensor_parallel"], s["data_parallel"], s["pipeline_parallel"]
     batch, length, produced, drafted = (
         s[name] for name in ("batch", "input_len", "output_len", "speculative_tokens")
@@ -253,12 +253,12 @@ def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floa
     engines, ahead, rate = s["data_parallel"], s["prefill_engines"], s["request_rate"]
     apart = s["separation"] == CHOICES["separation"].index("separate")
     behind = np.maximum(engines - ahead, 1) / decode_s
-    told = ahead > 0
+    is_split = ahead > 0
     both = engines / (np.where(apart, 0.0, prefill_s) + decode_s)
-    capacity = np.where(told, np.minimum(ahead / prefill_s, behind), both)
-    turn = np.where(told, prefill_s, prefill_s + decode_s)
-    load = rate * turn / np.where(told, np.maximum(ahead, 1), np.maximum(engines, 1))
-    load = np.where(told & (rate > behind), np.maximum(load, rate / behind), load)
+    capacity = np.where(is_split, np.minimum(ahead / prefill_s, behind), both)
+    turn = np.where(is_split, prefill_s, prefill_s + decode_s)
+    load = rate * turn / np.where(is_split, np.maximum(ahead, 1), np.maximum(engines, 1))
+    load = np.where(is_split & (rate > behind), np.maximum(load, rate / behind), load)
     waiting = np.where(load < 1, load / np.maximum(2 * (1 - load), 1e-9) * turn, np.inf)
     return capacity, load, waiting
 
@@ -333,7 +333,7 @@ def _host_fetch_us(device: Device, network: Network, bytes_: Floats, s: Columns)
 
 
 def memory_parts(model: ModelSizes, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
-    """Bytes on the fullest device: weights, cache, activations and what the runtime keeps."""
+    """Bytes on the fullest device: weights, cache, activations and the runtime."""
     chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
     tp = s["tensor_parallel"]

@@ -1,4 +1,4 @@
-"""What a step costs: one result for a batch of configurations, with its split, memory and power."""
+"""Costs of a step for a batch of configurations: time with its split, memory and power."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Steps:
 
     @property
     def fits(self) -> NDArray[np.bool_]:
-        """Whether the memory suffices; false where the capacity is not known."""
+        """True if the memory suffices; false where the capacity is not known."""
         return np.asarray(self.memory_total <= self.capacity_bytes)
 
 
@@ -68,6 +68,6 @@ def ceiling(share: Floats | float) -> Floats:
     return np.asarray(1 / (1 - np.clip(share, 0, 1 - 1e-9)))
 
 
-def without(steps: Steps, part: str) -> Floats:
+def speedup_without(steps: Steps, part: str) -> Floats:
     """Speed-up if one part took no time; never above ``ceiling`` of its share."""
     return np.asarray(steps.time_s / np.maximum(steps.time_s - steps.split_s[part], 1e-12))

@@ -21,7 +21,7 @@ from recommender.cost_model.workloads.layouts import (
     GRADIENT_BYTES,
     RESERVED_BYTES,
     STATE_BYTES,
-    checked,
+    complete_columns,
     layer_activation,
     memory_parts,
     shares,
@@ -61,7 +61,7 @@ def training_step(
         InputError: An impossible layout, or a precision that the device lacks.
         MissingFactError: A fact that the answer needs is unknown.
     """
-    s = checked(model, settings, devices)
+    s = complete_columns(model, settings, devices)
     if not model.layers:
         return _by_operations(operators, device, network, model, s, devices)
     tp, pp, dp, cp, ep = (

@@ -1,1 +1,1 @@
-"""The cause network and its posterior."""
+"""The cause graph, the posterior over its nodes, and the causes that follow from it."""

@@ -1,4 +1,4 @@
-"""From chances of nodes to the few causes worth telling, each with its chain and what it costs."""
+"""The likely causes of lost time: each with its chance, its chain of effects and its cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.diagnosis.causes.posterior import Posterior
     from recommender.diagnosis.evidence import SoftEvidence
 
-ACCUSED = 0.5
+LIKELY = 0.5
 """Chance from which a node is called a cause: more likely than not."""
 Refuted = frozenset[tuple[str, str]]
 PERHAPS = 3
@@ -24,21 +24,21 @@ PERHAPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Accused:
-    """A cause of lost time.
+class LikelyCause:
+    """A cause of lost time that is more likely than not.
 
     Attributes:
-        cause: Id of the deepest node that is more likely than not.
+        node: Id of the deepest node that is more likely than not.
         chain: Ids from the symptom to the cause.
         chance: Posterior that the cause is there.
-        left: Part of the node's cost that deeper causes leave unexplained; 1 where none is told.
+        left: Part of the node's cost that deeper causes leave unexplained; 1 without such.
         lost_us: Time it costs, beyond what deeper causes of it explain.
         share: That as a share of the step.
-        perhaps: What may be behind it, unseen, each with its chance given that the cause is there.
-        evidence: What shows the chain, symptom first.
+        perhaps: Unseen causes that may be behind it, each with its chance given that the cause is there.
+        evidence: Evidence of the chain, symptom first.
     """
 
-    cause: str
+    node: str
     chain: tuple[str, ...]
     chance: float
     left: float
@@ -49,150 +49,153 @@ class Accused:
 
     @property
     def weight_us(self) -> float:
-        """By what causes are ordered: the time that each is likely to cost.
+        """The time that it is likely to cost, by which causes are ordered.
 
-        What deeper causes leave of a node may be more of theirs, for a cost is a lower bound: the more of it
-        they explain, the less the rest counts.
+        The time that deeper causes leave of a node may be more of theirs, for a cost is a lower bound: the
+        more of it they explain, the less the rest counts.
         """
         return self.chance * self.lost_us * self.left
 
     @property
     def ceiling(self) -> float:
-        """Factor of speed if all of it went: 1 / (1 - share)."""
+        """Factor of speed if it cost nothing: 1 / (1 - share)."""
         return 1 / (1 - min(self.share, 0.999))
 
 
-def accuse(
+def likely_causes(
     network: CauseNetwork,
-    found: Mapping[str, SoftEvidence],
+    evidence: Mapping[str, SoftEvidence],
     posterior: Posterior,
     least: float = SIGNIFICANT_SHARE,
     refuted: Refuted = frozenset(),
-) -> list[Accused]:
-    """Causes that are more likely than not, the costliest first. Nobody is accused whom nothing shows.
+) -> list[LikelyCause]:
+    """Causes that are more likely than not and have evidence, the costliest first.
 
-    A node with deeper causes on is told only if what they cost leaves enough of it to matter.
+    A node with deeper causes that are on is listed only if they leave enough of its cost to matter.
 
     Args:
-        network: What causes what.
-        found: Evidence by node.
+        network: The cause graph.
+        evidence: Evidence by node.
         posterior: Chances of the nodes.
         least: Share of the step from which a cause is significant.
-        refuted: Edges (effect, cause) that no chain goes along: repairing the cause did not ease the effect.
+        refuted: Edges (effect, cause) that no chain may use: repairing the cause did not ease the effect.
     """
     on = {
         node
         for node, chance in posterior.on.items()
-        if chance >= ACCUSED and node in found and ratio(found[node], least) >= 1
+        if chance >= LIKELY and node in evidence and ratio(evidence[node], least) >= 1
     }
-    accused = []
+    causes = []
     for node in on:
         deeper = [
-            edge.cause for edge in network.causes(node) if edge.cause in on and _bears(edge, found, refuted)
+            edge.cause
+            for edge in network.causes(node)
+            if edge.cause in on and _can_explain(edge, evidence, refuted)
         ]
-        lost, share = _cost(network, node, found, on)
+        lost, share = _cost(network, node, evidence, on)
         left = 1.0
         if deeper:
             explained = sum(
-                _beyond(found, cause) if node == SLOW_RANK else _cost(network, cause, found, on)[0]
+                _beyond(evidence, cause) if node == SLOW_RANK else _cost(network, cause, evidence, on)[0]
                 for cause in deeper
             )
             rest = max(0.0, lost - explained)
             left = rest / lost if lost > 0 else 0.0
             share *= left
             lost = rest
-        if significance(share, least) < ACCUSED:
+        if significance(share, least) < LIKELY:
             continue
-        chain = _chain(network, node, on, found, refuted)
-        accused.append(
-            Accused(
-                cause=node,
+        chain = _chain(network, node, on, evidence, refuted)
+        causes.append(
+            LikelyCause(
+                node=node,
                 chain=chain,
                 chance=min(1.0, posterior.on[node]),
                 left=left,
                 lost_us=lost,
                 share=share,
-                perhaps=_perhaps(network, node, found, posterior),
-                evidence=tuple(found[name] for name in chain if name in found),
+                perhaps=_perhaps(network, node, evidence, posterior),
+                evidence=tuple(evidence[name] for name in chain if name in evidence),
             )
         )
-    return sorted(accused, key=lambda item: (-item.weight_us, item.cause))
+    return sorted(causes, key=lambda item: (-item.weight_us, item.node))
 
 
 LATE = frozenset({"host-bound", "slow-rank", "dp-load-imbalance", "python-gc-high-latency"})
-"""What makes a rank come late to a collective: the others wait for it, it does not."""
-
+"""Causes that make a rank come late to a collective: the others wait for it, it does not."""
 
 IDLE = frozenset({"host-bound", "python-gc-high-latency"})
-"""What leaves a rank idle: it does not make it compute longer, which is how a slow rank is measured."""
+"""Causes that leave a rank idle: they do not make it compute longer, which is how a slow rank is measured."""
 
 
-def _bears(edge: Edge, found: Mapping[str, SoftEvidence], refuted: Refuted) -> bool:
-    """Whether the cause can be behind this effect.
+def _can_explain(edge: Edge, evidence: Mapping[str, SoftEvidence], refuted: Refuted) -> bool:
+    """True if the cause can be behind this effect.
 
-    Who waits in a collective waits for another rank; a rank computes longer than the others through what
+    A rank waits in a collective for another rank; it computes longer than the others through something that
     happens on it and not alike on them.
     """
     if (edge.effect, edge.cause) in refuted:
         return False
-    cause, effect = found.get(edge.cause), found.get(edge.effect)
+    cause, effect = evidence.get(edge.cause), evidence.get(edge.effect)
     if edge.effect == SLOW_RANK and cause is not None and effect is not None:
-        is_its_own = _beyond({edge.cause: cause}, edge.cause) >= OWN * cause.lost_us
-        return edge.cause not in IDLE and cause.rank == effect.rank and is_its_own
+        is_local = _beyond({edge.cause: cause}, edge.cause) >= LOCAL_SHARE * cause.lost_us
+        return edge.cause not in IDLE and cause.rank == effect.rank and is_local
     if edge.effect != "collective-wait" or edge.cause not in LATE:
         return True
     return cause is None or effect is None or cause.rank != effect.rank
 
 
-OWN = 0.5
-"""Part of a cost that a rank has beyond the others from which it is its own. Assumed: most of it."""
+LOCAL_SHARE = 0.5
+"""Part of a cost beyond that of the other ranks from which it is this rank's alone. Assumed: most of it."""
 
 
-def _beyond(found: Mapping[str, SoftEvidence], cause: str) -> float:
-    """What a cause costs one rank beyond the others, microseconds; all of it where no other rank tells."""
-    item = found.get(cause)
+def _beyond(evidence: Mapping[str, SoftEvidence], cause: str) -> float:
+    """Cost of a cause on one rank beyond the others, microseconds; all of it where no other rank shows it."""
+    item = evidence.get(cause)
     if item is None:
         return 0.0
     return item.lost_us if item.beyond_us is None else item.beyond_us
 
 
 def _cost(
-    network: CauseNetwork, node: str, found: Mapping[str, SoftEvidence], on: set[str]
+    network: CauseNetwork, node: str, evidence: Mapping[str, SoftEvidence], on: set[str]
 ) -> tuple[float, float]:
-    """Time and share of a node: its own, or for one that has none the largest of what it brings on."""
-    own = found.get(node)
-    if own is not None and not own.is_setting:
-        return own.lost_us, own.share
-    reached = [_cost(network, edge.effect, found, on) for edge in network.effects(node) if edge.effect in on]
+    """Time and share that a node costs; for a setting, the largest cost among its effects."""
+    item = evidence.get(node)
+    if item is not None and not item.is_setting:
+        return item.lost_us, item.share
+    reached = [
+        _cost(network, edge.effect, evidence, on) for edge in network.effects(node) if edge.effect in on
+    ]
     return max(reached, default=(0.0, 0.0))
 
 
 def _chain(
-    network: CauseNetwork, node: str, on: set[str], found: Mapping[str, SoftEvidence], refuted: Refuted
+    network: CauseNetwork, node: str, on: set[str], evidence: Mapping[str, SoftEvidence], refuted: Refuted
 ) -> tuple[str, ...]:
-    """From the farthest effect that is on to the node, the longest way, the costlier of equals."""
+    """The longest path from an effect that is on down to the node, the costlier of equals."""
     best: tuple[str, ...] = ()
     for edge in network.effects(node):
-        if edge.effect in on and _bears(edge, found, refuted):
-            way = _chain(network, edge.effect, on, found, refuted)
-            cost = found[way[0]].lost_us if way[0] in found else 0.0
-            held = found[best[0]].lost_us if best and best[0] in found else -1.0
-            if (len(way), cost) > (len(best), held):
-                best = way
+        if edge.effect in on and _can_explain(edge, evidence, refuted):
+            path = _chain(network, edge.effect, on, evidence, refuted)
+            cost = evidence[path[0]].lost_us if path[0] in evidence else 0.0
+            best_cost = evidence[best[0]].lost_us if best and best[0] in evidence else -1.0
+            if (len(path), cost) > (len(best), best_cost):
+                best = path
     return (*best, node)
 
 
 def _perhaps(
-    network: CauseNetwork, node: str, found: Mapping[str, SoftEvidence], posterior: Posterior
+    network: CauseNetwork, node: str, evidence: Mapping[str, SoftEvidence], posterior: Posterior
 ) -> tuple[tuple[str, float], ...]:
     """Unseen causes, likeliest first.
 
     One that is behind several findings has its posterior; the others share what remains by the strength of
     their edges, together with a cause that the graph does not know.
     """
-    edges = [edge for edge in network.causes(node) if edge.cause not in found and not edge.is_kind]
-    whole = sum(edge.strength for edge in edges) + UNKNOWN_CAUSE
-    chances = [(edge.cause, posterior.on.get(edge.cause, edge.strength / whole)) for edge in edges]
+    edges = [edge for edge in network.causes(node) if edge.cause not in evidence and not edge.is_kind]
+    total = sum(edge.strength for edge in edges) + UNKNOWN_CAUSE
+    chances = [(edge.cause, posterior.on.get(edge.cause, edge.strength / total)) for edge in edges]
     return tuple(sorted(chances, key=lambda item: (-item[1], item[0]))[:PERHAPS])
 
 

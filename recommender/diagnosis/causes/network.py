@@ -1,4 +1,4 @@
-"""What may be behind what: the cause graph with the strength of its edges."""
+"""The cause graph: which pattern or setting can bring on which, with the strength of each edge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ counts of outcomes take over from :data:`PSEUDO` on."""
 KIND_STRENGTH = 0.95
 """A narrower pattern is a case of the broader one, if big enough to show there."""
 
-WHOLES = frozenset({"exposed-communication", "data-parallel-communication", "host-bound"})
-"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such whole:
-what converts or copies need not show in it."""
+SUMS = frozenset({"exposed-communication", "data-parallel-communication", "host-bound"})
+"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such sum:
+conversions and copies need not show in it."""
 
 OF_KERNELS = frozenset({"compute", "memory"})
 SLOW_RANK = "slow-rank"
@@ -34,12 +34,12 @@ PSEUDO = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One thing makes another come on.
+    """One node that can bring on another.
 
     Attributes:
-        cause: Id.
-        effect: Id.
-        strength: Chance that it does.
+        cause: Id of the cause.
+        effect: Id of the effect.
+        strength: Chance that the cause brings on the effect.
         is_kind: The cause is a narrower pattern of the effect.
     """
 
@@ -56,7 +56,7 @@ class CauseNetwork:
     Attributes:
         edges: All of them.
         labels: English name of each node.
-        broader: What each pattern is a kind of.
+        broader: The broader pattern of each pattern that has one.
     """
 
     edges: Sequence[Edge]
@@ -98,7 +98,7 @@ class CauseNetwork:
                 edges.append(Edge(edge.cause, node.id, (prior + helped) / (PSEUDO + helped + not_helped)))
         stated = {(edge.cause, edge.effect) for edge in edges}
         for narrow, wide in sorted(broader.items()):
-            if wide in WHOLES and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
+            if wide in SUMS and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
                 edges.append(Edge(narrow, wide, KIND_STRENGTH, is_kind=True))
         edges.extend(
             Edge(name, SLOW_RANK, STRENGTHS[Confidence.MEDIUM])
@@ -116,14 +116,14 @@ class CauseNetwork:
         return self._effects.get(cause, ())
 
     def above(self, node: str) -> set[str]:
-        """All that a node may bring on, itself included."""
-        found, waiting = {node}, [node]
+        """All nodes that a node may bring on, itself included."""
+        reached, waiting = {node}, [node]
         while waiting:
             for edge in self.effects(waiting.pop()):
-                if edge.effect not in found:
-                    found.add(edge.effect)
+                if edge.effect not in reached:
+                    reached.add(edge.effect)
                     waiting.append(edge.effect)
-        return found
+        return reached
 
 
 def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
@@ -134,7 +134,7 @@ def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
 
 
 def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:
-    """Whether one node brings on the other already: an edge back would close a circle."""
+    """True if one node brings on the other already: an edge back would close a circle."""
     waiting, seen = [start], {start}
     while waiting:
         node = waiting.pop()

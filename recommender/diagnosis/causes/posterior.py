@@ -15,39 +15,34 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ingest.profiles.facts.kernels import Floats
     from recommender.diagnosis.causes.network import CauseNetwork
 
-Floats = NDArray[np.float64]
-
 RATE = 0.1
-"""Rate at which a pattern comes on by itself. Three of some thirty observable patterns are found in a profile
-that somebody looks at: an assumption, checked by the calibration in benchmarks/diagnosis.py."""
+"""Rate at which a pattern comes on by itself. A profile that somebody looks at has three of some thirty
+observable patterns: an assumption, checked by the calibration in
+benchmarks/profiles/diagnosis.py."""
 
 MOST_CAUSES = 5
-"""Nodes that came on by themselves at most: more than the three that are told, for a limit of three makes
-each of four plain ones look unlikely."""
+"""Nodes that came on by themselves at most: more than the three that are named, for a limit of three makes
+each of four obvious ones look unlikely."""
 MOST_CANDIDATES = 10
 """Nodes that may be in S: those with the strongest evidence, 638 sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is on.
+    """Chances of the nodes given the evidence.
 
     Attributes:
         on: Chance of each node that may be on.
-        own: Chance that it came on by itself.
-        sets: The likeliest hypotheses, with their chance.
     """
 
     on: Mapping[str, float]
-    own: Mapping[str, float]
-    sets: Sequence[tuple[tuple[str, ...], float]] = ()
 
 
 def infer(network: CauseNetwork, ratios: Mapping[str, float], *, rate: float = RATE) -> Posterior:
@@ -58,33 +53,24 @@ def infer(network: CauseNetwork, ratios: Mapping[str, float], *, rate: float = R
     hidden = _common(network, candidates, ratios)[:room]
     candidates += hidden
     reach = {node: network.above(node) for node in candidates}
-    wanted = set(ratios) | set(candidates)
+    observed = set(ratios) | set(candidates)
     order = _order(network, set().union(*reach.values()) if reach else set())
-    relevant = [node for node in order if network.above(node) & wanted]
+    relevant = [node for node in order if network.above(node) & observed]
     steps = _steps(network, relevant, ratios)
     sums = np.zeros(1 + len(steps))
-    own: dict[str, float] = {}
-    sets: list[tuple[tuple[str, ...], float]] = []
     odds = rate / (1 - rate)
     for size in range(MOST_CAUSES + 1):
         for chosen in combinations(candidates, size):
             reached = set().union(*(reach[node] for node in chosen))
-            weights = odds**size * _activation(frozenset(chosen), steps, reached)
-            sums += weights
-            sets.append((chosen, float(weights[0])))
-            for node in chosen:
-                own[node] = own.get(node, 0.0) + float(weights[0])
-    sets.sort(key=lambda item: -item[1])
+            sums += odds**size * _activation(frozenset(chosen), steps, reached)
     total = float(sums[0])
     return Posterior(
-        {step.node: float(sums[1 + i]) / total for i, step in enumerate(steps) if sums[1 + i] > 0},
-        {node: weight / total for node, weight in own.items()},
-        [(chosen, weight / total) for chosen, weight in sets[:5]],
+        {step.node: float(sums[1 + i]) / total for i, step in enumerate(steps) if sums[1 + i] > 0}
     )
 
 
 def _steps(network: CauseNetwork, order: Sequence[str], ratios: Mapping[str, float]) -> list[_Step]:
-    """What to do at each node, causes before effects."""
+    """The nodes in the order of the summation, causes before effects."""
     place = {node: i for i, node in enumerate(order)}
     last = {
         node: max((place[edge.effect] for edge in network.effects(node) if edge.effect in place), default=-1)
@@ -167,7 +153,7 @@ def _activation(chosen: frozenset[str], steps: Sequence[_Step], reached: set[str
         reached: Those that ``chosen`` may bring on; the others stay off.
 
     Returns:
-        Shape (1 + n,): the whole weight, then for each of the steps the part with its node on.
+        Shape (1 + n,): the total weight, then for each of the steps the part with its node on.
     """
     start = np.zeros(1 + len(steps))
     start[0] = 1.0
@@ -191,5 +177,5 @@ def _activation(chosen: frozenset[str], steps: Sequence[_Step], reached: set[str
 
 
 def _add(states: dict[frozenset[str], Floats], key: frozenset[str], weights: Floats) -> None:
-    held = states.get(key)
-    states[key] = weights if held is None else held + weights
+    before = states.get(key)
+    states[key] = weights if before is None else before + weights

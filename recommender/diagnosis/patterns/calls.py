@@ -1,4 +1,4 @@
-"""What the host did while the device had nothing to do: calls that load, allocate, compile, stop."""
+"""Calls of the host while the device had nothing to do: they load, allocate, compile or wait."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from ingest.profiles.facts.intervals import gaps
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import MetricReading, SoftEvidence, of_setting, of_step
-from recommender.diagnosis.rank.repairs import busier
-from recommender.diagnosis.rank.view import LONG_GAP_US
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, setting_evidence, step_evidence
+from recommender.diagnosis.rank.repairs import fill_idle_time
+from recommender.diagnosis.rank.view import LONG_GAP_US, KernelView
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ingest.profiles.facts.run import Call, FactPlace
+    from ingest.profiles.facts.place import FactPlace
+    from ingest.profiles.facts.run import Call
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
 
@@ -34,7 +35,7 @@ _RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """All of them, where the free time of the steps is known."""
+    """Evidence of each kind of call, where the free time of the steps is known."""
     if not view.rank.steps or view.total_us <= 0:
         return
     free = view.step_sum("free_us")
@@ -42,11 +43,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     yield from _loader(view, thresholds, free)
     yield from _allocator(view, thresholds, free)
     yield from _compiler(view, free)
-    yield from _waiting(view, thresholds, free)
+    yield from _synchronisation(view, thresholds, free)
 
 
-def _calls(view: View, wanted: Callable[[Call], bool]) -> list[Call]:
-    return sorted((call for call in view.rank.calls if wanted(call)), key=lambda call: -call.total_us)
+def _calls(view: View, matches: Callable[[Call], bool]) -> list[Call]:
+    return sorted((call for call in view.rank.calls if matches(call)), key=lambda call: -call.total_us)
 
 
 def _places(calls: list[Call]) -> tuple[FactPlace, ...]:
@@ -54,20 +55,20 @@ def _places(calls: list[Call]) -> tuple[FactPlace, ...]:
 
 
 def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
-    found = _calls(view, lambda call: call.level == "gc")
-    longest = max((call.max_us or 0.0 for call in found), default=0.0)
+    calls = _calls(view, lambda call: call.level == "gc")
+    longest = max((call.max_us or 0.0 for call in calls), default=0.0)
     pattern = "python-gc-high-latency"
-    if found:
-        lost = min(free, sum(call.total_us for call in found))
-        yield of_step(
+    if calls:
+        lost = min(free, sum(call.total_us for call in calls))
+        yield step_evidence(
             view,
             pattern,
             lost,
             f"Python's collector ran, the longest for {longest / 1e3:.1f} ms",
             MetricReading(metric="gc_event_time", value=longest * 1e-6, unit="s"),
-            _places(found),
+            _places(calls),
             shown=float(thresholds.shows(pattern, "gc_event_time", longest * 1e-6)),
-            fixed=lambda rank: busier(rank, lost, found),
+            fixed=lambda rank: fill_idle_time(rank, lost, calls),
         )
         return
     kernels = view.rank.kernels
@@ -76,41 +77,41 @@ def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[Soft
     start, end = gaps(kernels)
     lengths = (end - start) / 1e3
     shown_each = thresholds.shows(pattern, "free_gap_time", lengths * 1e-6)
-    guessed = min(free, float((lengths * shown_each).sum()))
-    yield of_step(
+    conjectured_us = min(free, float((lengths * shown_each).sum()))
+    yield step_evidence(
         view,
         pattern,
-        guessed,
+        conjectured_us,
         f"a gap of {lengths.max(initial=0.0) / 1e3:.0f} ms as of a collector at work (conjectured)",
         MetricReading(metric="free_gap_time", value=float(lengths.max(initial=0.0)) * 1e-6, unit="s"),
         (),
         shown=CONJECTURE if view.rank.calls else CONJECTURE / 2,
-        fixed=lambda rank: busier(rank, guessed, []),
+        fixed=lambda rank: fill_idle_time(rank, conjectured_us, []),
     )
 
 
 CONJECTURE = 0.3
-"""How far a long gap alone shows the collector: the advisor calls it a conjecture, and the host has a dozen
-other reasons to pause."""
+"""Evidence, 0 to 1, that a long gap alone is of the collector: the advisor calls it a conjecture, and the
+host has a dozen other reasons to pause."""
 
 
 def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
     pattern, metric = "slow-dataloader", "dataloader_wait_time"
     idle = free + view.step_sum("preparing_us")
-    found = _calls(view, lambda call: call.level == "loader")
-    if found:
-        outer = found[0]  # loaders call each other: the longest holds the others
+    calls = _calls(view, lambda call: call.level == "loader")
+    if calls:
+        outer = calls[0]  # loaders call each other: the longest holds the others
         waited = outer.max_us or outer.total_us
         lost = min(outer.total_us, idle)
-        yield of_step(
+        yield step_evidence(
             view,
             pattern,
             lost,
             f"the host waits {waited / 1e3:.1f} ms for data in {outer.name[:60]}",
             MetricReading(metric=metric, value=waited * 1e-6, unit="s"),
-            _places(found),
+            _places(calls),
             shown=float(thresholds.shows(pattern, metric, waited * 1e-6)),
-            fixed=lambda rank: busier(rank, lost, found),
+            fixed=lambda rank: fill_idle_time(rank, lost, calls),
         )
         return
     waits = [item for item in view.rank.details.iterations if item.data_us is not None]
@@ -121,7 +122,7 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvi
     seconds = (longest.data_us or 0.0) * 1e-6
     pipeline = view.rank.details.pipeline
     slowest = f"; the pipeline names {pipeline.warning[:60]}" if pipeline and pipeline.warning else ""
-    yield of_step(
+    yield step_evidence(
         view,
         pattern,
         spent,
@@ -129,27 +130,27 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvi
         MetricReading(metric=metric, value=seconds, unit="s"),
         (longest.place, *((pipeline.place,) if pipeline else ())),
         shown=float(thresholds.shows(pattern, metric, seconds)),
-        fixed=lambda rank: busier(rank, spent, []),
+        fixed=lambda rank: fill_idle_time(rank, spent, []),
     )
 
 
 def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
-    found = _calls(view, lambda c: c.level in _RUNTIME | {"hccl"} and c.name.startswith(_ALLOCATION))
-    if not found:
+    calls = _calls(view, lambda c: c.level in _RUNTIME | {"hccl"} and c.name.startswith(_ALLOCATION))
+    if not calls:
         return
     pattern, metric = "memory-allocation-stall", "allocation_api_time"
-    spent = sum(call.total_us for call in found)
+    spent = sum(call.total_us for call in calls)
     lost = min(spent, free)
-    yield of_step(
+    yield step_evidence(
         view,
         pattern,
         lost,
-        f"{sum(call.count for call in found)} calls to allocate and free device memory "
+        f"{sum(call.count for call in calls)} calls to allocate and free device memory "
         f"take {spent / 1e3:.1f} ms",
         MetricReading(metric=metric, value=spent * 1e-6, unit="s"),
-        _places(found),
+        _places(calls),
         shown=float(thresholds.shows(pattern, metric, spent * 1e-6)),
-        fixed=lambda rank: busier(rank, lost, found),
+        fixed=lambda rank: fill_idle_time(rank, lost, calls),
     )
 
 
@@ -159,7 +160,7 @@ def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
     spent = sum(max(0.0, call.total_us - call.count * LONG_GAP_US) for call in compiling)
     if compiling:
         lost = min(free, spent)
-        yield of_step(
+        yield step_evidence(
             view,
             "operator-compilation-latency",
             lost,
@@ -167,17 +168,16 @@ def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
             f"{spent / 1e3:.1f} ms more than a launch",
             MetricReading(metric="compilation time", value=spent * 1e-6, unit="s"),
             _places(compiling),
-            fixed=lambda rank: busier(rank, lost, compiling),
+            fixed=lambda rank: fill_idle_time(rank, lost, compiling),
         )
-    kernels = view.kernels
-    if kernels is None or not any(kernels.texts["state"].labels):
+    if not isinstance(view, KernelView) or not any(view.kernels.texts["state"].labels):
         return
-    state = kernels.texts["state"]
+    state = view.kernels.texts["state"]
     dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
     tiled = sum(call.total_us for call in tiling)
     both = [*compiling, *tiling]
     part = min(free, spent + tiled) * dynamic
-    yield of_step(
+    yield step_evidence(
         view,
         "dynamic-shape",
         part,
@@ -185,19 +185,19 @@ def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
         f"tiling and compiling take {(spent + tiled) / 1e3:.1f} ms",
         MetricReading(metric="dynamic_operator_share", value=dynamic, unit="1"),
         _places(both),
-        fixed=lambda rank: busier(rank, part, both),
+        fixed=lambda rank: fill_idle_time(rank, part, both),
         level=dynamic,
     )
 
 
-def _waiting(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
-    """As many synchronising calls as long gaps: the host stops and cannot run ahead."""
-    found = _calls(
+def _synchronisation(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
+    """Evidence of as many synchronising calls as long gaps: the host waits and cannot run ahead."""
+    calls = _calls(
         view,
         lambda c: (c.level in _RUNTIME and any(part in c.name for part in _SYNCHRONISING)) or c.name in _ITEM,
     )
-    runtime = [call for call in found if call.level in _RUNTIME]
-    count = sum(call.count for call in runtime or found)
+    runtime = [call for call in calls if call.level in _RUNTIME]
+    count = sum(call.count for call in runtime or calls)
     kernels = view.rank.kernels
     if kernels is None or not count or not (kernels.start_ns != UNKNOWN_NS).any():
         return
@@ -209,21 +209,21 @@ def _waiting(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEv
     together = min(1.0, count / len(long))
     pattern, metric = "host-device-synchronisation", "synchronising_api_cooccurrence"
     lost = min(free, float(np.sort(long)[::-1][:count].sum()))
-    yield of_step(
+    yield step_evidence(
         view,
         pattern,
         lost,
         f"{count} synchronising calls beside {len(long)} gaps longer than {LONG_GAP_US:.0f} µs",
         MetricReading(metric=metric, value=together, unit="1"),
-        _places(found),
+        _places(calls),
         shown=float(thresholds.shows(pattern, metric, together)),
-        fixed=lambda rank: busier(rank, lost, found),
+        fixed=lambda rank: fill_idle_time(rank, lost, calls),
     )
-    items = [call for call in found if call.name in _ITEM]
+    items = [call for call in calls if call.name in _ITEM]
     if items:
         many = sum(call.count for call in items if call.name == "aten::item") or items[0].count
         part = many / max(1, count)
-        yield of_setting(
+        yield setting_evidence(
             view,
             "item-calls",
             f"{many} calls of .item() and its kin",

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import MetricReading, of_kernels, of_setting
-from recommender.diagnosis.rank.kinds import longest, repeats
+from recommender.diagnosis.evidence import MetricReading, kernel_evidence, setting_evidence
+from recommender.diagnosis.rank.kinds import longest_of_chains, pair_counts
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ingest.profiles.facts.kernels import Floats
     from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import Floats, View
+    from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
 
 _SIGNATURES = (
@@ -25,44 +26,44 @@ _SIGNATURES = (
     ("activation-function-traffic", ("sigmoid", "swish", "silu", "gelu", "erf", "tanh")),
     ("rotary-embedding-traffic", ("neg",)),
 )
-"""What in a chain tells which fused operator it stands for; the first that fits."""
+"""Operators by which a chain is known to stand for a fused one; the first that fits counts."""
 
 
-def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Chains that repeat, the layers they belong to, and what broke them."""
+def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of chains that repeat, by the layers they belong to, and of the operators that broke them."""
     kernels = view.kernels
-    if kernels is None or view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
+    if view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
-    found, broken = view.chains
-    often = thresholds.shows("unfused-operators", "fusible_chain_count", repeats(found, len(kernels)))
-    own = np.where(view.is_new, kernels.duration_us * view.alone, 0.0)
-    stays = longest(found, own)
+    runs, broken = view.chains
+    often = thresholds.shows("unfused-operators", "fusible_chain_count", pair_counts(runs, len(kernels)))
+    own = np.where(view.is_new, kernels.duration_us * view.exclusive, 0.0)
+    stays = longest_of_chains(runs, own)
     lost = np.zeros(len(kernels))
     of_layer: dict[str, Floats] = {}
-    for rows, kinds in found:
+    for rows, kinds in runs:
         saved = np.where(stays[rows], 0.0, own[rows] * often[rows])
         lost[rows] += saved
         layer = next((node for node, marks in _SIGNATURES if any(mark in kinds for mark in marks)), "")
         if layer:
             of_layer.setdefault(layer, np.zeros(len(kernels)))[rows] += saved
     share = float(lost.sum()) / view.total_us
-    yield of_kernels(
+    yield kernel_evidence(
         view,
         "unfused-operators",
         lost,
-        f"{len(found)} runs of small operators that a fused kernel would replace: {view.named(lost)}",
+        f"{len(runs)} runs of small operators that a fused kernel would replace: {view.costliest(lost)}",
         MetricReading(metric="fusible_chain_duration_share", value=share, unit="1"),
     )
     for node, cost in of_layer.items():
-        yield of_kernels(
+        yield kernel_evidence(
             view,
             node,
             cost,
-            f"small operators of one layer: {view.named(cost)}",
+            f"small operators of one layer: {view.costliest(cost)}",
             MetricReading(metric="share of the step", value=float(cost.sum()) / view.total_us, unit="1"),
         )
     for node, count in broken.items():
-        yield of_setting(
+        yield setting_evidence(
             view,
             node,
             f"{count} such runs are broken by it",

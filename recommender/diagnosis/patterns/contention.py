@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, of_step
+from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES, NOMINAL_MB_MS
 from recommender.diagnosis.rank.collectives import places
-from recommender.diagnosis.rank.repairs import at_rate
-from recommender.diagnosis.rank.view import alone
+from recommender.diagnosis.rank.repairs import match_peer_rate
+from recommender.diagnosis.rank.view import exclusive_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from recommender.diagnosis.thresholds import Thresholds
 
 NODE = "bandwidth-contention"
-BESIDE = 0.5
-"""Share of its time from which an operator counts as running beside kernels, and below one minus which of its
-time it counts as running alone; what lies between tells nothing of either."""
+MOSTLY_COVERED = 0.5
+"""Share of its time beside kernels from which an operator counts as covered, and below one minus which it
+counts as uncovered; between the two it tells nothing."""
 ALIKE = 2.0
 """Factor within which two transfers are of one size: their rates can be compared."""
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Transfers beside kernels against transfers of their size beside none.
+    """Evidence of transfers that are slower beside kernels than transfers of their size beside none.
 
-    Where none ran alone, against the nominal rate of a link. Transfers follow one another, so one that takes
-    longer beside a kernel delays those behind it: what they take longer together costs as much as there is
-    communication that nothing hides.
+    Where none ran beside no kernel, the nominal rate of a link stands in. Transfers follow one another, so
+    one that takes longer beside a kernel delays those behind it: their additional time costs as much as there
+    is communication that nothing hides.
     """
     beside = _beside_kernels(view)
     moved = [
@@ -49,12 +49,12 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     slow: list[Collective] = []
     seen: list[tuple[float, float]] = []
     for item, part, size, rate, transport in moved:
-        if part < BESIDE:
+        if part < MOSTLY_COVERED:
             continue
         peers = [
             r
             for _, p, s, r, t in moved
-            if t == transport and p < 1 - BESIDE and 1 / ALIKE <= s / size <= ALIKE
+            if t == transport and p < 1 - MOSTLY_COVERED and 1 / ALIKE <= s / size <= ALIKE
         ]
         ratio = rate / (float(np.median(peers)) if peers else NOMINAL_MB_MS[transport])
         shown = float(thresholds.shows(NODE, "sdma_bandwidth_ratio", ratio))
@@ -67,7 +67,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     lost = min(lost, view.step_sum("exposed_us"))
     ratios, sizes = np.array(seen).T
     mean = float(np.average(ratios, weights=sizes))
-    yield of_step(
+    yield step_evidence(
         view,
         NODE,
         lost,
@@ -75,7 +75,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"{lost / 1e3:.2f} ms of that nothing hides",
         MetricReading(metric="sdma_bandwidth_ratio", value=mean, unit="1"),
         places(slow),
-        fixed=lambda rank: at_rate(rank, lost, {item.name for item in slow}),
+        fixed=lambda rank: match_peer_rate(rank, lost, {item.name for item in slow}),
     )
 
 
@@ -87,12 +87,12 @@ def _beside_kernels(view: View) -> dict[str, float]:
     kernels = view.rank.kernels
     if kernels is None or not kernels.is_communication.any():
         return {}
-    bare = alone(kernels)
-    found: dict[str, float] = {}
+    exclusive = exclusive_shares(kernels)
+    shares: dict[str, float] = {}
     twice: set[str] = set()
     for row in np.flatnonzero(kernels.is_communication):
         name = kernels.text("name", int(row)).partition("@")[0]
-        if name in found:
+        if name in shares:
             twice.add(name)
-        found[name] = float(1 - bare[row])
-    return {name: value for name, value in found.items() if name not in twice}
+        shares[name] = float(1 - exclusive[row])
+    return {name: value for name, value in shares.items() if name not in twice}

@@ -11,51 +11,51 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import MetricReading, of_kernels
-from recommender.diagnosis.rank.kinds import ELEMENTWISE, PRODUCTS, of_kind, plain, repeats, volumes
+from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.rank.kinds import ELEMENTWISE, PRODUCTS, kernel_kind, of_kind, pair_counts, volumes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.profiles.facts.kernels import Kernels
     from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
 
-_TOLD_ELSEWHERE = frozenset({"cast", "softmax", "reducemean", "reducesum"})
-"""Casts are traffic of their own, and what reduces over a row needs the whole row first."""
+_NOT_FUSED = frozenset({"cast", "softmax", "reducemean", "reducesum"})
+"""Casts are traffic of their own, and what reduces over a row needs all of the row first."""
 NODE = "cube-vector-round-trip"
 METRIC = "epilogue_count"
 
 
-def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Operators that an epilogue would hold, those in longer chains left to the fusion of chains."""
+def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of operators that an epilogue could hold; those in longer chains are left to ``chains``."""
     kernels = view.kernels
-    if not thresholds.knows(NODE, METRIC) or kernels is None or view.total_us <= 0:
+    if not thresholds.has(NODE, METRIC) or kernels is None or view.total_us <= 0:
         return
     if not (kernels.start_ns != UNKNOWN_NS).any():
         return
     if not any(text.strip(" ;") for text in kernels.texts["output_shapes"].labels):
         return
     readers, products = _pairs(kernels)
-    in_chains = repeats(view.chains[0], len(kernels))
+    in_chains = pair_counts(view.chains[0], len(kernels))
     kept = thresholds.shows("unfused-operators", "fusible_chain_count", in_chains[readers]) < 0.5
     readers, products = readers[kept], products[kept]
     outputs = volumes(kernels.texts["output_shapes"])
     product = outputs[products]
-    whole = volumes(kernels.texts["input_shapes"])[readers] + outputs[readers]
-    saved = np.clip((product + outputs[readers]) / np.maximum(whole, 1.0), 0, 1)
+    traffic = volumes(kernels.texts["input_shapes"])[readers] + outputs[readers]
+    saved = np.clip((product + outputs[readers]) / np.maximum(traffic, 1.0), 0, 1)
     lost = np.zeros(len(kernels))
     shown = float(thresholds.shows(NODE, METRIC, float(len(readers))))
-    lost[readers] = shown * (kernels.duration_us * view.alone)[readers] * saved
+    lost[readers] = shown * (kernels.duration_us * view.exclusive)[readers] * saved
     made = int(of_kind(kernels, PRODUCTS).sum())
     part = len(readers) / made if made else 0.0
-    yield of_kernels(
+    yield kernel_evidence(
         view,
         NODE,
         lost,
         f"{len(readers)} of {made} matrix products are written out and read by a small operator right after: "
-        f"{view.named(lost)} could go in their epilogue",
+        f"{view.costliest(lost)} could go in their epilogue",
         MetricReading(metric=METRIC, value=float(len(readers)), unit="1"),
         level=part,
     )
@@ -64,7 +64,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 def _pairs(kernels: Kernels) -> tuple[np.ndarray, np.ndarray]:
     """Rows of small operators, and of the products just before them on their stream that they read."""
     label, shapes, results = kernels.label, kernels.texts["input_shapes"], kernels.texts["output_shapes"]
-    small = label.where(_is_small(plain(text)) for text in label.labels) & ~kernels.is_aicpu
+    small = label.where(_is_small(kernel_kind(text)) for text in label.labels) & ~kernels.is_aicpu
     product = of_kind(kernels, PRODUCTS) & (kernels.start_ns != UNKNOWN_NS)
     stream = kernels.texts["stream"].codes
     order = np.lexsort((kernels.start_ns, stream))
@@ -78,7 +78,7 @@ def _pairs(kernels: Kernels) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_small(kind: str) -> bool:
-    return kind in ELEMENTWISE and kind not in _TOLD_ELSEWHERE
+    return kind in ELEMENTWISE and kind not in _NOT_FUSED
 
 
 def _first(shapes: str) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ def _first(shapes: str) -> tuple[str, ...]:
 
 def _parts(shapes: str) -> list[tuple[str, ...]]:
     """Sizes of each tensor, ones left out; a tensor that was not collected fits none."""
-    found = [
+    tensors = [
         tuple(size.strip() for size in part.strip('" ').split(",") if size.strip() != "1")
         for part in shapes.split(";")
     ]
-    return [sizes if any(sizes) else ("?", str(place)) for place, sizes in enumerate(found)]
+    return [sizes if any(sizes) else ("?", str(place)) for place, sizes in enumerate(tensors)]

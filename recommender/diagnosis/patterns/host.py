@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from ingest.profiles.facts.run import FactPlace
-from recommender.diagnosis.evidence import MetricReading, of_step
-from recommender.diagnosis.rank.repairs import busier
-from recommender.diagnosis.rank.view import LONG_GAP_US, PLACES, alone
+from ingest.profiles.facts.place import FactPlace
+from recommender.diagnosis.evidence import MetricReading, step_evidence
+from recommender.diagnosis.rank.repairs import fill_idle_time
+from recommender.diagnosis.rank.view import LONG_GAP_US, PLACES, KernelView, exclusive_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,40 +21,42 @@ if TYPE_CHECKING:
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """The free time as a whole, launches, and copies."""
+    """Evidence of all free time, of the part behind launches, and of the part behind copies."""
     if not view.rank.steps or view.total_us <= 0:
         return
     free = view.step_sum("free_us")
     share = free / view.total_us
     free_shown = float(thresholds.shows("host-bound", "free_share", share))
     underfed = float(thresholds.shows("host-bound", "host_underfeed_share", share))
-    yield of_step(
+    yield step_evidence(
         view,
         "host-bound",
         free,
         f"nothing runs on the device for {share:.0%} of the step",
         MetricReading(metric="free_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
-        shown=max(free_shown, underfed) * (1.0 if _is_whole(view) else UNSURE),
-        fixed=lambda rank: busier(rank, free, []),
+        shown=max(free_shown, underfed) * (1.0 if _is_reliable(view) else UNSURE),
+        fixed=lambda rank: fill_idle_time(rank, free, []),
     )
     yield from _launches(view, free)
     yield from _copies(view)
 
 
-def _is_whole(view: View) -> bool:
-    """Whether free time can be believed: the profiler's own table, or kernels beside what else it wrote."""
+def _is_reliable(view: View) -> bool:
+    """True if free time is of the profiler's own table, or counted where calls were collected too."""
     return not all(step.is_counted for step in view.rank.steps) or bool(view.rank.calls)
 
 
 UNSURE = 0.5
-"""Of free time counted from one table alone, which may be an excerpt: it says nothing either way."""
+"""Weight of free time counted from one table alone, which may be an excerpt: it says nothing either way."""
 
 
 def _launches(view: View, free: float) -> Iterator[SoftEvidence]:
-    """Kernels that end before the next is launched."""
+    """Evidence of kernels that end before the next is launched."""
+    if not isinstance(view, KernelView):
+        return
     kernels = view.kernels
-    if kernels is None or len(kernels) < 2 or not (kernels.start_ns != UNKNOWN_NS).any():
+    if len(kernels) < 2 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
     order = np.argsort(kernels.start_ns, kind="stable")
     start, end = kernels.start_ns[order], np.maximum.accumulate(kernels.end_ns[order])
@@ -63,7 +65,7 @@ def _launches(view: View, free: float) -> Iterator[SoftEvidence]:
     late = (gap > duration) & (gap <= LONG_GAP_US)
     lost = min(free, float(gap[late].sum()))
     share = lost / free if free > 0 else 0.0
-    yield of_step(
+    yield step_evidence(
         view,
         "kernel-launch-overhead",
         lost,
@@ -72,26 +74,26 @@ def _launches(view: View, free: float) -> Iterator[SoftEvidence]:
         f"that are shorter than them (median kernel {float(np.median(duration)):.1f} µs)",
         MetricReading(metric="share of free time behind kernels shorter than it", value=share, unit="1"),
         (FactPlace(kernels.file, tuple(int(kernels.rows[order[i]]) for i in np.flatnonzero(late)[:PLACES])),),
-        fixed=lambda rank: busier(rank, lost, [], longest_us=LONG_GAP_US),
+        fixed=lambda rank: fill_idle_time(rank, lost, [], longest_us=LONG_GAP_US),
     )
 
 
 def _copies(view: View) -> Iterator[SoftEvidence]:
-    """Copies between host and device beside which nothing runs."""
+    """Evidence of copies between host and device beside which no kernel runs."""
     kernels = view.rank.kernels
     if kernels is None:
         return
     copies = kernels.is_copy
     if not copies.any():
         return
-    beside_none = float((kernels.duration_us * alone(kernels))[copies].sum())
-    lost = min(beside_none, view.step_sum("free_us"))
-    yield of_step(
+    bare_us = float((kernels.duration_us * exclusive_shares(kernels))[copies].sum())
+    lost = min(bare_us, view.step_sum("free_us"))
+    yield step_evidence(
         view,
         "host-to-device-copy",
         lost,
-        f"{int(copies.sum())} copies by the copy engine, {beside_none / 1e3:.2f} ms of them beside no kernel",
+        f"{int(copies.sum())} copies by the copy engine, {bare_us / 1e3:.2f} ms of them beside no kernel",
         MetricReading(metric="copies", value=float(copies.sum()), unit="1"),
         (FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[copies][:PLACES])),),
-        fixed=lambda rank: busier(rank, lost, []),
+        fixed=lambda rank: fill_idle_time(rank, lost, []),
     )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from ingest.profiles.facts.run import FactPlace
-from recommender.diagnosis.evidence import MetricReading, of_setting
-from recommender.diagnosis.rank.kinds import plain
+from ingest.profiles.facts.place import FactPlace
+from recommender.diagnosis.evidence import MetricReading, setting_evidence
+from recommender.diagnosis.rank.kinds import kernel_kind
 from recommender.diagnosis.rank.view import PLACES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts.kernels import Codes, Mask
     from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
 
 _PRODUCT = ("batchmatmul", "matmul")
@@ -50,28 +50,28 @@ msprof-analyze's timeline_fusion_ops; the sequences are what their definitions t
 NODE = "affinity-api-not-used"
 
 
-def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """How often each interface could stand for what ran."""
+def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of fused interfaces that could replace operators that ran, with how often."""
     kernels = view.kernels
-    if kernels is None or view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
+    if view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
     label, stream = kernels.label, kernels.texts["stream"].codes
-    names = [plain(text) for text in label.labels]
+    names = [kernel_kind(text) for text in label.labels]
     order = np.lexsort((kernels.start_ns, stream))
     order = order[~label.where(name == "cast" for name in names)[order]]
     counts: Counter[str] = Counter()
     rows: list[int] = []
     for interface, kinds in SEQUENCES:
-        steps = [label.where(name in wanted for name in names)[order] for wanted in kinds]
-        found = _starts(steps, stream[order])
-        counts[interface] += len(found)
-        rows.extend(int(kernels.rows[order[place]]) for place in found[:PLACES])
-    told = [f"{interface} ({n}x)" for interface, n in counts.most_common(3) if n]
+        steps = [label.where(name in step for name in names)[order] for step in kinds]
+        starts = _starts(steps, stream[order])
+        counts[interface] += len(starts)
+        rows.extend(int(kernels.rows[order[place]]) for place in starts[:PLACES])
+    named = [f"{interface} ({n}x)" for interface, n in counts.most_common(3) if n]
     most = max(counts.values(), default=0)
-    yield of_setting(
+    yield setting_evidence(
         view,
         NODE,
-        f"could stand for what ran: {', '.join(told)}" if told else "no fused interface fits what ran",
+        f"could stand for what ran: {', '.join(named)}" if named else "no fused interface fits what ran",
         (FactPlace(kernels.file, tuple(sorted(rows)[:PLACES])),) if rows else (),
         shown=float(thresholds.shows("unfused-operators", "fusible_chain_count", float(most))),
         readings=(MetricReading(metric="fusible_chain_count", value=float(most), unit="1"),),

@@ -1,4 +1,4 @@
-"""Links beside each other, and copies within the device that nobody asked for."""
+"""Links that are slower than others of their kind, and copies within a device before a transfer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, of_step
+from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES
 from recommender.diagnosis.rank.collectives import LOCAL
-from recommender.diagnosis.rank.repairs import even_links, without_copies
+from recommender.diagnosis.rank.repairs import drop_local_copies, even_out_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """One link slower than its peers; and copies within the device for want of alignment."""
+    """Evidence of a link slower than its peers, and of copies within the device for want of alignment."""
     if view.total_us <= 0:
         return
     links = [link for link in view.rank.links if link.operator.lower().endswith("-total")] or list(
@@ -30,11 +30,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     )
     local_ms = sum(link.time_ms for link in links if link.transport == LOCAL)
     moved_ms = sum(link.time_ms for link in links if link.transport != LOCAL)
-    yield from slow_links(links, view, thresholds, view.bare)
+    yield from slow_links(links, view, thresholds, view.exposed_share)
     if moved_ms + local_ms > 0 and local_ms > 0:
         share = local_ms / (moved_ms + local_ms)
-        lost = local_ms * 1e3 * view.bare
-        yield of_step(
+        lost = local_ms * 1e3 * view.exposed_share
+        yield step_evidence(
             view,
             "communication-address-misalignment",
             lost,
@@ -44,14 +44,14 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             shown=float(
                 thresholds.shows("communication-address-misalignment", "hccl_inner_copy_share", share)
             ),
-            fixed=lambda rank: without_copies(rank, lost),
+            fixed=lambda rank: drop_local_copies(rank, lost),
         )
 
 
 def slow_links(
-    links: Iterable[RankTraffic], view: View, thresholds: Thresholds, bare: float = 1.0
+    links: Iterable[RankTraffic], view: View, thresholds: Thresholds, exposed_share: float = 1.0
 ) -> Iterator[SoftEvidence]:
-    """Links of one kind beside each other: one below the mean of its peers holds collectives up."""
+    """Evidence of one link below the mean of its peers of a kind, which holds collectives up."""
     by_kind: dict[str, list[RankTraffic]] = {}
     for link in links:
         if link.transport != LOCAL and link.bandwidth_gb_s > 0 and link.size_mb * 1e6 >= LEAST_BYTES:
@@ -63,9 +63,9 @@ def slow_links(
         others = [link.bandwidth_gb_s for link in peers if link is not slowest]
         mean = float(np.median(others))
         ratio = slowest.bandwidth_gb_s / mean
-        lost = slowest.time_ms * 1e3 * max(0.0, 1 - ratio) * bare
+        lost = slowest.time_ms * 1e3 * max(0.0, 1 - ratio) * exposed_share
         shown = float(thresholds.shows("slow-link", "link_bandwidth_ratio_to_mean", ratio))
-        yield of_step(
+        yield step_evidence(
             view,
             "slow-link",
             lost,
@@ -75,5 +75,5 @@ def slow_links(
             MetricReading(metric="link_bandwidth_ratio_to_mean", value=ratio, unit="1"),
             (slowest.place,),
             shown=shown,
-            fixed=partial(even_links, saved_us=lost),
+            fixed=partial(even_out_links, saved_us=lost),
         )

@@ -1,4 +1,4 @@
-"""Device memory that the allocator holds and cannot use, and memory that it hands back and asks for again."""
+"""Device memory that the allocator reserves and cannot use, or returns to the driver and reserves again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, of_setting
+from recommender.diagnosis.evidence import MetricReading, setting_evidence
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
@@ -26,18 +26,18 @@ some operators takes and frees is less than half of the peak. Assumed: no source
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Fragmentation: reserved memory that is not in use at the peak, or that went back to the driver.
+    """Evidence of fragmentation: reserved memory unused at the peak, or given back to the driver.
 
     It costs no time of its own. What it costs shows as stalls of the allocator, which it explains.
     """
     memory = view.rank.memory
-    if not thresholds.knows(NODE, METRIC) or memory is None or memory.peak_reserved_mb <= 0:
+    if not thresholds.has(NODE, METRIC) or memory is None or memory.peak_reserved_mb <= 0:
         return
     unused = max(0.0, 1 - memory.peak_allocated_mb / memory.peak_reserved_mb)
     returned = memory.returned_mb / memory.peak_reserved_mb
     idle = float(thresholds.shows(NODE, METRIC, unused))
     churn = float(soft(np.asarray(returned), RETURNED, RETURNED))
-    yield of_setting(
+    yield setting_evidence(
         view,
         NODE,
         f"of {memory.peak_reserved_mb:.0f} MiB that the allocator reserved {unused:.0%} were never in "

@@ -1,4 +1,4 @@
-"""Operators that should not be there, or not like this: AI CPU, rearranging, casts, types, run again."""
+"""Operators that a better program would not run: on the AI CPU, rearranging, too precise, repeated."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, of_kernels
+from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import CASTS, COPIES, INDEXING, PRODUCTS, REARRANGING, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts.kernels import Mask
+    from ingest.profiles.facts.kernels import Floats, Mask
     from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import Floats, View
+    from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
 
 
@@ -27,74 +27,71 @@ _WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32")
 
 
 HALF = 0.5
-"""What a format of half the width leaves of bytes and of cube cycles at least."""
+"""Least share of bytes and of cube cycles that a format of half the width leaves."""
 
 
-def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """All of them."""
+def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of each such kind of operator."""
     kernels = view.kernels
-    if kernels is None or not len(kernels) or view.total_us <= 0:
+    if view.total_us <= 0:
         return
-    own = kernels.duration_us * view.alone
+    own = kernels.duration_us * view.exclusive
     yield from _aicpu(view, thresholds, own)
-    yield from _unwanted(view, own)
+    yield from _data_movement(view, own)
     yield from _precision(view)
     yield from _recompute(view, own)
 
 
-def _aicpu(view: View, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
+def _aicpu(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
     kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     there = kernels.is_aicpu
     shown = thresholds.shows("aicpu-operator", "aicpu_operator_time", kernels.duration_us * 1e-6)
     lost = np.where(there, shown * own, 0.0)
     total = float(np.nansum(kernels.duration_us[there]))
-    hidden = 1 - float(lost.sum()) / total if total > 0 else math.nan
-    yield of_kernels(
+    masked = 1 - float(lost.sum()) / total if total > 0 else math.nan
+    yield kernel_evidence(
         view,
         "aicpu-operator",
         lost,
-        f"operators on the AI CPU: {view.named(lost)}",
-        MetricReading(metric="aicpu_masked_share", value=hidden, unit="1"),
+        f"operators on the AI CPU: {view.costliest(lost)}",
+        MetricReading(metric="aicpu_masked_share", value=masked, unit="1"),
     )
     types = kernels.texts["input_types"]
-    odd = types.where(any(t in label.upper().split(";") for t in _odd()) for label in types.labels)
+    odd = types.where(any(t in label.upper().split(";") for t in _off_core_types()) for label in types.labels)
     if there.any():
-        by_type = np.where(odd & ~_runs_on_cores(view), lost, 0.0)
-        yield of_kernels(
+        of_types = np.where(odd & ~_runs_on_cores(view), lost, 0.0)
+        yield kernel_evidence(
             view,
             "unsupported-dtype",
-            by_type,
-            f"types without an AI Core kernel (64 bit) in {view.named(by_type)}",
-            MetricReading(metric="share of AI CPU time", value=_part(by_type, lost), unit="1"),
+            of_types,
+            f"types without an AI Core kernel (64 bit) in {view.costliest(of_types)}",
+            MetricReading(metric="share of AI CPU time", value=_part(of_types, lost), unit="1"),
         )
-        by_kind = np.where(of_kind(kernels, INDEXING) & ~_runs_on_cores(view), lost, 0.0)
-        yield of_kernels(
+        of_indexing = np.where(of_kind(kernels, INDEXING) & ~_runs_on_cores(view), lost, 0.0)
+        yield kernel_evidence(
             view,
             "index-operators",
-            by_kind,
-            f"indexing on the AI CPU: {view.named(by_kind)}",
-            MetricReading(metric="share of AI CPU time", value=_part(by_kind, lost), unit="1"),
+            of_indexing,
+            f"indexing on the AI CPU: {view.costliest(of_indexing)}",
+            MetricReading(metric="share of AI CPU time", value=_part(of_indexing, lost), unit="1"),
         )
 
 
-def _runs_on_cores(view: View) -> Mask:
+def _runs_on_cores(view: KernelView) -> Mask:
     """Kernels whose kind ran with the same types on an AI Core too: neither can be why they ran elsewhere."""
     kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     label, types = kernels.label, kernels.texts["input_types"]
     pairs = label.codes.astype(np.int64) * len(types.labels) + types.codes
     return np.isin(pairs, pairs[~kernels.is_aicpu])
 
 
-def _odd() -> tuple[str, ...]:
+def _off_core_types() -> tuple[str, ...]:
     return (*_NO_AICORE_TYPES, *(f"DT_{name}" for name in _NO_AICORE_TYPES))
 
 
-def _unwanted(view: View, own: Floats) -> Iterator[SoftEvidence]:
+def _data_movement(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
     """Kernels that only rearrange, convert or copy: whatever they take is lost."""
     kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     for node, kinds, says in (
         ("layout-transform", REARRANGING, "tensors rearranged between operators"),
         ("cast-traffic", CASTS, "conversions between number formats"),
@@ -102,41 +99,40 @@ def _unwanted(view: View, own: Floats) -> Iterator[SoftEvidence]:
     ):
         lost = np.where(of_kind(kernels, kinds) & ~kernels.is_aicpu & view.is_new, own, 0.0)
         count = int((lost > 0).sum())
-        yield of_kernels(
+        yield kernel_evidence(
             view,
             node,
             lost,
-            f"{says}: {count} kernels, {view.named(lost)}",
+            f"{says}: {count} kernels, {view.costliest(lost)}",
             MetricReading(metric="kernels", value=count, unit="1"),
         )
 
 
-def _precision(view: View) -> Iterator[SoftEvidence]:
+def _precision(view: KernelView) -> Iterator[SoftEvidence]:
     """Matrix products in 32 bit. Losses, norms and softmax are left alone: they need it."""
     kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     types = kernels.texts["input_types"]
     wide = types.where(
         bool(label) and all(t.strip().upper() in _WIDE_TYPES for t in label.split(";")[:2])
         for label in types.labels
     )
     there = of_kind(kernels, PRODUCTS) & wide
-    lost = np.where(there, kernels.duration_us * view.alone * HALF, 0.0)
+    lost = np.where(there, kernels.duration_us * view.exclusive * HALF, 0.0)
     share = float(np.nansum(kernels.duration_us[there])) / view.total_us
-    yield of_kernels(
+    yield kernel_evidence(
         view,
         "precision-excess",
         lost,
-        f"matrix products in 32 bit, {share:.0%} of the step: {view.named(lost)} could go at half the width",
+        f"matrix products in 32 bit, {share:.0%} of the step: "
+        f"{view.costliest(lost)} could go at half the width",
         MetricReading(metric="high_precision_share", value=share, unit="1"),
         level=float(there.mean()),
     )
 
 
-def _recompute(view: View, own: Floats) -> Iterator[SoftEvidence]:
+def _recompute(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
     """Forward operators that run more often than their backward ones: activations are computed again."""
     kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     label = kernels.label
     counts = np.bincount(label.codes, minlength=len(label.labels))
     by_name = {name.lower(): i for i, name in enumerate(label.labels) if counts[i]}
@@ -156,17 +152,17 @@ def _recompute(view: View, own: Floats) -> Iterator[SoftEvidence]:
         product = of_kind(kernels, PRODUCTS)
         runs = 1 / (1 - most) if most < 1 else 1.0
         lost[product] = own[product] * (runs - 1) / (runs + 2)
-    yield of_kernels(
+    yield kernel_evidence(
         view,
         "recompute-overhead",
         lost,
-        f"forward operators run again in the backward pass: {view.named(lost)}",
+        f"forward operators run again in the backward pass: {view.costliest(lost)}",
         MetricReading(
             metric="share of forward runs that are repeats", value=max(again, default=0.0), unit="1"
         ),
     )
 
 
-def _part(some: Floats, whole: Floats) -> float:
-    total = float(whole.sum())
+def _part(some: Floats, everything: Floats) -> float:
+    total = float(everything.sum())
     return float(some.sum()) / total if total > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Transfers cut small, at odd sizes, or sent again."""
+"""Transfers in small packets, at sizes that are not aligned, or sent again."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, of_step
+from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.rank.collectives import moving_us, places
-from recommender.diagnosis.rank.repairs import hidden
+from recommender.diagnosis.rank.repairs import hide_communication
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,14 +32,14 @@ LEAST_BYTES = 1e6
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Both, where the length of the run is known."""
+    """Evidence of small or misaligned packets and of retransmission, where the length of the run is known."""
     if view.total_us > 0:
         yield from _packets(view, thresholds)
         yield from _retransmission(view, thresholds)
 
 
 def _packets(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Transfers cut small, or at odd sizes: what they take beyond the same bytes at the best rate seen."""
+    """Evidence of packets that are small or not aligned: time beyond the same bytes at the best rate seen."""
     small_us = odd_us = 0.0
     shares = []
     small, odd = [], []
@@ -66,40 +66,39 @@ def _packets(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 odd.append(item)
     if not shares:
         return
-    part = sum(mine for mine, _ in shares) / max(sum(whole for _, whole in shares), 1e-12)
-    small_bare, odd_bare = small_us * view.bare, odd_us * view.bare
-    yield of_step(
+    part = sum(mine for mine, _ in shares) / max(sum(total for _, total in shares), 1e-12)
+    small_exposed, odd_exposed = small_us * view.exposed_share, odd_us * view.exposed_share
+    yield step_evidence(
         view,
         "small-packets",
-        small_bare,
+        small_exposed,
         f"{part:.0%} of the bytes go in small packets, "
         f"which takes {small_us / 1e3:.2f} ms more than at the best rate",
         MetricReading(metric="small_packet_share", value=part, unit="1"),
         places(small),
         shown=float(thresholds.shows("small-packets", "small_packet_share", part)),
-        fixed=lambda rank: hidden(rank, small_bare, [], transfers=True),
+        fixed=lambda rank: hide_communication(rank, small_exposed, [], transfers=True),
     )
-    yield of_step(
+    yield step_evidence(
         view,
         "byte-misalignment",
-        odd_bare,
+        odd_exposed,
         f"packets whose size is no multiple of 512 bytes "
         f"take {odd_us / 1e3:.2f} ms more than at the best rate",
         MetricReading(metric="transfer_bytes_remainder_512", value=1.0 if odd else 0.0, unit="1"),
         places(odd),
-        fixed=lambda rank: hidden(rank, odd_bare, [], transfers=True),
+        fixed=lambda rank: hide_communication(rank, odd_exposed, [], transfers=True),
     )
 
 
 def _best_rates(items: Iterable[Collective]) -> dict[str, float]:
     """Megabytes per millisecond that the large packets of each kind of link reached at best."""
-    found = dict(NOMINAL_MB_MS)
     best: dict[str, float] = {}
     for transfer in (t for item in items for t in item.transfers):
         for size, count, time in transfer.packets:
             if count and time > 0 and size * 1e6 >= LEAST_BYTES:
                 best[transfer.transport] = max(best.get(transfer.transport, 0.0), size * count / time)
-    return {**found, **best}
+    return {**NOMINAL_MB_MS, **best}
 
 
 def _retransmission(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
@@ -109,8 +108,8 @@ def _retransmission(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence
     shown = thresholds.shows(
         "rdma-retransmission", "rdma_transmission_time", np.array([t.time_ms * 1e-3 for _, t in mine])
     )
-    lost = view.bare * float(sum(s * moving_us(c) for s, (c, _) in zip(shown, mine, strict=True)))
-    yield of_step(
+    lost = view.exposed_share * float(sum(s * moving_us(c) for s, (c, _) in zip(shown, mine, strict=True)))
+    yield step_evidence(
         view,
         "rdma-retransmission",
         lost,
@@ -119,5 +118,5 @@ def _retransmission(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence
             metric="rdma_transmission_time", value=max(t.time_ms for _, t in mine) * 1e-3, unit="s"
         ),
         places([c for c, _ in mine]),
-        fixed=lambda rank: hidden(rank, lost, [], transfers=True),
+        fixed=lambda rank: hide_communication(rank, lost, [], transfers=True),
     )

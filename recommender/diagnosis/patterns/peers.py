@@ -10,6 +10,7 @@ import numpy as np
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
 from recommender.diagnosis.patterns.links import slow_links
 from recommender.diagnosis.rank.kinds import of_kind, volumes
+from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """What shows only when ranks are compared."""
-    known = [view for view in views if view.total_us > 0 and view.step_sum("computing_us") > 0]
-    for group in _alike(known):
+    """Evidence that shows only when ranks are compared: slow ranks, slow links between them."""
+    timed = [view for view in views if view.total_us > 0 and view.step_sum("computing_us") > 0]
+    for group in _stages(timed):
         if len(group) >= 2:
             yield from _slowest(group, thresholds)
     links = [link for view in views for link in view.rank.links if link.operator.lower().endswith("-total")]
@@ -33,8 +34,8 @@ def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence
             )
 
 
-def _alike(views: Sequence[View]) -> list[list[View]]:
-    """Ranks that do the same work: stages of a pipeline compute different layers and are not compared."""
+def _stages(views: Sequence[View]) -> list[list[View]]:
+    """Ranks by pipeline stage: stages compute different layers and are not compared."""
     stages: dict[object, list[View]] = {}
     for view in views:
         stages.setdefault(_stage(view), []).append(view)
@@ -42,7 +43,7 @@ def _alike(views: Sequence[View]) -> list[list[View]]:
 
 
 def _stage(view: View) -> object:
-    """The pipeline stage that the sizes and the rank say, in the order in which Megatron numbers ranks."""
+    """The pipeline stage of a rank, from the parallel sizes and its number, as Megatron numbers ranks."""
     parallel = view.rank.parallel
     stages, world = parallel.get("pipeline_model_parallel_size"), parallel.get("world_size")
     rank = view.rank.rank
@@ -92,9 +93,9 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
 
 
 def _elements(view: View) -> float:
-    """Elements that matrix products and attention read: a measure of the work a rank was given."""
-    kernels = view.kernels
-    if kernels is None:
+    """Elements that matrix products and attention read: a measure of the work of a rank."""
+    if not isinstance(view, KernelView):
         return 0.0
+    kernels = view.kernels
     mask = of_kind(kernels, ("matmul", "batchmatmul", "flashattention", "conv2d", "groupedmatmul"))
     return float(volumes(kernels.texts["input_shapes"])[mask].sum())

@@ -1,4 +1,4 @@
-"""Work that does not divide: shapes by the tiles of a core, blocks by the cores."""
+"""Work that does not divide evenly: shapes over the tiles of a core, blocks over the cores."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, of_kernels
+from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ingest.profiles.facts.kernels import Mask, TextColumn
+    from ingest.profiles.facts.kernels import Floats, Mask, TextColumn
     from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import Floats, View
+    from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
 
 
@@ -23,12 +23,12 @@ _INNER, _ATTENTION = 256, 128
 """Elements of which a matrix's inner axis, and head size and length of attention, should be multiples."""
 
 
-def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Padding of products and of attention, and cores that idle in the last round."""
+def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of padding in products and attention, and of cores that idle in the last round."""
     kernels = view.kernels
-    if kernels is None or not len(kernels) or view.total_us <= 0:
+    if view.total_us <= 0:
         return
-    own = kernels.duration_us * view.alone
+    own = kernels.duration_us * view.exclusive
     for node, metric, kinds, padding, says in (
         ("inner-axis-misalignment", f"inner_axis_remainder_{_INNER}", PRODUCTS, _inner_waste,
          f"inner axes that are no multiple of {_INNER}"),
@@ -40,11 +40,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         shown = thresholds.shows(node, metric, (waste > 0).astype(float))
         lost = np.where(mine, shown * own * waste, 0.0)
         part = float((waste[mine] > 0).mean()) if mine.any() else 0.0
-        yield of_kernels(
+        yield kernel_evidence(
             view,
             node,
             lost,
-            f"{says}: {view.named(lost)} is padding",
+            f"{says}: {view.costliest(lost)} is padding",
             MetricReading(metric=metric, value=part, unit="1"),
             level=part,
         )
@@ -53,15 +53,14 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 def _waste(shapes: TextColumn, mine: Mask, padding: Callable[[str], float]) -> Floats:
     """Share of each kernel's time that goes into padding, shape (n,); 0 for those that are not ``mine``."""
-    wanted = set(np.unique(shapes.codes[mine]))
-    by_shape = np.array([padding(text) if i in wanted else 0.0 for i, text in enumerate(shapes.labels)])
+    relevant = set(np.unique(shapes.codes[mine]))
+    by_shape = np.array([padding(text) if i in relevant else 0.0 for i, text in enumerate(shapes.labels)])
     return by_shape[shapes.codes]
 
 
-def _blocks(view: View, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
+def _blocks(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
     """Cores that idle in the last round of blocks, or altogether."""
     kernels = view.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     if not view.cores:
         return
     core = kernels.texts["core"]
@@ -74,11 +73,11 @@ def _blocks(view: View, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvi
     partly = known & (blocks > cores) & (idle > 0)
     shown = thresholds.shows("block-dim-imbalance", "block_dim_remainder", partly.astype(float))
     lost = np.where(partly, shown * own * idle, 0.0)
-    yield of_kernels(
+    yield kernel_evidence(
         view,
         "block-dim-imbalance",
         lost,
-        f"blocks that do not divide over {view.cores:g} cube cores: {view.named(lost)} is idle cores",
+        f"blocks that do not divide over {view.cores:g} cube cores: {view.costliest(lost)} is idle cores",
         MetricReading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"),
         level=float(partly.mean()),
     )

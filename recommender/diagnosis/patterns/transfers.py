@@ -1,12 +1,12 @@
-"""Communication that computation does not hide: waiting told from transferring."""
+"""Communication that computation does not hide, waiting and transferring apart."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.diagnosis.evidence import MetricReading, of_step
-from recommender.diagnosis.rank.collectives import is_of, moving_us, places, standing_us
-from recommender.diagnosis.rank.repairs import hidden
+from recommender.diagnosis.evidence import MetricReading, step_evidence
+from recommender.diagnosis.rank.collectives import idle_us, is_of, moving_us, places
+from recommender.diagnosis.rank.repairs import hide_communication
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,13 +20,13 @@ _GRADIENT = ("allreduce", "reducescatter")
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """The exposed time as a whole, then its parts."""
+    """Evidence of all exposed communication, then of its parts."""
     exposed = view.step_sum("exposed_us")
     if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
         return
     share = exposed / view.total_us
     bad = float(thresholds.shows("exposed-communication", "communication_not_overlapped_share", share))
-    yield of_step(
+    yield step_evidence(
         view,
         "exposed-communication",
         exposed,
@@ -34,7 +34,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
         shown=bad,
-        fixed=lambda rank: hidden(rank, exposed, []),
+        fixed=lambda rank: hide_communication(rank, exposed, []),
     )
     yield from _waits(view, thresholds)
     yield from _gradients(view, bad)
@@ -42,28 +42,28 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 
 def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Ranks that stand in a collective, and stages that wait for their neighbour."""
+    """Evidence of ranks that wait in a collective, and of stages that wait for their neighbour."""
     both = view.rank.collectives
     shared, pairs = [c for c in both if not c.is_p2p], [c for c in both if c.is_p2p]
-    stood = sum(standing_us(c) for c in shared) * view.bare
-    share = stood / view.total_us
+    waited = sum(idle_us(c) for c in shared) * view.exposed_share
+    share = waited / view.total_us
     if shared:
-        yield of_step(
+        yield step_evidence(
             view,
             "collective-wait",
-            stood,
+            waited,
             f"collectives move data for {sum(c.transit_ms for c in shared):.1f} of their "
             f"{sum(c.elapse_ms for c in shared):.1f} ms; the rest is waiting",
             MetricReading(metric="collective_wait_share", value=share, unit="1"),
             places(shared),
             shown=float(thresholds.shows("collective-wait", "collective_wait_share", share)),
-            fixed=lambda rank: hidden(rank, stood, shared),
+            fixed=lambda rank: hide_communication(rank, waited, shared),
         )
-    told = view.step_sum("bubble_us")
-    still = max(sum(standing_us(c) for c in pairs) * view.bare, told)
-    if pairs or told:
+    bubble = view.step_sum("bubble_us")
+    still = max(sum(idle_us(c) for c in pairs) * view.exposed_share, bubble)
+    if pairs or bubble:
         share = still / view.total_us
-        yield of_step(
+        yield step_evidence(
             view,
             "pipeline-bubble",
             still,
@@ -71,16 +71,16 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             MetricReading(metric="bubble_share", value=share, unit="1"),
             places(pairs),
             shown=float(thresholds.shows("pipeline-bubble", "bubble_share", share)),
-            fixed=lambda rank: hidden(rank, still, pairs),
+            fixed=lambda rank: hide_communication(rank, still, pairs),
         )
 
 
 def _gradients(view: View, bad: float) -> Iterator[SoftEvidence]:
-    """Reductions whose transfer nothing hides."""
+    """Evidence of reductions whose transfer nothing hides."""
     mine = [c for c in view.rank.collectives if is_of(c, _GRADIENT)]
-    moving = sum(moving_us(c) for c in mine) * view.bare
+    moving = sum(moving_us(c) for c in mine) * view.exposed_share
     if mine:
-        yield of_step(
+        yield step_evidence(
             view,
             "data-parallel-communication",
             moving,
@@ -88,16 +88,17 @@ def _gradients(view: View, bad: float) -> Iterator[SoftEvidence]:
             MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
             places(mine),
             shown=bad,
-            fixed=lambda rank: hidden(rank, moving, []),
+            fixed=lambda rank: hide_communication(rank, moving, []),
         )
 
 
 def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
+    """Evidence of all-to-all exchanges: their transfer, and the waiting in them."""
     mine = [c for c in view.rank.collectives if is_of(c, ("alltoall", "all_to_all"))]
     if not mine:
         return
-    moving = sum(moving_us(c) for c in mine) * view.bare
-    yield of_step(
+    moving = sum(moving_us(c) for c in mine) * view.exposed_share
+    yield step_evidence(
         view,
         "all-to-all-communication",
         moving,
@@ -105,15 +106,15 @@ def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
         MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
         places(mine),
         shown=bad,
-        fixed=lambda rank: hidden(rank, moving, []),
+        fixed=lambda rank: hide_communication(rank, moving, []),
     )
-    stood = sum(standing_us(c) for c in mine) * view.bare
-    yield of_step(
+    waited = sum(idle_us(c) for c in mine) * view.exposed_share
+    yield step_evidence(
         view,
         "ep-load-imbalance",
-        stood,
-        f"ranks wait {stood / 1e3:.1f} ms for each other in all-to-all",
-        MetricReading(metric="all-to-all wait share", value=stood / view.total_us, unit="1"),
+        waited,
+        f"ranks wait {waited / 1e3:.1f} ms for each other in all-to-all",
+        MetricReading(metric="all-to-all wait share", value=waited / view.total_us, unit="1"),
         places(mine),
-        fixed=lambda rank: hidden(rank, stood, mine),
+        fixed=lambda rank: hide_communication(rank, waited, mine),
     )

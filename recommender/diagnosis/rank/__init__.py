@@ -1,1 +1,1 @@
-"""One rank of a profile, and how it compares with its peers."""
+"""One rank of a profile: its kernels, its communication, its earlier run, its facts with a loss repaired."""

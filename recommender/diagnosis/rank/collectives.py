@@ -1,10 +1,10 @@
-"""Operators of communication: how long one moved data, how long it stood, where it is written down."""
+"""Communication operators: the time in which one moves data, the time in which it waits, and its rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.rank.view import PLACES
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOCAL = "LOCAL"
 
 
-def standing_us(item: Collective) -> float:
+def idle_us(item: Collective) -> float:
     """Microseconds in which an operator moves nothing."""
     return max(0.0, item.elapse_ms * 1e3 - moving_us(item))
 
@@ -34,21 +34,21 @@ def moving_us(item: Collective) -> float:
 
 
 def is_of(item: Collective, parts: tuple[str, ...]) -> bool:
-    """Whether the name of an operator holds one of ``parts``."""
+    """True if the name of an operator holds one of ``parts``."""
     low = item.name.lower().replace("_", "")
     return any(part.replace("_", "") in low for part in parts)
 
 
 def places(items: Iterable[Collective]) -> tuple[FactPlace, ...]:
-    """Files, with the rows of the operators that take longest."""
+    """Files and rows of the operators that take longest."""
     worst = sorted(items, key=lambda item: -item.elapse_ms)[:PLACES]
     rows: dict[str, list[int]] = {}
     for item in worst:
         rows.setdefault(item.place.file, []).extend(item.place.rows)
-    return tuple(FactPlace(file, tuple(held)) for file, held in rows.items())
+    return tuple(FactPlace(file, tuple(lines)) for file, lines in rows.items())
 
 
 def lateness_us(waiting: Rank, late: Rank) -> float:
-    """How much longer one rank stands in shared collectives than another: what that one comes late by."""
-    mine, other = (sum(standing_us(c) for c in r.collectives if not c.is_p2p) for r in (waiting, late))
+    """Microseconds by which a rank comes late to shared collectives: another waits so much longer there."""
+    mine, other = (sum(idle_us(c) for c in r.collectives if not c.is_p2p) for r in (waiting, late))
     return max(0.0, mine - other)

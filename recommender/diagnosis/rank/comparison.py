@@ -7,54 +7,30 @@ not then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.profiles.facts.kernels import TextColumn, stem
-from recommender.diagnosis.rank.view import alone
+from recommender.diagnosis.rank.compared import Compared, group_means
+from recommender.diagnosis.rank.view import KernelView, exclusive_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.profiles.facts.kernels import Integers, Kernels, Mask
+    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
     from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.rank.view import Floats, View
+    from recommender.diagnosis.rank.view import View
 
 _TEXTS = ("core", "input_shapes", "input_types")
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """What an earlier run tells of the n compute kernels of a rank.
-
-    Attributes:
-        is_usual: Whether their like came at least as often before, shape (n,).
-        grown_us: What usual ones add to the step beyond the mean of their like, the like that take less set
-            off against it; 0 for others, shape (n,).
-        before: The rank in the earlier run, of m compute kernels.
-        group: Number of the group of like kernels that each belongs to, shape (n,).
-        group_before: The same of those of the earlier run, shape (m,).
-    """
-
-    is_usual: Mask
-    grown_us: Floats
-    before: View
-    group: Integers
-    group_before: Integers
-
-    def mean_before(self, values: Floats) -> Floats:
-        """Mean of what was known of the like of each kernel, shape (m,) to (n,); nan where nothing was."""
-        count = int(max(self.group.max(), self.group_before.max())) + 1
-        return _mean(values, self.group_before, count)[self.group]
 
 
 LEAST_ALIKE = 0.5
 """Share of the time of kernels with their like in the earlier run below which two runs are no one job."""
 
 
-def facing(profile: Profile, before: Profile) -> Profile:
+def pair_up(profile: Profile, before: Profile) -> Profile:
     """The earlier run; where each has one rank, under the number of the later one's: they are a pair."""
     if len(profile.ranks) != 1 or len(before.ranks) != 1:
         return before
@@ -62,30 +38,30 @@ def facing(profile: Profile, before: Profile) -> Profile:
 
 
 def doubts(now: Sequence[View], before: Sequence[View]) -> list[str]:
-    """What speaks against comparing two runs: ranks without a counterpart, kernels without their like."""
+    """Reasons against comparing two runs: ranks without a counterpart, kernels without their like."""
     numbers = {view.rank.rank for view in before}
     missing = [view.rank for view in now if view.rank.rank not in numbers][:5]
-    found = []
+    reasons = []
     if missing:
         named = ", ".join(rank.folder if rank.rank is None else str(rank.rank) for rank in missing)
-        found.append(f"the earlier run has no rank {named}: what it lost is not known")
+        reasons.append(f"the earlier run has no rank {named}: what it lost is not known")
     for view in now:
-        if view.alike is None or view.kernels is None:
+        if not isinstance(view, KernelView) or view.compared is None:
             continue
         time = np.nan_to_num(view.kernels.duration_us)
-        known = np.isin(view.alike.group, view.alike.group_before)
+        known = np.isin(view.compared.group, view.compared.group_before)
         part = float(time[known].sum() / time.sum()) if time.sum() > 0 else 1.0
         if part < LEAST_ALIKE:
             which = "" if view.rank.rank is None else f"rank {view.rank.rank}: "
-            found.append(
+            reasons.append(
                 f"{which}{part:.0%} of the time of the kernels has its like in the earlier run; "
                 "is it the same job?"
             )
-    return found
+    return reasons
 
 
-def compare(now: View, before: View, runs: float = 1.0) -> None:
-    """Tell both views what is usual in them; nothing where either has no kernels.
+def compare(now: KernelView, before: KernelView, runs: float = 1.0) -> tuple[Compared, Compared]:
+    """The kernels of a rank and of the same rank in an earlier run, each beside those of the earlier run.
 
     Args:
         now: A rank.
@@ -93,54 +69,55 @@ def compare(now: View, before: View, runs: float = 1.0) -> None:
         runs: Steps of the later run over steps of the earlier one.
     """
     later, sooner = now.kernels, before.kernels
-    if later is None or sooner is None or not len(later) or not len(sooner):
-        return
     mine, theirs = _groups(later, sooner)
     count = int(max(mine.max(), theirs.max())) + 1
     later_n, sooner_n = np.bincount(mine, minlength=count), np.bincount(theirs, minlength=count)
     usual = (later_n > 0) & (later_n <= np.rint(sooner_n * runs))
-    beyond = later.duration_us - _mean(sooner.duration_us, theirs, count)[mine]
-    bare = _bare(now, before, runs)
-    grown = _net(beyond, mine, count) * bare
-    now.alike = Alike(usual[mine], np.where(usual[mine], grown, 0.0), before, mine, theirs)
-    now.alone = np.where(
-        sooner_n[mine] == 0, bare, now.alone
-    )  # what ran in no such form lengthens the step too
-    before.alike = Alike(usual[theirs], np.zeros(len(sooner)), before, theirs, theirs)
+    beyond = later.duration_us - group_means(sooner.duration_us, theirs, count)[mine]
+    lengthening = _lengthening(now, before, runs)
+    grown = _net(beyond, mine, count) * lengthening
+    later_one = Compared(
+        is_usual=usual[mine],
+        grown_us=np.where(usual[mine], grown, 0.0),
+        # A kernel that ran in no such form lengthens the step too.
+        exclusive=np.where(sooner_n[mine] == 0, lengthening, now.exclusive),
+        before=sooner,
+        group=mine,
+        group_before=theirs,
+    )
+    sooner_one = Compared(
+        is_usual=usual[theirs],
+        grown_us=np.zeros(len(sooner)),
+        exclusive=before.exclusive,
+        before=sooner,
+        group=theirs,
+        group_before=theirs,
+    )
+    return later_one, sooner_one
 
 
-def _bare(now: View, before: View, runs: float) -> Floats:
-    """Share of what each kernel takes more that makes the step longer, shape (n,).
+def _lengthening(now: KernelView, before: KernelView, runs: float) -> Floats:
+    """Share of the additional time of each kernel that makes the step longer, shape (n,).
 
     A step is computing, exposed communication and free time. What computes longer makes it longer as far as
     less communication is not exposed for it, whether communication goes on beside it or not.
     """
-    kernels = now.kernels
-    assert kernels is not None  # noqa: S101  the caller has looked
     if not now.rank.steps or not before.rank.steps:
-        return now.alone
+        return now.exclusive
     more, bare = (
         now.step_sum(part) - before.step_sum(part) * runs for part in ("computing_us", "exposed_us")
     )
     kept = min(1.0, max(0.0, more + min(0.0, bare)) / more) if more > 0 else 0.0
-    return alone(kernels) * kept
+    return exclusive_shares(now.kernels) * kept
 
 
 def _net(beyond: Floats, group: Integers, count: int) -> Floats:
-    """What kernels take beyond the mean, scaled so that a group's sum is what the group takes beyond it."""
+    """Time beyond the mean of each kernel, scaled so that a group's sum is the group's time beyond it."""
     beyond = np.nan_to_num(beyond)
     above = np.maximum(0.0, beyond)
     net = np.maximum(0.0, np.bincount(group, weights=beyond, minlength=count))
-    whole = np.bincount(group, weights=above, minlength=count)
-    return above * (net / np.where(whole > 0, whole, 1.0))[group]
-
-
-def _mean(values: Floats, group: Integers, count: int) -> Floats:
-    """Mean of what is known in each group; nan where nothing is, shape (count,)."""
-    known = ~np.isnan(values)
-    n = np.bincount(group[known], minlength=count)
-    total = np.bincount(group[known], weights=values[known], minlength=count)
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    total = np.bincount(group, weights=above, minlength=count)
+    return above * (net / np.where(total > 0, total, 1.0))[group]
 
 
 def _kinds(later: Kernels, sooner: Kernels) -> tuple[TextColumn, TextColumn]:
@@ -153,20 +130,20 @@ def _kinds(later: Kernels, sooner: Kernels) -> tuple[TextColumn, TextColumn]:
     return first, second
 
 
-def _is_told(column: TextColumn) -> bool:
-    """Whether any kernel has a text in a column."""
+def _is_filled(column: TextColumn) -> bool:
+    """True if any kernel has a text in a column."""
     return any(column.labels[int(code)] for code in np.unique(column.codes))
 
 
 def _groups(later: Kernels, sooner: Kernels) -> tuple[Integers, Integers]:
-    """Number of the group of each kernel of both runs, in one numbering; by what both runs tell."""
+    """Number of the group of each kernel of both runs, in one numbering; by the columns that both have."""
     blocks = [np.nan_to_num(k.numbers["blocks"]).astype(np.int64) for k in (later, sooner)]
     if not all(part.any() for part in blocks):
         blocks = [np.zeros_like(part) for part in blocks]
     _, group = np.unique(np.concatenate(blocks), return_inverse=True)
     columns = [(later.texts[name], sooner.texts[name]) for name in _TEXTS]
-    told = [pair for pair in columns if all(_is_told(part) for part in pair)]
-    for column in (_kinds(later, sooner), *told):
+    columns = [pair for pair in columns if all(_is_filled(part) for part in pair)]
+    for column in (_kinds(later, sooner), *columns):
         known: dict[str, int] = {}
         codes = [
             np.array([known.setdefault(text, len(known)) for text in part.labels], np.int64)[part.codes]

@@ -1,4 +1,4 @@
-"""What kinds of kernels there are, by the names that profilers give their types."""
+"""Kinds of kernels, from the names that profilers give their types."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Kernels, Mask, TextColumn
-    from recommender.diagnosis.rank.view import Floats
+    from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col")
 CASTS = ("cast",)
@@ -30,7 +29,7 @@ BREAKERS = {
     "reshape": "fusion-broken-by-reshape", "transpose": "fusion-broken-by-reshape",
     "dropout": "fusion-broken-by-dropout", "dropoutdomask": "fusion-broken-by-dropout",
 }  # fmt: skip
-"""What ends a chain that would otherwise be fused, and the cause in the graph that stands for it."""
+"""Operators that end a chain which could otherwise be fused, with the id of that cause in the graph."""
 LONGEST = 10
 """Operators of a chain at most, as in msprof-analyze's search for fusible operators; 2 at least."""
 
@@ -46,23 +45,26 @@ def of_kind(kernels: Kernels, kinds: tuple[str, ...]) -> Mask:
     return label.where(fits(text) for text in label.labels)
 
 
-def plain(text: str) -> str:
-    """A kind without version and prefix: ``aclnnMul_MulAiCore_Mul`` and ``MulV2`` are ``mul``."""
+def kernel_kind(text: str) -> str:
+    """The kind of a kernel from its type, without version and prefix: ``MulV2`` is ``mul``.
+
+    So is ``aclnnMul_MulAiCore_Mul``.
+    """
     low = text.rpartition("_")[2].lower().rstrip("0123456789").removesuffix("v")
     return low if low in ELEMENTWISE else low.removesuffix("d")
 
 
-def unwanted(kernels: Kernels) -> Mask:
+def is_data_movement(kernels: Kernels) -> Mask:
     """Kernels that compute nothing: they rearrange, convert or copy."""
     return of_kind(kernels, (*REARRANGING, *CASTS, *COPIES))
 
 
 def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:
-    """Runs of small operators on one stream: their rows and kinds; and how often what broke one."""
+    """Runs of small operators on one stream, as rows and kinds; and how often each cause broke one."""
     label = kernels.label
-    names = [plain(text) for text in label.labels]
+    names = [kernel_kind(text) for text in label.labels]
     stream = kernels.texts["stream"].codes
-    found: list[tuple[list[int], tuple[str, ...]]] = []
+    runs: list[tuple[list[int], tuple[str, ...]]] = []
     broken: Counter[str] = Counter()
     run: list[int] = []
 
@@ -71,7 +73,7 @@ def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], d
             rows = run[start : start + LONGEST]
             kinds = tuple(names[label.codes[row]] for row in rows)
             if len(rows) >= 2 and set(kinds) != {"cast"}:
-                found.append((rows, kinds))
+                runs.append((rows, kinds))
         run.clear()
 
     before = -1
@@ -88,30 +90,30 @@ def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], d
             broken[BREAKERS[kind]] += 1
         close()
     close()
-    return found, dict(broken)
+    return runs, dict(broken)
 
 
-def repeats(found: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:
-    """How often the pair of kinds that a kernel stands in comes in all chains, shape (n,); 0 outside."""
-    counts = Counter(pair for _, kinds in found for pair in pairwise(kinds))
+def pair_counts(runs: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:
+    """Number of times that the pair of kinds around a kernel occurs in all chains, shape (n,); 0 outside."""
+    counts = Counter(pair for _, kinds in runs for pair in pairwise(kinds))
     often = np.zeros(n)
-    for rows, kinds in found:
+    for rows, kinds in runs:
         for place, pair in enumerate(pairwise(kinds)):
             for row in rows[place : place + 2]:
                 often[row] = max(often[row], counts[pair])
     return often
 
 
-def longest(found: list[tuple[list[int], tuple[str, ...]]], spent: Floats) -> Mask:
+def longest_of_chains(runs: list[tuple[list[int], tuple[str, ...]]], spent: Floats) -> Mask:
     """Kernels that are the longest of their chain, shape (n,): a fused kernel takes about as long."""
     mask = np.zeros(len(spent), np.bool_)
-    for rows, _ in found:
+    for rows, _ in runs:
         mask[rows[int(np.argmax(spent[rows]))]] = True
     return mask
 
 
 def volumes(shapes: TextColumn) -> Floats:
-    """Elements of all tensors of each row, shape (n,); what is no size counts nothing."""
+    """Number of elements of all tensors of each row, shape (n,); a size that is no number counts as none."""
     return np.array([_volume(text) for text in shapes.labels])[shapes.codes]
 
 

@@ -1,6 +1,6 @@
-"""The facts of a rank with something repaired: shorter kernels, less idle time, less communication.
+"""Repairs of a rank: its facts with shorter kernels, less idle time or less communication.
 
-A repair changes the facts and nothing else; what it eases is found by looking at them again.
+A repair changes the facts and nothing else; its effect shows when they are analysed again.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import numpy as np
 
 from ingest.profiles.facts.intervals import gaps
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from recommender.diagnosis.rank.collectives import LOCAL, moving_us, standing_us
+from recommender.diagnosis.rank.collectives import LOCAL, idle_us, moving_us
 from recommender.diagnosis.rank.units import BUSY, CUBE, VECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ingest.profiles.facts.kernels import Floats
     from ingest.profiles.facts.run import Call, Collective, Rank, StepTime
-    from recommender.diagnosis.rank.view import Floats
 
 
-def shortened(rank: Rank, lost_us: Floats, *, relieved: bool = False) -> Rank:
+def shorten_kernels(rank: Rank, lost_us: Floats, *, is_relieved: bool = False) -> Rank:
     """The rank's facts with its compute kernels shorter by ``lost_us``, and the step by all of it.
 
     Args:
         rank: Its facts.
         lost_us: What each compute kernel loses, shape (n,) of its compute kernels.
-        relieved: Its busiest pipe is then no busier than the next: ratios of shortened kernels are even.
+        is_relieved: Its busiest pipe is then no busier than the next: ratios of shortened kernels are even.
     """
     kernels = rank.kernels
     if kernels is None:
@@ -36,8 +36,8 @@ def shortened(rank: Rank, lost_us: Floats, *, relieved: bool = False) -> Rank:
     duration = kernels.duration_us.copy()
     mask = kernels.is_compute
     duration[mask] = np.maximum(0.0, duration[mask] - lost_us)
-    fixed = kernels.replaced(duration_us=duration)
-    if relieved:
+    fixed = kernels.with_values(duration_us=duration)
+    if is_relieved:
         touched = np.zeros(len(kernels), np.bool_)
         touched[mask] = lost_us > 0
         pipes = {name: column.copy() for name, column in kernels.pipes.items()}
@@ -52,15 +52,15 @@ def shortened(rank: Rank, lost_us: Floats, *, relieved: bool = False) -> Rank:
 
 
 def _less(rank: Rank, lost_us: float, part: str) -> Iterator[StepTime]:
-    whole = sum(step.step_us for step in rank.steps)
+    total = sum(step.step_us for step in rank.steps)
     for step in rank.steps:
-        mine = min(lost_us * step.step_us / whole, getattr(step, part)) if whole > 0 else 0.0
+        mine = min(lost_us * step.step_us / total, getattr(step, part)) if total > 0 else 0.0
         yield replace(step, step_us=step.step_us - mine, **{part: getattr(step, part) - mine})
 
 
-def without(rank: Rank, lost: Floats) -> Rank:
-    """The facts with compute kernels shorter by what they lose; those that lose all are gone."""
-    fixed = shortened(rank, lost)
+def drop_kernels(rank: Rank, lost: Floats) -> Rank:
+    """The facts with compute kernels shorter by the time they lose, without those that lose most of it."""
+    fixed = shorten_kernels(rank, lost)
     if fixed.kernels is None:
         return fixed
     kept = np.ones(len(fixed.kernels), np.bool_)
@@ -73,9 +73,9 @@ def without(rank: Rank, lost: Floats) -> Rank:
     return replace(fixed, kernels=fixed.kernels.where(kept))
 
 
-def steady(rank: Rank, lost: Floats) -> Rank:
+def steady_clock(rank: Rank, lost: Floats) -> Rank:
     """The facts at a steady clock: kernels shorter, and cycles by time the same for all."""
-    fixed = shortened(rank, lost)
+    fixed = shorten_kernels(rank, lost)
     kernels = fixed.kernels
     if kernels is None:
         return fixed
@@ -83,7 +83,7 @@ def steady(rank: Rank, lost: Floats) -> Rank:
     return replace(fixed, kernels=replace(kernels, pipes=pipes), frequency_mhz=())
 
 
-def busier(rank: Rank, saved_us: float, gone: list[Call], *, longest_us: float | None = None) -> Rank:
+def fill_idle_time(rank: Rank, saved_us: float, gone: list[Call], *, longest_us: float | None = None) -> Rank:
     """The facts with less free time, without the calls that made it; kernels follow each other closer.
 
     Args:
@@ -106,12 +106,14 @@ def busier(rank: Rank, saved_us: float, gone: list[Call], *, longest_us: float |
         closed = part if longest_us is None else (end - start) <= longest_us * 1e3
         shift = np.concatenate([[0], np.cumsum(((end - start) * closed).astype(np.int64))])
         place = np.searchsorted(end, kernels.start_ns, side="right")
-        kernels = kernels.replaced(start_ns=kernels.start_ns - shift[place])
+        kernels = kernels.with_values(start_ns=kernels.start_ns - shift[place])
     return replace(rank, steps=steps, calls=calls, kernels=kernels)
 
 
-def hidden(rank: Rank, saved_us: float, waits: list[Collective], *, transfers: bool = False) -> Rank:
-    """The facts with less exposed communication; the operators in ``waits`` no longer stand still."""
+def hide_communication(
+    rank: Rank, saved_us: float, waits: list[Collective], *, transfers: bool = False
+) -> Rank:
+    """The facts with less exposed communication; the operators in ``waits`` no longer wait."""
     exposed = sum(step.exposed_us for step in rank.steps)
     part = min(1.0, saved_us / exposed) if exposed > 0 else 0.0
     steps = tuple(
@@ -125,7 +127,7 @@ def hidden(rank: Rank, saved_us: float, waits: list[Collective], *, transfers: b
     )
     names = {item.name for item in waits}
     collectives = tuple(
-        replace(item, elapse_ms=moving_us(item) / 1e3, wait_ms=0.0, synchronisation_ms=0.0, idle_ms=0.0)
+        replace(item, elapse_ms=moving_us(item) / 1e3, wait_ms=0.0, idle_ms=0.0)
         if item.name in names
         else replace(item, transfers=tuple(replace(t, packets=()) for t in item.transfers))
         if transfers
@@ -135,11 +137,11 @@ def hidden(rank: Rank, saved_us: float, waits: list[Collective], *, transfers: b
     return replace(rank, steps=steps, collectives=collectives)
 
 
-def earlier(rank: Rank, saved_us: float) -> Rank:
-    """The facts of a rank whose peers come earlier: it stands ``saved_us`` less in shared collectives."""
-    stood = sum(standing_us(c) for c in rank.collectives if not c.is_p2p)
-    left = 1 - min(1.0, saved_us / stood) if stood > 0 else 1.0
-    fixed = hidden(rank, saved_us if stood > 0 else 0.0, [])
+def arrive_earlier(rank: Rank, saved_us: float) -> Rank:
+    """The facts of a rank whose peers come earlier: it waits ``saved_us`` less in shared collectives."""
+    waited = sum(idle_us(c) for c in rank.collectives if not c.is_p2p)
+    left = 1 - min(1.0, saved_us / waited) if waited > 0 else 1.0
+    fixed = hide_communication(rank, saved_us if waited > 0 else 0.0, [])
     return replace(
         fixed,
         collectives=tuple(
@@ -147,7 +149,7 @@ def earlier(rank: Rank, saved_us: float) -> Rank:
             if item.is_p2p
             else replace(
                 item,
-                elapse_ms=(moving_us(item) + left * standing_us(item)) / 1e3,
+                elapse_ms=(moving_us(item) + left * idle_us(item)) / 1e3,
                 wait_ms=left * item.wait_ms,
             )
             for item in fixed.collectives
@@ -155,15 +157,15 @@ def earlier(rank: Rank, saved_us: float) -> Rank:
     )
 
 
-def without_copies(rank: Rank, saved_us: float) -> Rank:
+def drop_local_copies(rank: Rank, saved_us: float) -> Rank:
     """The facts without copies within the device before a transfer."""
-    fixed = hidden(rank, saved_us, [])
+    fixed = hide_communication(rank, saved_us, [])
     return replace(fixed, links=tuple(link for link in rank.links if link.transport != LOCAL))
 
 
-def even_links(rank: Rank, saved_us: float) -> Rank:
+def even_out_links(rank: Rank, saved_us: float) -> Rank:
     """The facts with every link as fast as the median of its kind."""
-    fixed = hidden(rank, saved_us, [])
+    fixed = hide_communication(rank, saved_us, [])
     by_kind: dict[str, list[float]] = {}
     for link in rank.links:
         by_kind.setdefault(link.transport, []).append(link.bandwidth_gb_s)
@@ -175,9 +177,9 @@ def even_links(rank: Rank, saved_us: float) -> Rank:
     )
 
 
-def at_rate(rank: Rank, saved_us: float, names: set[str]) -> Rank:
+def match_peer_rate(rank: Rank, saved_us: float, names: set[str]) -> Rank:
     """The facts with these operators at the rate of their peers: nothing of them is compared any more."""
-    fixed = hidden(rank, saved_us, [])
+    fixed = hide_communication(rank, saved_us, [])
     return replace(
         fixed,
         collectives=tuple(

@@ -1,4 +1,4 @@
-"""Units of a core as the profiler counts them."""
+"""Names of the units of a core in the profiler's counters."""
 
 from __future__ import annotations
 

@@ -1,25 +1,23 @@
-"""One rank as analysers look at it."""
+"""One rank of a profile as the analysers see it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.profiles.facts.intervals import length_us
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from ingest.profiles.facts.run import FactPlace
+from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.rank.kinds import chains
 
 if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Kernels, Mask
+    from ingest.profiles.facts.kernels import Floats, Kernels, Mask
     from ingest.profiles.facts.run import Rank
-    from recommender.diagnosis.rank.comparison import Alike
+    from recommender.diagnosis.rank.compared import Compared
 
-
-Floats = NDArray[np.float64]
 PLACES = 12
 """Rows that a finding points at: the costliest."""
 
@@ -35,23 +33,21 @@ MOST_CORES = 32
 """Cube cores of the largest die known to the graph: 32 of an Ascend 910; a larger count is of blocks."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class View:
-    """One rank as analysers look at it.
+    """One rank with the sums that analysers ask for.
 
     Attributes:
         rank: Its facts.
-        peer_mhz: Highest clock of the cores of any rank of the run; 0 if unknown.
-        alike: What an earlier run of the job tells of its kernels; None without one.
+        agreed_cores: Cube cores that the ranks of the run agree on; 0 where they do not.
     """
 
-    def __init__(self, rank: Rank) -> None:
-        self.rank = rank
-        self.peer_mhz = 0.0
-        self.alike: Alike | None = None
+    rank: Rank
+    agreed_cores: float = 0.0
 
     @cached_property
     def total_us(self) -> float:
-        """All profiled steps together; without any, what the kernels take; 0 if nothing tells."""
+        """Length of all profiled steps; without steps the time of the kernels; 0 if neither was collected."""
         if self.rank.steps:
             return sum(step.step_us for step in self.rank.steps)
         if self.rank.kernels is None:
@@ -63,51 +59,66 @@ class View:
         return sum(getattr(step, name) or 0.0 for step in self.rank.steps)
 
     @cached_property
-    def bare(self) -> float:
-        """Share of all communication that nothing hides; 1 where the split was not collected."""
+    def exposed_share(self) -> float:
+        """Share of all communication that no computation hides; 1 where the split was not collected."""
         exposed = self.step_sum("exposed_us")
         together = exposed + self.step_sum("overlapped_us")
         return exposed / together if together > 0 else 1.0
 
-    @cached_property
-    def kernels(self) -> Kernels | None:
-        """What computes; None if no kernels were collected."""
-        found = self.rank.kernels
-        return None if found is None or not len(found) else found.where(found.is_compute)
+    @property
+    def measured_cores(self) -> float:
+        """Cube cores that this rank's own kernels show; 0 without kernels."""
+        return 0.0
+
+    @property
+    def cores(self) -> float:
+        """Cube cores: those that the ranks agree on, else those that this rank shows; 0 if unknown."""
+        return self.agreed_cores or self.measured_cores
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KernelView(View):
+    """One rank whose compute kernels were collected.
+
+    Attributes:
+        kernels: Its n compute kernels, one at least.
+        peer_mhz: Highest clock of the cores of any rank of the run; 0 if unknown.
+        compared: Its kernels beside those of an earlier run of the job; None without one.
+    """
+
+    kernels: Kernels
+    peer_mhz: float = 0.0
+    compared: Compared | None = None
 
     @cached_property
-    def alone(self) -> Floats:
+    def exclusive(self) -> Floats:
         """Share of each compute kernel's time in which nothing else runs, shape (n,).
 
         Only that time can be won by making it faster; 1 where starts were not collected.
         """
+        if self.compared is not None:
+            return self.compared.exclusive
         kernels = self.rank.kernels
-        if kernels is None:
-            return np.zeros(0)
-        return alone(kernels)[kernels.is_compute]
+        return np.zeros(0) if kernels is None else exclusive_shares(kernels)[kernels.is_compute]
 
     @property
     def is_new(self) -> Mask:
-        """Which compute kernels an earlier run does not have as often, all without one; shape (n,)."""
-        if self.alike is not None:
-            return ~self.alike.is_usual
-        return np.ones(0 if self.kernels is None else len(self.kernels), np.bool_)
+        """Compute kernels that an earlier run does not have as often, all without one; shape (n,)."""
+        return np.ones(len(self.kernels), np.bool_) if self.compared is None else ~self.compared.is_usual
 
     @cached_property
     def chains(self) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:
-        """Runs of small operators among the compute kernels, and what broke them: ``kinds.chains``."""
-        return ([], {}) if self.kernels is None else chains(self.kernels)
+        """Runs of small operators among the compute kernels, and the operators that broke them."""
+        return chains(self.kernels)
 
     @cached_property
-    def cores(self) -> float:
-        """Cube cores; 0 if nothing tells.
+    def measured_cores(self) -> float:
+        """Cube cores that the kernels show; 0 if none tells.
 
         Cycles are summed over cores, so cycles by time and clock is how many were busy: the most that ever
         were are all. Without counters it is the largest number of blocks that is no more than a device has.
         """
         kernels = self.kernels
-        if kernels is None:
-            return 0.0
         core = kernels.texts["core"]
         cube = core.where(label in {"AI_CORE", "MIX_AIC", "AIC"} for label in core.labels)
         blocks = kernels.numbers["blocks"]
@@ -123,32 +134,32 @@ class View:
 
     def places(self, cost: Floats) -> tuple[FactPlace, ...]:
         """The rows of the compute kernels that cost most."""
-        kernels = self.kernels
-        if kernels is None or not len(cost):
-            return ()
         worst = np.argsort(-cost, kind="stable")[:PLACES]
-        rows = tuple(int(kernels.rows[i]) for i in worst if cost[i] > 0)
-        return (FactPlace(kernels.file, rows),) if rows else ()
+        rows = tuple(int(self.kernels.rows[i]) for i in worst if cost[i] > 0)
+        return (FactPlace(self.kernels.file, rows),) if rows else ()
 
-    def named(self, cost: Floats, most: int = 3) -> str:
-        """The operators that cost most, with their milliseconds."""
-        kernels = self.kernels
-        if kernels is None:
-            return ""
-        label = kernels.label
+    def costliest(self, cost: Floats, most: int = 3) -> str:
+        """The operators that cost most, as text with their milliseconds."""
+        label = self.kernels.label
         sums = np.bincount(label.codes, weights=cost, minlength=len(label.labels))
         worst = [int(i) for i in np.argsort(-sums, kind="stable")[:most] if sums[i] > 0]
         return ", ".join(f"{label.labels[i] or '?'} {sums[i] / 1e3:.2f} ms" for i in worst)
 
 
-def alone(kernels: Kernels) -> Floats:
+def view_of(rank: Rank) -> View:
+    """The view of a rank: a :class:`KernelView` where compute kernels were collected."""
+    kernels = None if rank.kernels is None else rank.kernels.where(rank.kernels.is_compute)
+    return KernelView(rank=rank, kernels=kernels) if kernels else View(rank=rank)
+
+
+def exclusive_shares(kernels: Kernels) -> Floats:
     """Share of each kernel's time in which no other kernel runs, shape (n,)."""
     n = len(kernels)
     start, end = kernels.start_ns, kernels.end_ns
     known = (start != UNKNOWN_NS) & (end > start)
-    found = np.ones(n)
+    shares = np.ones(n)
     if known.sum() < 2 or length_us(start[known], end[known]) <= 0:
-        return found
+        return shares
     which = np.flatnonzero(known)
     at = np.concatenate([start[which], end[which]])
     sign = np.concatenate([np.ones(len(which), np.int64), -np.ones(len(which), np.int64)])
@@ -159,5 +170,5 @@ def alone(kernels: Kernels) -> Floats:
     sole = np.cumsum(sign * owner)[:-1]  # where one runs, the sum of the running is that one
     is_one = running == 1
     lengths = np.bincount(sole[is_one], weights=np.diff(at)[is_one], minlength=n)
-    found[which] = np.minimum(1.0, lengths[which] / (end - start)[which])
-    return found
+    shares[which] = np.minimum(1.0, lengths[which] / (end - start)[which])
+    return shares

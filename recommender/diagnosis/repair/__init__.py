@@ -1,1 +1,1 @@
-"""The fix test: a cause repaired in the cost model."""
+"""Fix tests: the run replayed with one cause repaired."""

@@ -1,7 +1,7 @@
-"""The fix test: the run replayed with one cause repaired, and what that says of the cause.
+"""The fix test: the run replayed with one cause repaired, and the odds that this leaves the cause.
 
-An accusation whose repair leaves its symptom as it is loses odds. The loss is bounded: the replay rests on
-the same facts as the accusation, and the cost model errs.
+A cause whose repair leaves its symptom as it is loses odds. The loss is bounded: the replay rests on the same
+facts as the diagnosis, and the cost model errs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.causes.findings import LATE
 from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.rank.collectives import lateness_us
-from recommender.diagnosis.rank.repairs import earlier
+from recommender.diagnosis.rank.repairs import arrive_earlier
 from recommender.diagnosis.rank.view import View
 from recommender.diagnosis.repair import modelled
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.run import Rank
-    from recommender.diagnosis.causes.findings import Accused
+    from recommender.diagnosis.causes.findings import LikelyCause
     from recommender.diagnosis.thresholds import Thresholds
 
 FAILED = 0.2
@@ -35,7 +35,7 @@ MODEL_ERROR = 0.3
 how softly "they take no longer than their shapes need" is meant."""
 
 WAITING = "collective-wait"
-Found = dict[str, SoftEvidence]
+EvidenceByNode = dict[str, SoftEvidence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ class FixTest:
         share_after: Its share once the cause is repaired.
         eased_us: Time that the symptom costs less.
         refuted: Edge (effect, cause) of the chain beyond which nothing is eased; None if all of it is.
-        measured_us: What the kernels that the cause holds up took; None if it holds up none.
-        modelled_us: What the cost model says they need for their shapes; None where it cannot say.
+        measured_us: Time of the kernels that the cause holds up; None if it holds up none.
+        modelled_us: Time that the cost model gives them for their shapes; None where it cannot.
     """
 
     factor: float
@@ -64,20 +64,20 @@ class FixTest:
 
     @property
     def holds(self) -> bool:
-        """Whether repairing the cause makes the symptom smaller."""
+        """True if repairing the cause makes the symptom smaller."""
         return bool(self.eased_us > 0)
 
     @property
     def ratio(self) -> float:
         """Likelihood ratio of the test for the cause: 1 if nothing speaks against it, down to FAILED**2."""
-        found = 1.0 if self.holds else FAILED
+        ratio = 1.0 if self.holds else FAILED
         if self.measured_us and self.modelled_us:
             needed = soft(np.asarray(self.modelled_us / self.measured_us), 1.0, MODEL_ERROR)
-            found *= FAILED ** float(needed)
-        return found
+            ratio *= FAILED ** float(needed)
+        return ratio
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """The test as JSON values."""
         return {
             "factor": round(self.factor, 4),
             "symptom": self.symptom,
@@ -94,46 +94,47 @@ class FixTest:
 
 def fix_test(
     profile: Profile,
-    accused: Accused,
+    suspect: LikelyCause,
     thresholds: Thresholds,
-    alone: dict[int, Found] | None = None,
+    by_rank: dict[int, EvidenceByNode] | None = None,
     earlier_run: Profile | None = None,
 ) -> FixTest | None:
-    """Repair a cause in the facts and look at the symptom again; None if the cause has no repair.
+    """Repair a cause in the facts and analyse its symptom again; None if the cause has no repair.
 
     Args:
         profile: The run.
-        accused: The cause.
-        thresholds: What shows each pattern.
-        alone: What was found on each rank by itself, by its place in the run; filled as needed.
-        earlier_run: Of the same job, if the cause is one of what grew since.
+        suspect: The cause.
+        thresholds: The marks of each pattern.
+        by_rank: Evidence of each rank analysed by itself, by its place in the run; filled as needed.
+        earlier_run: An earlier run of the job, if the cause is one of what grew since.
     """
-    cause = next((item for item in accused.evidence if item.node == accused.cause), None)
+    cause = next((item for item in suspect.evidence if item.node == suspect.node), None)
     if cause is None or cause.fixed is None:
         return None
     place = _place(profile, cause.rank)
     if place is None:
         return None
-    chain = accused.chain
+    chain = suspect.chain
     rank = profile.ranks[place]
     before, after, effects = rank, cause.fixed(rank), chain[:-1] or chain
-    at, waiting = place, _place(profile, accused.evidence[0].rank)
+    at, waiting = place, _place(profile, suspect.evidence[0].rank)
     if waiting is not None and waiting != place and waits_for(chain):
         at, before = waiting, profile.ranks[waiting]
-        saved = View(rank).total_us - View(after).total_us
-        after = earlier(before, min(saved, lateness_us(before, rank)))
+        saved = View(rank=rank).total_us - View(rank=after).total_us
+        after = arrive_earlier(before, min(saved, lateness_us(before, rank)))
         effects = chain[: chain.index(WAITING) + 1]
-    length, later_length = View(before).total_us, View(after).total_us
+    length, later_length = View(rank=before).total_us, View(rank=after).total_us
     if later_length <= 0:
         return None
-    known = {} if alone is None else alone
-    if at not in known:
-        known[at] = _found(before, thresholds, earlier_run)
-    was, is_now = _costs(known[at], chain), _costs(_found(after, thresholds, earlier_run), chain)
-    seen = [node for node in effects if was[node] > 0] or [accused.cause]
-    # What only a comparison of ranks shows costs nothing on one of them: the next of the chain is looked at.
+    evidence = {} if by_rank is None else by_rank
+    if at not in evidence:
+        evidence[at] = _analyse_alone(before, thresholds, earlier_run)
+    was = _costs(evidence[at], chain)
+    is_now = _costs(_analyse_alone(after, thresholds, earlier_run), chain)
+    seen = [node for node in effects if was[node] > 0] or [suspect.node]
+    # A cost that only a comparison of ranks shows is 0 on one of them: the next of the chain counts.
     symptom = seen[0]
-    standing = list(takewhile(lambda node: was[node] - is_now[node] <= LEAST_PART * was[node], seen))
+    uneased = list(takewhile(lambda node: was[node] - is_now[node] <= LEAST_PART * was[node], seen))
     times = None
     if cause.node in modelled.KINDS and cause.lost_by_kernel_us is not None:
         view = views(profile, earlier_run)[0][place]
@@ -145,19 +146,19 @@ def fix_test(
         symptom=symptom,
         share_before=was[symptom] / length if length > 0 else 0.0,
         share_after=is_now[symptom] / later_length,
-        eased_us=0.0 if standing else was[symptom] - is_now[symptom],
-        refuted=_edge_to(chain, standing[-1]) if standing else None,
+        eased_us=0.0 if uneased else was[symptom] - is_now[symptom],
+        refuted=_edge_to(chain, uneased[-1]) if uneased else None,
     )
 
 
-def _found(rank: Rank, thresholds: Thresholds, earlier_run: Profile | None) -> Found:
-    """What one rank shows, looked at alone or beside an earlier run."""
+def _analyse_alone(rank: Rank, thresholds: Thresholds, earlier_run: Profile | None) -> EvidenceByNode:
+    """Evidence of one rank without its peers, or beside an earlier run."""
     return analyse(Profile(path=rank.folder, ranks=(rank,)), thresholds, earlier_run)
 
 
-def _costs(found: Found, nodes: tuple[str, ...]) -> dict[str, float]:
-    """What each node costs, microseconds; 0 where nothing shows it."""
-    return {node: found[node].lost_us if node in found else 0.0 for node in nodes}
+def _costs(evidence: EvidenceByNode, nodes: tuple[str, ...]) -> dict[str, float]:
+    """Cost of each node, microseconds; 0 where nothing shows it."""
+    return {node: evidence[node].lost_us if node in evidence else 0.0 for node in nodes}
 
 
 def _edge_to(chain: tuple[str, ...], effect: str) -> tuple[str, str] | None:
@@ -174,23 +175,23 @@ LEAST_PART = 1e-6
 
 
 def waits_for(chain: tuple[str, ...]) -> bool:
-    """Whether a chain says that one rank waits in a collective because another comes late."""
+    """True if a chain says that one rank waits in a collective because another comes late."""
     return WAITING in chain and any(node in LATE for node in chain[chain.index(WAITING) :])
 
 
-def weighed(accused: Accused, test: FixTest | None) -> Accused:
-    """The accused with the odds that its fix test leaves it."""
+def weigh(suspect: LikelyCause, test: FixTest | None) -> LikelyCause:
+    """The cause with the odds that its fix test leaves it."""
     if test is None or test.ratio >= 1:
-        return accused
-    odds = test.ratio * accused.chance / max(1 - accused.chance, CERTAIN)
-    return replace(accused, chance=odds / (1 + odds))
+        return suspect
+    odds = test.ratio * suspect.chance / max(1 - suspect.chance, CERTAIN)
+    return replace(suspect, chance=odds / (1 + odds))
 
 
 CERTAIN = 1e-3
 """Least chance of "not the cause" before a test: no posterior is so sure that no test could shake it."""
 
 
-def repaired(profile: Profile, cause: SoftEvidence) -> Profile:
+def repair(profile: Profile, cause: SoftEvidence) -> Profile:
     """The run with one cause repaired on the rank where it was seen."""
     place = _place(profile, cause.rank)
     if place is None or cause.fixed is None:

@@ -1,7 +1,7 @@
-"""The fix test in the cost model: what the kernels that a cause holds up need for their shapes.
+"""Times that the cost model gives to the kernels that a cause holds up.
 
 Calibrated on operators of Ascend 910B; another part is taken as a bin of it, with its own cores and clock.
-What was measured and what is modelled are told apart.
+Measured and modelled times are kept apart.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from recommender.cost_model.fit.profiles import bin_of
 from recommender.cost_model.operators.kernel import parse
 from recommender.cost_model.operators.kinds import reference_device, shipped
 from recommender.diagnosis.patterns.clocks import highest_mhz
+from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
-    from recommender.diagnosis.rank.view import Floats, View
+    from ingest.profiles.facts.kernels import Floats
+    from recommender.diagnosis.rank.view import View
 
 KINDS = frozenset(
     {
@@ -26,7 +28,7 @@ KINDS = frozenset(
         *("block-dim-imbalance", "frequency-drop"),
     }
 )
-"""Causes whose repair is that kernels take what their shapes need."""
+"""Causes whose repair leaves kernels the time that their shapes need."""
 
 LEAST_CORES = 8
 """Cube cores below which a part is no bin of the calibrated one."""
@@ -37,19 +39,19 @@ def kernel_times_us(view: View, lost_us: Floats) -> tuple[float, float] | None:
 
     Args:
         view: The rank.
-        lost_us: What each compute kernel loses, shape (n,).
+        lost_us: Time that each compute kernel loses, shape (n,).
 
     Returns:
         Both sums, over the kernels whose shapes were collected; None where the cost model cannot say: shapes,
         cores or clock are missing.
     """
-    kernels = view.kernels
     clock = highest_mhz(view) * 1e6
-    if kernels is None or view.cores < LEAST_CORES or clock <= 0:
+    if not isinstance(view, KernelView) or view.cores < LEAST_CORES or clock <= 0:
         return None
+    kernels = view.kernels
     shapes = kernels.texts["input_shapes"]
-    known = shapes.where(bool(text.strip(" ;")) for text in shapes.labels)
-    rows = np.flatnonzero((lost_us > 0) & known)
+    has_shapes = shapes.where(bool(text.strip(" ;")) for text in shapes.labels)
+    rows = np.flatnonzero((lost_us > 0) & has_shapes)
     if not len(rows):
         return None
     parsed = [
@@ -63,7 +65,7 @@ def kernel_times_us(view: View, lost_us: Floats) -> tuple[float, float] | None:
         for row in rows
     ]
     operators = shipped()
-    held = operators.kernels
-    model = KernelModel(held["constants"], Factors(held["classes"], held["types"]))
+    fitted = operators.kernels
+    model = KernelModel(fitted["constants"], Factors(fitted["classes"], fitted["types"]))
     work = batch(bin_of(reference_device(), view.cores, clock), parsed, operators.kinds["matmul_bf16"])
     return float(kernels.duration_us[rows].sum()), float(np.nansum(model.times_us(work)))

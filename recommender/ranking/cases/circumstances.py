@@ -1,4 +1,4 @@
-"""How good the evidence of an answer is, in numbers that grow with what is far, few or in dispute."""
+"""The quality of an answer's evidence, in numbers that grow with distance, scarcity and dispute."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REGRET_FLOOR, _RANGE_FLOOR = 0.02, 0.05
 
 
 def circumstances(ranking: Ranking, place: int, reference: Reference) -> NDArray[np.float64]:
-    """The circumstances of one recommendation, shape (len(CIRCUMSTANCES),).
+    """Return the circumstances of one recommendation, shape (len(CIRCUMSTANCES),).
 
     Args:
         ranking: The answer of the cases; it has a timed source.

@@ -1,4 +1,4 @@
-"""What the neighbours say about each candidate configuration.
+"""The evidence of the neighbours on each candidate configuration.
 
 S: sources (neighbours that have rows which fit the question).
 C: candidate configurations, sorted by digest, so that the order in which sources come does not matter.
@@ -34,8 +34,8 @@ _REMEMBERED = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What of a configuration is asked for.
+class CaseQuestion:
+    """The parameters that a question wants values of.
 
     Attributes:
         fixed: Settings that an answer must have, such as the framework in use.
@@ -46,7 +46,7 @@ class Question:
     decide: tuple[str, ...] = ()
 
     def answer(self, configuration: Configuration, *, relaxed: bool = False) -> Configuration | None:
-        """The part of a configuration that answers; None if it does not.
+        """Return the part of a configuration that answers the question; None if it does not.
 
         Args:
             configuration: What a source has.
@@ -84,9 +84,9 @@ class CandidateEvidence:
 
     @property
     def timed(self) -> NDArray[np.bool_]:
-        """Whether a source compares configurations by their cost, shape (S,)."""
-        known: NDArray[np.bool_] = np.isfinite(self.ratios).sum(axis=1) >= 2
-        return known
+        """True for each source that compares configurations by cost, shape (S,)."""
+        compares: NDArray[np.bool_] = np.isfinite(self.ratios).sum(axis=1) >= 2
+        return compares
 
 
 class ConfigurationReader:
@@ -97,7 +97,7 @@ class ConfigurationReader:
         self._known: dict[int, Configuration] = {}
 
     def __call__(self, ids: Sequence[int]) -> Mapping[int, Configuration]:
-        """Configurations by id; all of ``ids`` are in it, others may be."""
+        """Return configurations by id: all of ``ids``, and possibly more."""
         unknown = [item for item in ids if item not in self._known]
         if unknown:
             if len(self._known) > _REMEMBERED:
@@ -108,7 +108,7 @@ class ConfigurationReader:
 
 
 def gather(
-    neighbours: Sequence[Neighbour], question: Question, trials: TrialStore, read: ConfigurationReader
+    neighbours: Sequence[Neighbour], question: CaseQuestion, trials: TrialStore, read: ConfigurationReader
 ) -> CandidateEvidence:
     """Read the neighbours' rows and put them side by side.
 
@@ -121,11 +121,15 @@ def gather(
     limit = max(LEAST_ROWS, ROWS // max(1, len(neighbours)))
     tables = [trials.table(item.problem.key, limit) for item in neighbours]
     ids = sorted({int(item) for table in tables for item in table.configuration_ids})
-    known = read(ids)
-    answers = {item: question.answer(known[item]) for item in ids if item in known}
+    configurations = read(ids)
+    answers = {item: question.answer(configurations[item]) for item in ids if item in configurations}
     others: dict[int, Configuration | None] = {}
     if question.fixed:
-        others = {item: question.answer(known[item], relaxed=True) for item in ids if item in known}
+        others = {
+            item: question.answer(configurations[item], relaxed=True)
+            for item in ids
+            if item in configurations
+        }
     candidates = sorted(
         {a for a in (*answers.values(), *others.values()) if a is not None}, key=lambda item: item.digest
     )

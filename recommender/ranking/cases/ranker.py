@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.entities import Trust
-from recommender.ranking.cases.evidence import CandidateEvidence, ConfigurationReader, Question, gather
+from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
 from recommender.ranking.cases.scoring import Scores, score
 from recommender.ranking.cases.selection import cover, select
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 COPIED_BELOW = 5_000
 """Timed rows of an operator below which nothing that can be learned from them beats copying the nearest
-source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class (benchmarks/unseen.py)."""
+source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class
+(benchmarks/answers/unseen.py)."""
 
 DENSE = 200
 """Timed rows of one problem that are a space of their own to learn from, however few the problems are."""
@@ -50,12 +51,12 @@ class Ranking:
     distance: Distance | None
 
     def configuration(self, place: int) -> Configuration:
-        """The configuration at a place of ``scores``."""
+        """Return the configuration at a place of ``scores``."""
         return self.evidence.candidates[int(self.scores.chosen[place])]
 
     @property
     def configurations(self) -> list[Configuration]:
-        """What to try, best first."""
+        """The ranked configurations, best first."""
         return [self.configuration(place) for place in self.order]
 
 
@@ -86,11 +87,11 @@ class Ranker:
         self,
         problem: Problem,
         neighbours: Sequence[Neighbour],
-        question: Question,
+        question: CaseQuestion,
         k: int,
         feasible: Feasible | None = None,
     ) -> Ranking:
-        """The k configurations to try, best first; fewer if there are fewer candidates.
+        """Rank the k best configurations; fewer if there are fewer candidates.
 
         Args:
             problem: The question.
@@ -136,7 +137,7 @@ class Ranker:
 
 
 def _in_turn(copied: list[int], covering: list[int], blended: list[int], *, known_task: bool) -> list[int]:
-    """Where little was learned: what the nearest source has at its top, and what is best in most sources.
+    """Alternate between the nearest source's best and the best of most sources, where little was learned.
 
     If the nearest source did the very same task its first three lead.
     """
@@ -149,7 +150,7 @@ def _in_turn(copied: list[int], covering: list[int], blended: list[int], *, know
 
 
 def _backed(blended: list[int], copied: list[int]) -> list[int]:
-    """What is expected to be best, with the nearest source's two best third and fifth.
+    """Return the candidates expected to be best, with the nearest source's two best third and fifth.
 
     A list that has them is never much worse than copying.
     """
@@ -157,12 +158,12 @@ def _backed(blended: list[int], copied: list[int]) -> list[int]:
 
 
 def _largest(evidence: CandidateEvidence) -> int:
-    """Timed rows of the largest source."""
+    """Return the timed rows of the largest source."""
     return int(np.isfinite(evidence.ratios).sum(axis=1).max(initial=0))
 
 
 def _leader(evidence: CandidateEvidence) -> int | None:
-    """The nearest timed source; one of low trust only where no other did as near a task."""
+    """Return the nearest timed source; one of low trust only where no other did as near a task."""
     timed = np.flatnonzero(evidence.timed)
     if not len(timed):
         return None
@@ -177,7 +178,7 @@ def _leader(evidence: CandidateEvidence) -> int | None:
 
 
 def _copied(evidence: CandidateEvidence, scores: Scores, kept: Sequence[int]) -> list[int]:
-    """Places in ``kept`` of what the leading source has, its best first."""
+    """Return places in ``kept`` of what the leading source has, its best first."""
     leader = _leader(evidence)
     if leader is None:
         return []
@@ -186,7 +187,7 @@ def _copied(evidence: CandidateEvidence, scores: Scores, kept: Sequence[int]) ->
 
 
 def _words_given(evidence: CandidateEvidence) -> bool:
-    """Whether the candidates have the same words, and so differ in numbers alone."""
+    """Return whether the candidates have the same words, and so differ in numbers alone."""
     words = {
         tuple((name, value) for name, value in item.items() if isinstance(value, str))
         for item in evidence.candidates

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyoxigraph import NamedNode
 
-from kg.nouns.entities import Source, Trust
+from kg.nouns.entities import Trust
 from kg.nouns.gain import Gain
-from kg.triples.serialisation import from_graph
-from kg.triples.vocabulary import Shared, name_of, problem_iri
+from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
-from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.reference import reference_of
 from recommender.ranking.recommendation import (
     Recommendation,
@@ -42,7 +40,7 @@ _REMEMBERED = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChoice:
-    """What the cases say.
+    """The recommendations that rest on past cases, and the configurations that were refused.
 
     Attributes:
         recommendations: Best first.
@@ -78,7 +76,7 @@ class CaseChooser:
     def choose(
         self, problem: Problem, neighbours: Sequence[Neighbour], k: int, rules: QuestionFeasibility
     ) -> CaseChoice:
-        """The k best configurations, and what was refused on the way.
+        """Choose the k best configurations; list those that were refused.
 
         Args:
             problem: The question.
@@ -93,25 +91,27 @@ class CaseChooser:
             refused.extend(broken)
             return not broken
 
-        ranking = self._ranker.rank(problem, neighbours, Question(), k, feasible)
+        ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), k, feasible)
         reference = reference_of(problem, ranking)
-        made = tuple(self._recommendation(problem, ranking, place, reference) for place in ranking.order)
-        if not made or reference is None:
-            return CaseChoice(recommendations=made, refused=tuple(refused))
-        first, *others = range(len(made))
+        recommendations = tuple(
+            self._recommendation(problem, ranking, place, reference) for place in ranking.order
+        )
+        if not recommendations or reference is None:
+            return CaseChoice(recommendations=recommendations, refused=tuple(refused))
+        first, *others = range(len(recommendations))
         scores, order = ranking.scores, ranking.order
         hopeful = min(
             others, key=lambda at: scores.expected[order[at]] - scores.spread[order[at]], default=None
         )
         return CaseChoice(
-            recommendations=made,
+            recommendations=recommendations,
             refused=tuple(refused),
             regret={
                 k: value
                 for k, value in self._outlook.regret(circumstances(ranking, order[0], reference)).items()
-                if k <= len(made)
+                if k <= len(recommendations)
             },
-            telling=tuple(made[at].id for at in (first, hopeful) if at is not None),
+            telling=tuple(recommendations[at].id for at in (first, hopeful) if at is not None),
         )
 
     def _recommendation(
@@ -123,9 +123,9 @@ class CaseChooser:
         if reference is not None and ranking.distance is not None:
             row = circumstances(ranking, place, reference)
             raw = reference.expected - float(scores.expected[place])
-            told = self._outlook.forecast(row, ranking.distance, raw)
-            gain = Gain(expected=told.expected, low=told.low, high=told.high)
-            probability = told.probability
+            forecast = self._outlook.forecast(row, ranking.distance, raw)
+            gain = Gain(expected=forecast.expected, low=forecast.low, high=forecast.high)
+            probability = forecast.probability
         return Recommendation(
             id=recommendation_id(problem, configuration, self._version),
             title="configuration of similar cases" if gain else "choice of others",
@@ -157,39 +157,36 @@ class CaseChooser:
             count = f" x {source.problem.count}" if source.problem.count else ""
             task = "the same task" if source.same_task else "a similar task"
             is_timed = math.isfinite(ratio)
-            said = f"{math.exp(ratio):.2f}x the best time" if is_timed else "the published choice"
+            result = f"{math.exp(ratio):.2f}x the best time" if is_timed else "the published choice"
             yield Support(
                 kind="timed" if is_timed else "winner",
-                says=f"{said} of {task} on {source.problem.hardware}{count}",
+                says=f"{result} of {task} on {source.problem.hardware}{count}",
                 weight=float(scores.weights[row]) / total if total > 0 else None,
                 problem=source.problem.id,
                 source=self._citation(source.problem.id),
             )
 
     def _citation(self, problem_id: str) -> str:
-        """Title and place of the first source of a problem."""
+        """Return title and place of the first source of a problem."""
         if problem_id not in self._cited:
             if len(self._cited) > _REMEMBERED:
                 self._cited.clear()
             self._cited[problem_id] = ""
-            for triple in self._graph.triples(problem_iri(problem_id), Shared.DERIVED_FROM):
-                if isinstance(triple.object, NamedNode):
-                    source = from_graph(self._graph, Source, name_of(triple.object))
-                    parts = (source.title, source.url, source.path)
-                    self._cited[problem_id] = " ".join(part for part in parts if part)
-                    break
+            source = source_of_problem(self._graph, problem_id)
+            if source is not None:
+                parts = (source.title, source.url, source.path)
+                self._cited[problem_id] = " ".join(part for part in parts if part)
         return self._cited[problem_id]
 
 
 def _trust(ranking: Ranking, place: int) -> Trust:
-    """Of the most trusted source that has the configuration; of all, where it is composed of several."""
+    """Trust of the most trusted source that has the configuration; the least of all where it is composed."""
     evidence = ranking.evidence
     column = ranking.scores.chosen[place]
-    saying = np.flatnonzero(np.isfinite(evidence.ratios[:, column]) | evidence.votes[:, column])
-    trusts = [evidence.sources[row].problem.trust for row in saying.tolist()] or [
-        source.problem.trust for source in evidence.sources
-    ]
-    pick = max if len(saying) else min
+    saying = np.flatnonzero(np.isfinite(evidence.ratios[:, column]) | evidence.votes[:, column]).tolist()
+    rows = saying or range(len(evidence.sources))
+    pick = max if saying else min
+    trusts = (evidence.sources[row].problem.trust for row in rows)
     return pick(trusts, key=lambda trust: trust.weight, default=Trust.MEDIUM)
 
 
@@ -198,13 +195,13 @@ def _basis(ranking: Ranking, place: int) -> str:
     column = ranking.scores.chosen[place]
     timed = int(np.isfinite(evidence.ratios[:, column]).sum())
     votes = int(evidence.votes[:, column].sum())
-    said = []
+    parts = []
     if timed:
-        said.append(f"timed in {timed} similar problem{'s' if timed > 1 else ''}")
+        parts.append(f"timed in {timed} similar problem{'s' if timed > 1 else ''}")
     if votes:
-        said.append(f"the choice of {votes} tuning{'s' if votes > 1 else ''}")
-    if not said:
-        said.append("expected from similar configurations")
+        parts.append(f"the choice of {votes} tuning{'s' if votes > 1 else ''}")
+    if not parts:
+        parts.append("expected from similar configurations")
     if ranking.distance is not None:
-        said.append(f"nearest: {ranking.distance.name.lower().replace('_', ' ')}")
-    return ", ".join(said)
+        parts.append(f"nearest: {ranking.distance.name.lower().replace('_', ' ')}")
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""What the gains of a ranking are against."""
+"""The reference of a ranking: the configuration that its gains are compared with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reference:
 
 
 def reference_of(problem: Problem, ranking: Ranking) -> Reference | None:
-    """The current configuration if it is a candidate, else the median of the sources; None without times.
+    """Return the current configuration if it is a candidate, else the sources' median; None without times.
 
     Args:
         problem: The question, with the current configuration if there is one.
@@ -51,15 +51,15 @@ def reference_of(problem: Problem, ranking: Ranking) -> Reference | None:
         return None
     weights, medians = np.array(heard).T
     middle = float(weights @ medians / weights.sum())
-    told, name = middle, TYPICAL
+    cost, name = middle, TYPICAL
     if problem.current:
         for place, chosen in enumerate(scores.chosen):
             candidate = evidence.candidates[chosen]
             if all(problem.current.get(name) == value for name, value in candidate.items()):
-                told, name = float(scores.expected[place]), CURRENT
+                cost, name = float(scores.expected[place]), CURRENT
                 break
     return Reference(
-        expected=told,
+        expected=cost,
         name=name,
         dispersion=float(np.sqrt(weights @ (medians - middle) ** 2 / weights.sum())),
         variety=float(medians.std()),
@@ -67,6 +67,6 @@ def reference_of(problem: Problem, ranking: Ranking) -> Reference | None:
 
 
 def median(values: NDArray[np.float64]) -> float:
-    """The median of one value or more; NumPy's own brings masked arrays along, 20 ms of a cold answer."""
+    """Return the median of values; NumPy's own imports masked arrays, 20 ms of a cold answer."""
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)

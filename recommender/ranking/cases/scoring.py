@@ -91,7 +91,7 @@ candidates the smoother model weighs more, by the decimal logarithm."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """What is expected of each candidate.
+    """The expected regret of each candidate.
 
     Attributes:
         chosen: Which candidates were scored, indices into the evidence, shape (n,).
@@ -117,7 +117,7 @@ class Scores:
 def source_weights(
     problem: Problem, evidence: CandidateEvidence, facts: Facts, reliability: Reliability
 ) -> NDArray[np.float64]:
-    """How much each source's table counts, shape (S,): by hardware, by how far its task is, and by trust.
+    """Return the weight of each source's table, shape (S,): by hardware, distance of its task, and trust.
 
     Sources of one device say much the same, so together they weigh what the best of them does. A device
     whose tables are copies of another's is that other one here.
@@ -143,7 +143,7 @@ def source_weights(
 
 
 def _voices(sources: Sequence[Neighbour]) -> NDArray[np.float64]:
-    """How many voices each source has where sources are counted, shape (S,).
+    """Return the votes of each source where sources are counted, shape (S,).
 
     A voice weighs as its source is trusted; a table and its copies under other devices share one.
     """
@@ -162,14 +162,14 @@ def _voices(sources: Sequence[Neighbour]) -> NDArray[np.float64]:
 
 
 def _nearness(source: Neighbour, reach: float) -> float:
-    """1 for the same task on as many devices, halved at a distance of ``reach``."""
+    """Return 1 for the same task on as many devices, halved at a distance of ``reach``."""
     if source.same_task and source.same_count:
         return 1.0
     return float(np.exp2(-((source.apart / reach) ** 2)))
 
 
 def _alike(problem: Problem, sources: Sequence[Neighbour], facts: Facts) -> dict[str, float]:
-    """How like the target each device is among those of its distance class, 1 for the one most alike."""
+    """Return the likeness of each device to the target within its distance class; 1 for the most alike."""
     target = device_row(facts, problem.hardware.name)[:_COMPARED]
     raw: dict[str, float] = {}
     most: dict[Distance, float] = {}
@@ -177,8 +177,8 @@ def _alike(problem: Problem, sources: Sequence[Neighbour], facts: Facts) -> dict
         name = source.problem.hardware
         if name not in raw:
             apart = np.abs(device_row(facts, name)[:_COMPARED] - target)
-            known = apart[np.isfinite(apart)]
-            mean = float(known.mean()) if len(known) else 1.0
+            finite = apart[np.isfinite(apart)]
+            mean = float(finite.mean()) if len(finite) else 1.0
             raw[name] = math.exp(-_COMPARED * mean * math.log(2) / _LIKENESS)
         most[source.device] = max(most.get(source.device, 0.0), raw[name])
     return {source.problem.hardware: raw[source.problem.hardware] / most[source.device] for source in sources}
@@ -193,7 +193,7 @@ def score(
     *,
     words_given: bool = False,
 ) -> Scores:
-    """Expected log regret of the candidates.
+    """Compute the expected log regret of the candidates.
 
     Args:
         problem: The question.
@@ -250,8 +250,8 @@ def _best_of(
     evidence: CandidateEvidence, chosen: NDArray[np.intp], reach: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ratios = evidence.ratios[:, chosen]
-    known = np.isfinite(ratios)
-    best = np.where(known, np.exp(-np.where(known, ratios, 0.0) / _NEAR_BEST), 0.0)
+    finite = np.isfinite(ratios)
+    best = np.where(finite, np.exp(-np.where(finite, ratios, 0.0) / _NEAR_BEST), 0.0)
     best = np.maximum(best, _PUBLISHED * evidence.votes[:, chosen])
     fate = np.array(
         [
@@ -270,9 +270,9 @@ def _best_of(
 
 
 def _tables(evidence: CandidateEvidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A first mean over tables alone, to find the candidates worth asking the model about."""
-    known = np.isfinite(evidence.ratios)
-    filled = np.where(known, np.minimum(np.nan_to_num(evidence.ratios), WORST), UNTRIED * 2)
+    """Average over tables alone, to find the candidates worth scoring with the model."""
+    finite = np.isfinite(evidence.ratios)
+    filled = np.where(finite, np.minimum(np.nan_to_num(evidence.ratios), WORST), UNTRIED * 2)
     filled = np.where(evidence.failed, FAILED, filled)
     total = weights.sum()
     votes: NDArray[np.float64] = -(_voices(evidence.sources) @ evidence.votes)
@@ -305,7 +305,7 @@ def _favoured(evidence: CandidateEvidence, tables: NDArray[np.float64]) -> NDArr
 
 
 def _support(evidence: CandidateEvidence, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Share of the comparable sources that have a candidate, shape (n,): what nobody tried may not run."""
+    """Return the share of comparable sources that have a candidate, shape (n,): the untried may not run."""
     weights = np.array(
         [
             (timed and source.same_count)
@@ -328,7 +328,7 @@ def _asked(
     facts: Facts,
     reliability: Reliability,
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Devices that the model answers for, and their weights: the target, and the nearest sources."""
+    """Return the devices to predict for, with weights: the target, and the nearest sources."""
     nearest: dict[str, Neighbour] = {}
     for source in evidence.sources:
         name = source.problem.hardware
@@ -359,17 +359,17 @@ def _copied(
     predicted: NDArray[np.float64],
     model_weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """What each table says of the chosen candidates; where it is silent, the model's mean and a charge."""
+    """Return each table's costs of the candidates; where it has none, the model's mean and a charge."""
     ratios = evidence.ratios[:, chosen]
     silent = np.zeros(len(chosen))
     if len(predicted) and model_weights.sum() > 0:
         silent = model_weights @ predicted / model_weights.sum()
     else:
-        known = np.isfinite(ratios)
-        heard = weights @ known
+        finite = np.isfinite(ratios)
+        heard = weights @ finite
         silent = np.where(
             heard > 0,
-            (weights @ np.where(known, np.minimum(np.nan_to_num(ratios), WORST), 0.0))
+            (weights @ np.where(finite, np.minimum(np.nan_to_num(ratios), WORST), 0.0))
             / np.maximum(heard, 1e-12),
             WORST / 2,
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check(problem: Problem, ranking: Ranking, truth: Mapping[Configuration, float]) -> Checked | None:
-    """What the ranking expected and what is true; None if it expected nothing.
+    """Return the expected and the true gain of a ranking; None if it expected nothing.
 
     Gains are over the median of what is compared: of the sources' tables as expected, of the true table.
 

@@ -1,4 +1,4 @@
-"""Which k candidates to try together: the best expected best of k.
+"""Selection of k candidates to try together: the best expected best of k.
 
 Another device may turn the effect of a parameter around. Scenarios draw, for each parameter, a tilt over
 its ordered values and a shift for each value; candidates are then taken one by one so that the mean over
@@ -32,7 +32,7 @@ _COVERED = (
 def select(
     candidates: Sequence[Configuration], expected: NDArray[np.float64], drift: float, k: int
 ) -> list[int]:
-    """Indices of the k candidates to try, best first.
+    """Return the indices of the k candidates to try, best first.
 
     Args:
         candidates: n configurations.
@@ -63,7 +63,7 @@ def select(
 def cover(
     best: NDArray[np.float64], fate: NDArray[np.float64], expected: NDArray[np.float64], k: int
 ) -> list[int]:
-    """K places that together hold one of the best of as many sources as possible, greedily.
+    """Return k places that together hold one of the best of as many sources as possible, greedily.
 
     Args:
         best: How far each candidate is among the best of each source, 0 to 1, shape (S, n).

@@ -1,4 +1,4 @@
-"""Observed bottlenecks and what strategies are for: how near the two are in the graph."""
+"""Observed bottlenecks, and their distance in the graph from what strategies mitigate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
-from kg.triples.vocabulary import TG, Shared, bottleneck_iri, name_of
+from kg.triples.finders import broader, causes_of, narrower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
@@ -22,7 +20,7 @@ MOST_STEPS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What of the observed bottlenecks a strategy is for.
+    """The observed bottleneck that a strategy is for, and its distance from what the strategy mitigates.
 
     Attributes:
         bottleneck: Id of the observed one; empty if the strategy is for none of them.
@@ -49,7 +47,7 @@ class Match:
         return 1 / (1 + self.steps)
 
 
-class Observed:
+class ObservedBottlenecks:
     """The bottlenecks of a problem and everything within :data:`MOST_STEPS` of them.
 
     A strategy against a cause of a bottleneck, or against one kind of it, is one against it; so is one
@@ -69,7 +67,7 @@ class Observed:
         return bool(self._shares)
 
     def match(self, mitigates: Iterable[str]) -> Match:
-        """The nearest observed bottleneck that one of ``mitigates`` stands for.
+        """Return the nearest observed bottleneck that one of ``mitigates`` stands for.
 
         A strategy for none of them can only win what they leave.
         """
@@ -77,51 +75,44 @@ class Observed:
         for name in sorted(mitigates):  # a set has no order of its own, and the first of equals is taken
             if name in self._near:
                 steps, observed = self._near[name]
-                found = Match(bottleneck=observed, through=name, steps=steps, share=self._shares[observed])
-                if best is None or (found.steps, -(found.share or 0)) < (best.steps, -(best.share or 0)):
-                    best = found
+                candidate = Match(
+                    bottleneck=observed, through=name, steps=steps, share=self._shares[observed]
+                )
+                if best is None or (candidate.steps, -(candidate.share or 0)) < (
+                    best.steps,
+                    -(best.share or 0),
+                ):
+                    best = candidate
         return best or Match(share=self.rest)
 
     @property
     def rest(self) -> float | None:
         """Share of the time that no observed bottleneck has; None if any share is unknown."""
-        known = [share for share in self._shares.values() if share is not None]
-        if not known or len(known) < len(self._shares):
+        shares = [share for share in self._shares.values() if share is not None]
+        if not shares or len(shares) < len(self._shares):
             return None
-        return max(0.0, 1 - sum(known))
+        return max(0.0, 1 - sum(shares))
 
     @property
     def ceiling(self) -> float | None:
         """Log gain if everything observed went away wholly; None if the shares do not say."""
-        known = [share for share in self._shares.values() if share is not None]
-        if not known or sum(known) >= 1:
+        shares = [share for share in self._shares.values() if share is not None]
+        if not shares or sum(shares) >= 1:
             return None
-        return -math.log1p(-sum(known))
+        return -math.log1p(-sum(shares))
 
     def _spread(self, graph: GraphStore, observed: str) -> None:
-        for behind in (_causes_and_kinds, _general):
+        for behind in (_causes_and_kinds, broader):
             frontier = [observed]
             for steps in range(MOST_STEPS + 1):
                 reached: list[str] = []
                 for name in frontier:
-                    known = self._near.get(name)
-                    if known is None or steps < known[0] or name == observed:
+                    nearest = self._near.get(name)
+                    if nearest is None or steps < nearest[0] or name == observed:
                         self._near[name] = (steps, observed)
                         reached += behind(graph, name)
                 frontier = reached
 
 
-def _causes_and_kinds(graph: GraphStore, name: str) -> Iterator[str]:
-    node = bottleneck_iri(name)
-    for triple in graph.triples(node, TG.CAUSED_BY):
-        if isinstance(triple.object, NamedNode):
-            yield name_of(triple.object)
-    for triple in graph.triples(None, Shared.BROADER, node):
-        if isinstance(triple.subject, NamedNode):
-            yield name_of(triple.subject)
-
-
-def _general(graph: GraphStore, name: str) -> Iterator[str]:
-    for triple in graph.triples(bottleneck_iri(name), Shared.BROADER):
-        if isinstance(triple.object, NamedNode):
-            yield name_of(triple.object)
+def _causes_and_kinds(graph: GraphStore, name: str) -> list[str]:
+    return [*causes_of(graph, name), *narrower(graph, name)]

@@ -1,4 +1,4 @@
-"""Whether an effect has changed: a change point in its dated gains, and what holds since then.
+"""Drift of effects: the change point in dated gains, and the gains since then.
 
 y[1..m]: the newest dated gains of an effect, oldest first, in nats; before them n0 gains of mean y0.
 s: standard deviation of one gain, from the differences of neighbours, which a shift hardly touches.
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kg.nouns.effects import Effect
 
 THRESHOLD = 20.0
-"""Of the statistic. ``benchmarks/season.py`` measures what it costs: how often it is passed in a series of
-200 gains without a change that is looked at after every one, and how many gains it takes to see a change."""
+"""Of the statistic. ``benchmarks/learning/season.py`` measures what it costs: how often a series of 200 gains
+without a change passes it when looked at after every one, and how many gains it takes to see a change."""
 
 LEAST = 3
 """Gains on either side of a change at least: one or two odd ones are no drift."""
@@ -68,7 +68,7 @@ class ChangePoint:
 
 
 def change(effect: Effect) -> ChangePoint | None:
-    """The newest change point of an effect; None if its gains look like those of one regime."""
+    """Return the newest change point of an effect; None if its gains look like one regime."""
     if len(effect.recent) < ENOUGH:
         return None
     recent = [item.unats / UNATS_PER_NAT for item in effect.recent]
@@ -76,14 +76,14 @@ def change(effect: Effect) -> ChangePoint | None:
     before = (effect.sum_unats - sum(item.unats for item in effect.recent)) / UNATS_PER_NAT
     noise = _noise(recent)
     calm = _without_odd(recent, noise)
-    start, found = 0, None
+    start, point = 0, None
     while True:
         split = _split(calm[start:], old, before, noise)
         if split is None:
-            return found
+            return point
         place, mean = split
         start += place
-        found = ChangePoint(
+        point = ChangePoint(
             since=effect.recent[start].time,
             before=mean,
             after=statistics.fmean(recent[start:]),
@@ -93,7 +93,7 @@ def change(effect: Effect) -> ChangePoint | None:
 
 
 def _split(gains: Sequence[float], old: int, before: float, noise: float) -> tuple[int, float] | None:
-    """Place of the best split that passes the threshold, and the mean before it."""
+    """Return the place of the best split that passes the threshold, and the mean before it."""
     best, place, mean_before = THRESHOLD, -1, 0.0
     left, right = before, sum(gains)
     for k in range(len(gains) + 1):
@@ -109,7 +109,7 @@ def _split(gains: Sequence[float], old: int, before: float, noise: float) -> tup
 
 
 def _noise(gains: Sequence[float]) -> float:
-    """From the squares of the differences of neighbours but the largest, which may be the change itself."""
+    """Estimate noise from squared differences of neighbours, without the largest: it may be the change."""
     squares = sorted((one - other) ** 2 for one, other in pairwise(gains))[:-1]
     few = 1 + 3 / len(squares)
     return max(LEAST_NOISE, few * math.sqrt(statistics.fmean(squares) / 2))

@@ -14,8 +14,8 @@ from recommender.ranking.changes.posterior import (
     Components,
     ObservedEffect,
     Prior,
+    effect_state,
     posterior,
-    standing,
 )
 from recommender.ranking.recommendation import factor_text
 
@@ -45,7 +45,7 @@ class EffectRow:
         return factor_text(self.gain)
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         effect, last = self.effect, self.effect.last_evidence
         return {
             "strategy": effect.strategy,
@@ -66,7 +66,7 @@ class EffectRow:
 def effect_rows(
     graph: GraphStore, tree: HardwareTree, components: Components = EQUAL, strategy: str = ""
 ) -> list[EffectRow]:
-    """Every effect, by strategy and context.
+    """Return every effect, by strategy and context.
 
     Args:
         graph: The graph.
@@ -80,19 +80,19 @@ def effect_rows(
     for effect in every:
         if strategy and effect.strategy != strategy:
             continue
-        known, gain = standing(effect), None
-        if known is not None:
+        state, gain = effect_state(effect), None
+        if state is not None:
             if effect.metric not in priors:
                 priors[effect.metric] = Prior.of(item for item in every if item.metric == effect.metric)
             kin = [item for item in every if (item.strategy, item.metric) == (effect.strategy, effect.metric)]
             evidence = [
-                ObservedEffect(context=item.context, mean=stands.mean, n=stands.n, trust=trust)
+                ObservedEffect(context=item.context, mean=current.mean, n=current.n, trust=trust)
                 for item in kin
-                if (stands := standing(item)) is not None
+                if (current := effect_state(item)) is not None
                 and (trust := min(item.trust.weight, 1.0) * KIND_TRUST.get(item.kind, 0.0)) > 0
             ]
             gain, _ = posterior(priors[effect.metric], evidence, effect.context, tree.distance, components)
-        rows.append(EffectRow(effect=effect, gain=gain, drift="" if known is None else known.drift))
+        rows.append(EffectRow(effect=effect, gain=gain, drift="" if state is None else state.drift))
     return sorted(
         rows,
         key=lambda row: (

@@ -6,20 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
-from kg.nouns.values import show
-from recommender.ranking.recommendation import (
-    Recommendation,
-    Support,
-    changes,
-    recommendation_id,
-    shell_word,
-)
+from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kg.nouns.entities import Problem, Source
-    from kg.nouns.knowledge import Assignment, Strategy
+    from kg.nouns.knowledge import Strategy
     from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
 
 BASELINE = "the same without it"
@@ -29,7 +22,7 @@ NOISE = "deviation between problems of a context"
 
 
 def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
-    """The k strategies to try: the best for each observed bottleneck in turn, none that excludes another.
+    """Choose k strategies: the best for each observed bottleneck in turn, none that excludes another.
 
     Two fixes of one bottleneck do not add up, so the second of a kind waits until each has its first.
     """
@@ -49,7 +42,7 @@ def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
 
 
 def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> Recommendation:
-    """A strategy for people: what to set, what to expect, and why."""
+    """Describe a ranked strategy as a recommendation: settings, gain and evidence."""
     strategy = item.strategy
     configuration = changes(strategy.configuration, problem.current)
     ceiling = item.match.ceiling
@@ -58,7 +51,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         title=strategy.label,
         how=strategy.definition,
         configuration=configuration,
-        flags=tuple(flag(item) for item in strategy.sets if item.parameter in configuration),
+        flags=tuple(item.text for item in strategy.sets if item.parameter in configuration),
         gain=item.gain,
         against=BASELINE,
         basis=_basis(item),
@@ -79,22 +72,10 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         accuracy=strategy.accuracy,
         strategy=strategy.id,
         trust=max(
-            (source.trust for source in strategy.sources), key=lambda it: it.weight, default=Trust.MEDIUM
+            (item.trust for item in strategy.sources), key=lambda trust: trust.weight, default=Trust.MEDIUM
         ),
         influence=item.influence,
     )
-
-
-def flag(assignment: Assignment) -> str:
-    """How an assignment is written: an ``export``, a command-line flag, or ``name=value``."""
-    value = assignment.value
-    if assignment.environment:
-        return f"export {assignment.parameter}={'' if value is None else shell_word(show(value))}"
-    if assignment.flag:
-        # A flag that is merely present, and one that brings its value along.
-        bare = value is None or value is True or assignment.flag.endswith(show(value))
-        return assignment.flag if bare else f"{assignment.flag} {shell_word(show(value))}"
-    return assignment.parameter if value is None else f"{assignment.parameter}={shell_word(show(value))}"
 
 
 def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
@@ -103,14 +84,14 @@ def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
 
 def _basis(item: RankedStrategy) -> str:
     if not item.effects:
-        known = (
+        standing = (
             "claimed only"
             if item.strategy.kind == "claimed"
             else f"{item.strategy.kind}, never measured here"
         )
         if item.gain is None:
-            return f"{known}; it frees memory, and what that is worth here is not known"
-        return f"{known}; gain as of {item.prior.strategies} published strategies"
+            return f"{standing}; it frees memory, and what that is worth here is not known"
+        return f"{standing}; gain as of {item.prior.strategies} published strategies"
     number = sum(seen.effect.n for seen in item.effects)
     kinds = sorted({str(seen.effect.kind) for seen in item.effects})
     nearest = item.distance.name.lower().replace("_", " ") if item.distance is not None else "unknown"
@@ -118,7 +99,7 @@ def _basis(item: RankedStrategy) -> str:
 
 
 def _evidence(item: RankedStrategy) -> Iterable[Support]:
-    whole = sum(abs(seen.weight) for seen in item.effects)
+    total = sum(abs(seen.weight) for seen in item.effects)
     for seen in item.effects[:SHOWN_EFFECTS]:
         effect = seen.effect
         mean = effect.mean or 0.0
@@ -128,7 +109,7 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
         yield Support(
             kind=str(effect.kind),
             says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){_dated(seen)}",
-            weight=abs(seen.weight) / whole if whole else None,
+            weight=abs(seen.weight) / total if total else None,
             source="; ".join(f"{source.title} {_place(source)}".strip() for source in seen.sources[:2]),
         )
     for source in item.strategy.sources[:SHOWN_EFFECTS]:
@@ -136,7 +117,7 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
 
 
 def _dated(seen: SeenEffect) -> str:
-    """When the newest gain came in, where a test found it, and whether the effect has drifted."""
+    """Describe when a test found the newest gain, and whether the effect has drifted."""
     last = seen.effect.last_evidence
     dated = f", last {last:%Y-%m-%d}" if last is not None and seen.effect.recent else ""
     return dated + (f", {seen.drift}" if seen.drift else "")
@@ -144,18 +125,12 @@ def _dated(seen: SeenEffect) -> str:
 
 def _conditions(strategy: Strategy) -> Iterable[str]:
     for relation in strategy.requires:
-        yield f"needs {relation.target}" if relation.target else f"needs: {relation.condition}"
+        yield f"needs {relation.target}"
     for relation in strategy.contraindicated_by:
-        yield (
-            f"does harm with {relation.target}"
-            if relation.target
-            else f"does harm where: {relation.condition}"
-        )
+        yield f"does harm with {relation.target}"
+    yield from (caveat.text for caveat in strategy.caveats)
     for bound in strategy.since:
         yield f"from {bound.software} {bound.version} on"
-    for relation in strategy.conflicts_with:
-        if relation.condition:
-            yield f"not together: {relation.condition}"
 
 
 def _place(source: Source) -> str:

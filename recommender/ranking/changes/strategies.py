@@ -7,25 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
-
 from kg.nouns.effects import Context, Effect
-from kg.nouns.entities import Source, WorkloadKind
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Model, Strategy
+from kg.terms.metrics import OPERATOR_TIME, STEP_METRICS
+from kg.triples.finders import StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
-from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import TG, Shared, bottleneck_iri, name_of, parameter_iri
 from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
-from recommender.ranking.changes.bottlenecks import Observed
+from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
 from recommender.ranking.changes.influence import most_influential
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
     ObservedEffect,
     Prior,
+    effect_state,
     posterior,
-    standing,
 )
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
@@ -33,7 +30,7 @@ from recommender.ranking.feasibility.feasibility import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.entities import Configuration, Problem, Source
     from kg.nouns.gain import Gain
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
@@ -41,29 +38,6 @@ if TYPE_CHECKING:
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
     from recommender.ranking.recommendation import SourceInfluence
-
-WHOLE = {
-    WorkloadKind.TRAINING: frozenset(
-        {"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}
-    ),
-    WorkloadKind.SERVING: frozenset(
-        {
-            *(
-                "throughput",
-                "output_throughput",
-                "total_throughput",
-                "decode_throughput",
-                "prefill_throughput",
-            ),
-            *("e2e_latency", "latency", "run_time", "tpot", "ttft", "time_per_output_token"),
-            *("time_to_first_token", "prefill_time", "decode_time"),
-        }
-    ),
-}
-"""Metrics of a whole step or request: a gain in one stands for a gain in another."""
-
-OPERATOR_TIME = "operator_time"
-"""A gain in the time of one operator, which is a gain of the step only by the operator's share."""
 
 _WITHIN = {
     Level.DEVICE: Distance.SAME_DEVICE,
@@ -98,7 +72,7 @@ class SeenEffect:
     drift: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         mean = self.effect.mean
         return {
             "hardware": self.effect.context.hardware or None,
@@ -161,10 +135,9 @@ class StrategyRanker:
         self._graph = graph
         self._tree = tree
         self._components = components
-        self._read: dict[str, Strategy] = {}
+        self._strategies = StrategyFinder(graph)
         self._models: dict[str, Model | None] = {}
-        self._cited: dict[str, tuple[Source, ...]] = {}
-        self._cited_ids: dict[str, tuple[str, ...]] = {}
+        self._sources_of: dict[tuple[object, ...], tuple[Source, ...]] = {}
 
     @cached_property
     def _scopes(self) -> Scopes:
@@ -181,7 +154,7 @@ class StrategyRanker:
     def rank(
         self, problem: Problem, *, with_hypotheses: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
-        """All strategies that fit, best first, and those that were refused with the rule.
+        """Rank all strategies that fit, best first; list those that a rule refuses.
 
         Bottlenecks that were observed come first; without any, everything that fits is ranked.
 
@@ -193,7 +166,7 @@ class StrategyRanker:
         return self._ranked(problem, self._fitting(problem, path), with_hypotheses=with_hypotheses)
 
     def elsewhere(self, problem: Problem) -> list[RankedStrategy]:
-        """Strategies that would fit, were they not for other hardware only; best first."""
+        """Rank the strategies that would fit if they were not for other hardware only."""
         here = self._fitting(problem, self._tree.path(problem.hardware.name))
         every = {node for scope in self._scopes.by_id.values() for node in scope.hardware}
         others = {
@@ -204,7 +177,7 @@ class StrategyRanker:
         return self._ranked(problem, others, with_hypotheses=False)[0]
 
     def outcomes(self, problem: Problem) -> int:
-        """How many dated gains are known on the hardware and model family of a problem."""
+        """Count the dated gains on the hardware and model family of a problem."""
         where = (problem.hardware.name, self._family(problem.workload.model))
         return sum(
             len(effect.recent)
@@ -221,20 +194,22 @@ class StrategyRanker:
         self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
-        observed = Observed(self._graph, problem)
+        observed = ObservedBottlenecks(self._graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
         whole = (effect for effect in comparable if effect.metric != OPERATOR_TIME)
-        prior = Prior.of(whole, self._source_ids)
+        prior = Prior.of(whole, lambda effect: [source.id for source in self._sources(effect)])
         effects: dict[str, list[Effect]] = {}
         for effect in comparable:
             effects.setdefault(effect.strategy, []).append(effect)
-        in_use = [item for item in map(self._strategy, scopes) if already_set(item, problem.current)]
+        in_use = [
+            item for item in map(self._strategies.strategy, scopes) if already_set(item, problem.current)
+        ]
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
         for identifier, scope in scopes.items():
             if scope.kind == REFUTED or (scope.kind == HYPOTHESIS and not with_hypotheses):
                 continue
-            strategy = self._strategy(identifier)
+            strategy = self._strategies.strategy(identifier)
             if strategy in in_use:
                 continue
             refusal = self._refusal(strategy, problem, in_use)
@@ -253,22 +228,16 @@ class StrategyRanker:
         return ranked, refused
 
     def has_one_for(self, configuration: Configuration) -> bool:
-        """Whether some strategy, fitting or not, sets just this configuration."""
-        for parameter in list(configuration)[:1]:
-            for assigned in self._graph.triples(None, TG.OF_PARAMETER, parameter_iri(parameter)):
-                if not isinstance(assigned.subject, NamedNode):
-                    continue
-                for sets in self._graph.triples(None, TG.SETS, assigned.subject):
-                    if (
-                        isinstance(sets.subject, NamedNode)
-                        and self._strategy(name_of(sets.subject)).configuration == configuration
-                    ):
-                        return True
-        return False
+        """Return whether some strategy, fitting or not, sets exactly this configuration."""
+        return any(
+            strategy.configuration == configuration
+            for parameter in list(configuration)[:1]
+            for strategy in self._strategies.setting(parameter)
+        )
 
     def ceiling(self, problem: Problem) -> float | None:
-        """Log gain if all that was observed went away wholly; None if the shares do not say."""
-        return Observed(self._graph, problem).ceiling
+        """Return the log gain if all observed bottlenecks vanished; None if a share is unknown."""
+        return ObservedBottlenecks(self._graph, problem).ceiling
 
     def _weigh(
         self,
@@ -283,17 +252,17 @@ class StrategyRanker:
         seen: list[SeenEffect] = []
         evidence: list[ObservedEffect] = []
         for effect in effects:
-            known = standing(effect)
-            if known is None or (mean := _of_the_whole(known.mean, effect, match)) is None:
+            state = effect_state(effect)
+            if state is None or (mean := _of_the_whole(state.mean, effect, match)) is None:
                 continue
             distance = self._distance(problem.hardware.name, effect.context.hardware)
             sources = self._sources(effect)
             trust = min((*(source.trust.weight for source in sources), effect.trust.weight, 1.0))
             trust *= KIND_TRUST.get(effect.kind, 0.0)
             seen.append(
-                SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources, drift=known.drift)
+                SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources, drift=state.drift)
             )
-            evidence.append(ObservedEffect(context=effect.context, mean=mean, n=known.n, trust=trust))
+            evidence.append(ObservedEffect(context=effect.context, mean=mean, n=state.n, trust=trust))
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
         gain = influence = None
         if (
@@ -301,9 +270,9 @@ class StrategyRanker:
             or problem.objective.metric == "peak_memory"
             or not self._kinds(match.through) >= _CAPACITY
         ):
-            asked = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
-            found, weights = posterior(own_prior, evidence, asked, self._tree.distance, self._components)
-            gain = found.capped(match.ceiling)
+            context = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
+            expected, weights = posterior(own_prior, evidence, context, self._tree.distance, self._components)
+            gain = expected.capped(match.ceiling)
 
             def without(source: str) -> Gain:
                 kept = [
@@ -311,8 +280,8 @@ class StrategyRanker:
                     for item, of in zip(evidence, seen, strict=True)
                     if all(other.id != source for other in of.sources)
                 ]
-                told = posterior(own_prior, kept, asked, self._tree.distance, self._components)[0]
-                return told.capped(match.ceiling)
+                left, _ = posterior(own_prior, kept, context, self._tree.distance, self._components)
+                return left.capped(match.ceiling)
 
             influence = most_influential(gain, {s.id: s for item in seen for s in item.sources}, without)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
@@ -354,50 +323,32 @@ class StrategyRanker:
         return None
 
     def _family(self, model: str | None) -> str:
-        found = None if model is None else self._model(model)
-        return found.family if found else ""
+        known_model = None if model is None else self._model(model)
+        return known_model.family if known_model else ""
 
-    def _distance(self, asked: str, seen: str) -> Distance:
-        """How far an effect is; one of a whole family or vendor is as far as its members are apart."""
-        path = self._tree.path(asked)
+    def _distance(self, hardware: str, seen: str) -> Distance:
+        """Return the distance of an effect; one of a family or vendor is as far as its members are apart."""
+        path = self._tree.path(hardware)
         if seen not in path:
-            return self._tree.distance(asked, seen) if seen else Distance.OTHER_VENDOR
+            return self._tree.distance(hardware, seen) if seen else Distance.OTHER_VENDOR
         node = self._tree.node(seen)
         return _WITHIN[node.level] if node else Distance.OTHER_VENDOR
 
     def _sources(self, effect: Effect) -> tuple[Source, ...]:
-        node = EFFECT.iri(effect)
-        if node.value not in self._cited:
-            self._cited[node.value] = tuple(
-                from_graph(self._graph, Source, name) for name in self._source_ids(effect)
-            )
-        return self._cited[node.value]
-
-    def _source_ids(self, effect: Effect) -> tuple[str, ...]:
-        node = EFFECT.iri(effect)
-        if node.value not in self._cited_ids:
-            self._cited_ids[node.value] = tuple(
-                name_of(triple.object)
-                for triple in self._graph.triples(node, Shared.DERIVED_FROM)
-                if isinstance(triple.object, NamedNode)
-            )
-        return self._cited_ids[node.value]
+        key = (effect.context, effect.strategy, effect.metric, effect.kind, effect.trust)
+        if key not in self._sources_of:
+            self._sources_of[key] = sources_of_effect(self._graph, effect)
+        return self._sources_of[key]
 
     def _kinds(self, bottleneck: str) -> set[str]:
-        """A bottleneck and all that it is a kind of."""
-        found, open_ends = set(), [bottleneck] if bottleneck else []
+        """Return a bottleneck and all that it is a kind of."""
+        kinds, open_ends = set(), [bottleneck] if bottleneck else []
         while open_ends:
             name = open_ends.pop()
-            if name not in found:
-                found.add(name)
-                broader = self._graph.triples(bottleneck_iri(name), Shared.BROADER)
-                open_ends += [name_of(t.object) for t in broader if isinstance(t.object, NamedNode)]
-        return found
-
-    def _strategy(self, identifier: str) -> Strategy:
-        if identifier not in self._read:
-            self._read[identifier] = from_graph(self._graph, Strategy, identifier)
-        return self._read[identifier]
+            if name not in kinds:
+                kinds.add(name)
+                open_ends += broader(self._graph, name)
+        return kinds
 
     def _model(self, name: str) -> Model | None:
         from kg.errors import UnknownEntityError
@@ -412,13 +363,13 @@ class StrategyRanker:
 
 def _weighs(effect: Effect, problem: Problem) -> bool:
     metric = problem.objective.metric
-    group = WHOLE.get(problem.workload.kind, frozenset({metric}))
+    group = STEP_METRICS.get(problem.workload.kind, frozenset({metric}))
     wanted = group if metric in group else {metric}
     return effect.metric in wanted or (metric in group and effect.metric == OPERATOR_TIME)
 
 
 def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
-    """A gain of an operator as a gain of the step: ``-ln(1 - share * (1 - exp(-gain)))``."""
+    """Convert a gain of an operator to one of the step: ``-ln(1 - share * (1 - exp(-gain)))``."""
     if effect.metric != OPERATOR_TIME:
         return mean
     if match.share is None or not match.bottleneck:
@@ -427,7 +378,7 @@ def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
 
 
 def _halved(prior: Prior) -> Prior:
-    """What only promotional text claims is expected to gain half of what published strategies do."""
+    """Halve a prior: a strategy that only promotional text claims is expected to gain half."""
     return replace(prior, mean=prior.mean / 2)
 
 

@@ -1,4 +1,4 @@
-"""Whether the tiles of a kernel fit the buffers of a core, where its parameters have names that say so.
+"""A check that the tiles of a kernel fit the buffers of a core, by the names of its parameters.
 
 Triton keeps a tile of both operands for every stage of its pipeline but the one in use, and takes steps along
 K no longer than the blocks that share a scale; on AMD's devices one stage is sure. AscendC's matmul
@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from recommender.ranking.feasibility.rules import Broken, whole
+from recommender.ranking.feasibility.rules import Broken, positive_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def buffers(
     shape: Mapping[str, Value] = MappingProxyType({}),
     block: Value = None,
 ) -> Iterator[Broken]:
-    """The buffers that a configuration would overfill.
+    """List the buffers that a configuration would overfill.
 
     Args:
         configuration: What would be set.
@@ -62,16 +62,16 @@ def buffers(
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     most = _number(facts, "max_threads_per_block")
     if most is None and "compute_capability" in facts:
-        most, said = float(THREADS_PER_BLOCK), "CUDA C++ Programming Guide, technical specifications"
+        most, note = float(THREADS_PER_BLOCK), "CUDA C++ Programming Guide, technical specifications"
     else:
-        said = source
+        note = source
     for names in _THREADS:
-        sizes = [size for name in names if (size := whole(configuration.get(name))) is not None]
+        sizes = [size for name in names if (size := positive_integer(configuration.get(name))) is not None]
         if most is not None and len(sizes) > 1 and math.prod(sizes) > most:
             yield Broken(
                 rule="a block has no more threads than the device allows",
                 reason=f"{' x '.join(map(str, sizes))} is {math.prod(sizes)}, above {most:.0f}",
-                source=said,
+                source=note,
             )
     element = _element_bytes(precision)
     if element is None:
@@ -89,13 +89,17 @@ def _triton(
     block: Value,
 ) -> Iterator[Broken]:
     shared = _number(facts, "shared_memory_bytes")
-    tile = [whole(configuration.get(name)) for name in _TRITON]
+    tile = [positive_integer(configuration.get(name)) for name in _TRITON]
     if shared is None or None in tile:
         return
     m, n, k = (size for size in tile if size is not None)
     if isinstance(block, tuple):
-        k = min([k, *(size for side in block if (size := whole(side)))])
-    kept = 1 if _capability(facts) == "gfx" else max((whole(configuration.get("num_stages")) or 1) - 1, 1)
+        k = min([k, *(size for side in block if (size := positive_integer(side)))])
+    kept = (
+        1
+        if _capability(facts) == "gfx"
+        else max((positive_integer(configuration.get("num_stages")) or 1) - 1, 1)
+    )
     needed = kept * (m + n) * k * element
     if needed > shared:
         yield Broken(
@@ -111,14 +115,19 @@ def _stencil(
     facts: Mapping[str, float | str],
     shape: Mapping[str, Value],
 ) -> Iterator[Broken]:
-    """A block of a convolution stages its tile with the filter's halo, unless it says that it does not."""
+    """Check the tile of a convolution, staged with the filter's halo unless it says otherwise."""
     stages = configuration.get("use_shmem", "use_padding" in configuration)
     if not _capability(facts).isdigit() or not stages:
         return
     sides = []
     for axis, size in (("x", "filter_width"), ("y", "filter_height")):
-        halo = next((whole(value) for name, value in shape.items() if name.rpartition(".")[2] == size), None)
-        block, tile = (whole(configuration.get(f"{name}_size_{axis}")) for name in ("block", "tile"))
+        halo = next(
+            (positive_integer(value) for name, value in shape.items() if name.rpartition(".")[2] == size),
+            None,
+        )
+        block, tile = (
+            positive_integer(configuration.get(f"{name}_size_{axis}")) for name in ("block", "tile")
+        )
         if halo is None or block is None or tile is None:
             return
         sides.append(block * tile + halo - 1)
@@ -134,7 +143,7 @@ def _stencil(
 def _ascendc(
     configuration: Mapping[str, Value], element: int, facts: Mapping[str, float | str], source: str
 ) -> Iterator[Broken]:
-    tile = [whole(configuration.get(name)) for name in _ASCENDC]
+    tile = [positive_integer(configuration.get(name)) for name in _ASCENDC]
     if None in tile:
         return
     m, n, k = (size for size in tile if size is not None)
@@ -159,7 +168,7 @@ def _element_bytes(precision: str | None) -> int | None:
 
 
 def _capability(facts: Mapping[str, float | str]) -> str:
-    """The first letters of the compute capability: a digit for CUDA's, gfx for AMD's targets."""
+    """Return the first letters of the compute capability: a digit for CUDA's, gfx for AMD's targets."""
     text = str(facts.get("compute_capability", ""))
     return text[:1] if text[:1].isdigit() else text[:3]
 

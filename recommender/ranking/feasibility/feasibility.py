@@ -1,4 +1,4 @@
-"""What cannot run, and which rule says so.
+"""Feasibility of configurations, and the rules that refuse them.
 
 A rule has a name and a source. One whose facts are missing says nothing, and :attr:`Feasibility.skipped`
 says that. Which rules can apply is found once for each set of parameter names, so that a candidate of a
@@ -36,7 +36,7 @@ Rule = Callable[["Mapping[str, Value]"], Iterator[Broken]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a configuration is not proposed.
+    """The reason why a configuration is not proposed.
 
     Attributes:
         configuration: What.
@@ -53,7 +53,7 @@ class Refusal:
     is_certain: bool = True
 
     def to_json(self) -> dict[str, object]:
-        """Plain content."""
+        """Return the content as JSON-ready values."""
         return {
             "configuration": self.configuration.to_json(),
             "rule": self.rule,
@@ -93,8 +93,8 @@ class QuestionFeasibility:
         shape = self.problem.workload.shape
         kind = self.problem.workload.traits.get("architecture")
         self._sizes = {**self.model, **shape}
-        told = self._sizes if kind is None else {**self._sizes, "architecture": kind}
-        self.memory = MemoryNeed(self.problem, told, self.facts, self.known_memory)
+        sizes = self._sizes if kind is None else {**self._sizes, "architecture": kind}
+        self.memory = MemoryNeed(self.problem, sizes, self.facts, self.known_memory)
         self._current = {**self.problem.current} if self.problem.current else {}
         if self._current:
             current = Settings(self._current)
@@ -108,11 +108,11 @@ class QuestionFeasibility:
         return (f"the memory that is needed was not checked: {self.memory.skipped}",)
 
     def check(self, configuration: Configuration) -> tuple[Refusal, ...]:
-        """The rules that a configuration breaks, beside what is set already."""
-        found = self._found(tuple(configuration))
+        """List the rules that a configuration breaks, together with the current settings."""
+        rules_of_names = self._found(tuple(configuration))
         broken = [
             item
-            for item in self._broken(found, configuration)
+            for item in self._broken(rules_of_names, configuration)
             if self._key(item) not in self._before or item.rule == LIMIT_RULE
         ]
         if self.tried is not None and (seen := self.tried.broken(configuration)) is not None:
@@ -129,16 +129,16 @@ class QuestionFeasibility:
         )
 
     def warnings(self, configuration: Configuration) -> tuple[str, ...]:
-        """What to mind of a configuration that may run."""
-        found = [self.memory.warning({**self._current, **configuration})]
+        """List the warnings about a configuration that may run."""
+        warnings = [self.memory.warning({**self._current, **configuration})]
         if self.tried is not None:
-            found.append(self.tried.warning(configuration))
-        return tuple(text for text in found if text)
+            warnings.append(self.tried.warning(configuration))
+        return tuple(text for text in warnings if text)
 
     def checks(self, metric: str, configurations: Sequence[Configuration]) -> bool:
-        """Whether a limit on a metric can be told for all of some configurations."""
+        """Return whether a limit on a metric can be checked for each of some configurations."""
         return metric == "peak_memory" and all(
-            self.memory.is_whole({**self._current, **item}) for item in configurations
+            self.memory.is_complete({**self._current, **item}) for item in configurations
         )
 
     @staticmethod
@@ -146,43 +146,43 @@ class QuestionFeasibility:
         return broken.rule, broken.reason
 
     def _found(self, names: tuple[str, ...]) -> tuple[Rule, ...]:
-        found = self._of_names.get(names)
-        if found is None:
-            found = self._of_names[names] = tuple(self._rules(frozenset(names), frozenset(self._current)))
-        return found
+        active = self._of_names.get(names)
+        if active is None:
+            active = self._of_names[names] = tuple(self._rules(frozenset(names), frozenset(self._current)))
+        return active
 
-    def _broken(self, found: tuple[Rule, ...], configuration: Configuration) -> Iterator[Broken]:
-        if found:
-            told = {**self._current, **configuration}
-            for rule in found:
-                yield from rule(told)
+    def _broken(self, active: tuple[Rule, ...], configuration: Configuration) -> Iterator[Broken]:
+        if active:
+            settings = {**self._current, **configuration}
+            for rule in active:
+                yield from rule(settings)
 
-    def _rules(self, own: frozenset[str], current: frozenset[str]) -> Iterator[Rule]:
-        """The rules that setting these parameters beside the current ones can break."""
+    def _rules(self, names: frozenset[str], current: frozenset[str]) -> Iterator[Rule]:
+        """Yield the rules that setting these parameters beside the current ones can break."""
         problem, hardware = self.problem, self.problem.hardware.name
-        if own & rules.SPLITS:
-            yield lambda told: rules.divisibility(problem, told, self._sizes)
-            yield lambda told: rules.layout(problem, told)
-        if own & rules.FORMATS or rules.asks_fp8(str(problem.workload.precision or "")):
-            yield lambda told: rules.number_format(problem, told, hardware, self.facts)
-        if self.facts and own & BUFFER_NAMES:
+        if names & rules.SPLITS:
+            yield lambda settings: rules.divisibility(problem, settings, self._sizes)
+            yield lambda settings: rules.layout(problem, settings)
+        if names & rules.FORMATS or rules.asks_fp8(str(problem.workload.precision or "")):
+            yield lambda settings: rules.number_format(problem, settings, hardware, self.facts)
+        if self.facts and names & BUFFER_NAMES:
             precision, shape = problem.workload.precision, dict(problem.workload.shape)
             block = problem.workload.traits.get("block_shape")
-            yield lambda told: buffers(told, precision, hardware, self.facts, shape, block)
-        if self.memory.decides(own):
+            yield lambda settings: buffers(settings, precision, hardware, self.facts, shape, block)
+        if self.memory.decides(names):
             yield self._memory
-        if self.exclusions is not None and (pairs := self.exclusions.among(own | current)):
-            yield lambda told: _excluded(told, pairs)
+        if self.exclusions is not None and (pairs := self.exclusions.among(names | current)):
+            yield lambda settings: _excluded(settings, pairs)
 
-    def _memory(self, told: Mapping[str, Value]) -> Iterator[Broken]:
-        for broken in self.memory.broken(told):
-            if self.tried is None or not self.tried.ran_here(Settings(told)):
+    def _memory(self, settings: Mapping[str, Value]) -> Iterator[Broken]:
+        for broken in self.memory.broken(settings):
+            if self.tried is None or not self.tried.ran_here(Settings(settings)):
                 yield broken
 
 
-def _excluded(told: Mapping[str, Value], pairs: Sequence[Pair]) -> Iterator[Broken]:
+def _excluded(settings: Mapping[str, Value], pairs: Sequence[Pair]) -> Iterator[Broken]:
     for one, two, reason, source in pairs:
-        if all(told.get(name) == value for item in (one, two) for name, value in item.items()):
+        if all(settings.get(name) == value for item in (one, two) for name, value in item.items()):
             yield Broken(rule="what excludes each other is not set together", reason=reason, source=source)
 
 
@@ -207,7 +207,7 @@ class FeasibilityRules:
     def of(
         self, problem: Problem, model: Mapping[str, Value], neighbours: Sequence[Neighbour]
     ) -> QuestionFeasibility:
-        """The rules for one question.
+        """Return the rules for one question.
 
         Args:
             problem: The question.
@@ -227,7 +227,7 @@ class FeasibilityRules:
 def by_rules(
     facts: Callable[[str], Mapping[str, float | str]],
 ) -> Callable[[Problem, Configuration], bool]:
-    """Whether a configuration can run by the rules for its problem, where no workspace is at hand.
+    """Check a configuration against the rules for its problem, without a workspace.
 
     Args:
         facts: Facts by hardware id.

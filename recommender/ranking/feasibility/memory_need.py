@@ -1,4 +1,4 @@
-"""Whether weights, optimizer states, cache and activations of a configuration fit the device.
+"""A check that weights, optimizer states, cache and activations of a configuration fit the device.
 
 The memory part of the cost model, asked only where the layout is told. Of 33 published runs whose
 devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: what it says is above
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
-from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_whole, whole
+from kg.terms.phases import STEP_PHASE
+from kg.triples.model_facts import plain_facts
+from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_positive_integer, positive_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +28,6 @@ RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"
 SOURCE = "modelled: memory part of the cost model (docs/cost-model.md)"
 
-_PHASES = {WorkloadKind.TRAINING: "training", WorkloadKind.SERVING: "serving"}
 _REMEMBERED = 4096
 
 _DECIDING = frozenset(
@@ -92,15 +93,19 @@ class MemoryNeed:
         """Find out whether everything that is needed is known."""
         if not self.applies:
             return
-        from recommender.cost_model.facts.device import Device
-        from recommender.cost_model.facts.model import model_of
+        from recommender.cost_model.question import QuestionFacts
 
-        facts = {name: value for name, value in self.model.items() if isinstance(value, int | float | str)}
         name = self.problem.workload.model or "the model"
+        facts = QuestionFacts(
+            model=name,
+            architecture=str(self.model.get("architecture", "")),
+            sizes=plain_facts(self.model),
+            device=self.problem.hardware.name,
+            device_facts=self.facts,
+        )
         try:
-            device = Device(self.problem.hardware.name, dict(self.facts))
-            self._capacity = device.memory_bytes
-            self._sizes = model_of(name, str(facts.get("architecture", "")), facts)
+            self._capacity = facts.machine(1).device.memory_bytes
+            self._sizes = facts.model_sizes()
         except (MissingFactError, InputError) as missing:
             self.skipped = str(missing)
         if self._sizes is not None and not self._sizes.layers:
@@ -108,11 +113,11 @@ class MemoryNeed:
 
     @property
     def applies(self) -> bool:
-        """Whether it is a question of training or serving a model that is named."""
-        return self.problem.workload.kind in _PHASES and bool(self.problem.workload.model)
+        """True if the question is about training or serving a named model."""
+        return self.problem.workload.kind in STEP_PHASE and bool(self.problem.workload.model)
 
     def decides(self, names: frozenset[str]) -> bool:
-        """Whether setting parameters of these names can break a rule, as far as the cost model knows."""
+        """Return whether parameters of these names can break a rule, as far as the cost model knows."""
         from recommender.cost_model.settings.dialects import setting_of
 
         if not self.applies or self.skipped:
@@ -120,7 +125,7 @@ class MemoryNeed:
         return self.limit_bytes is not None or any(setting_of(name) in _DECIDING for name in names)
 
     def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
-        """Least bytes on the fullest device; None where the layout or a size is not told, or it cannot be.
+        """Return the least bytes on the fullest device; None without layout or sizes, or if it cannot be.
 
         What is not told is taken as what needs least: a server with a paged cache needs room for one
         sequence, and where nothing is told of the current settings, recomputation and a split optimizer.
@@ -130,41 +135,41 @@ class MemoryNeed:
         from recommender.cost_model.settings.dialects import translate
 
         problem = self.problem
-        phase = _PHASES[problem.workload.kind]
-        told = configuration
-        if any(told.get(name) for name in _BEYOND):
+        phase = problem.workload.kind.value
+        stated = configuration
+        if any(stated.get(name) for name in _BEYOND):
             return None  # frees memory in a way that the cost model has no setting for
         count = problem.hardware.count
-        if count is None or (count > 1 and first_whole(told, LAYOUT[0]) is None):
+        if count is None or (count > 1 and first_positive_integer(stated, LAYOUT[0]) is None):
             return None  # how the model is split decides, and is not told
-        layers = whole(self.model.get("layers"))
-        settings = dict(translate(told, phase, count=count, layers=layers).settings)
+        layers = positive_integer(self.model.get("layers"))
+        settings = dict(translate(stated, phase, count=count, layers=layers).settings)
         settings = {**_lengths(problem, phase), **settings}
         settings = {name: value for name, value in settings.items() if name in _DECIDING}
         if phase == "serving":
             settings = {**_LEAST_SERVED, **settings}
-            if _is_paged(told):
+            if _is_paged(stated):
                 settings["batch"] = 1
         elif problem.current is None:
             settings = {**_LEAST_KEPT, **settings}
         if problem.workload.precision and "precision" not in settings:
             settings["precision"] = problem.workload.precision
-        said = tuple(sorted((name, str(value)) for name, value in settings.items()))
-        key = (self._sizes, phase, count, said)
+        texts = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        key = (self._sizes, phase, count, texts)
         if key not in self.known:
             if len(self.known) > _REMEMBERED:
                 self.known.clear()
             self.known[key] = self._asked(phase, settings, count)
         return self.known[key]
 
-    def is_whole(self, configuration: Mapping[str, Value]) -> bool:
-        """Whether :meth:`bytes_of` is all that will be used, so that a limit can be told to be kept."""
+    def is_complete(self, configuration: Mapping[str, Value]) -> bool:
+        """Return whether :meth:`bytes_of` covers all use of memory, so that a limit can be checked."""
         if self.bytes_of(configuration) is None:
             return False
         if self.problem.workload.kind is WorkloadKind.TRAINING:
             return self.problem.current is not None
-        told = {*configuration, *self.problem.workload.shape}
-        return {"batch", "input_len", "output_len"} <= told and not _is_paged(configuration)
+        names = {*configuration, *self.problem.workload.shape}
+        return {"batch", "input_len", "output_len"} <= names and not _is_paged(configuration)
 
     def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
         from recommender.cost_model.workloads.memory_fit import memory_bytes
@@ -182,7 +187,7 @@ class MemoryNeed:
         return min((x.maximum for x in self.problem.limits if x.metric == "peak_memory"), default=None)
 
     def broken(self, configuration: Mapping[str, Value]) -> Iterator[Broken]:
-        """The rules that are broken for sure enough: the device's capacity, and the bound of the question."""
+        """List the broken rules: the device's capacity, and the limit of the question."""
         needed = self.bytes_of(configuration)
         if needed is None:
             return
@@ -194,7 +199,7 @@ class MemoryNeed:
                 yield Broken(rule=rule, reason=reason, source=SOURCE, is_certain=False)
 
     def warning(self, configuration: Mapping[str, Value]) -> str:
-        """What to look at, where it is close; empty if it is not."""
+        """Return a warning where the memory is tight; empty if it is not."""
         needed = self.bytes_of(configuration)
         most = min(self._capacity, self.limit_bytes or self._capacity)
         if needed is None or needed <= most:
@@ -206,14 +211,14 @@ class MemoryNeed:
         return f"memory is tight: {needed / 1e9:.3g} of {most / 1e9:.3g} GB by the cost model"
 
 
-def _is_paged(told: Mapping[str, Value]) -> bool:
-    """Whether a server's cache is paged, so that a batch is what may run at once and not what is kept."""
-    framework = str(told.get("framework", "")).lower()
-    return any(name in told for name in _PAGED) or any(name in framework for name in _PAGING)
+def _is_paged(configuration: Mapping[str, Value]) -> bool:
+    """Return whether a server's cache is paged: its batch then bounds what runs, not what is kept."""
+    framework = str(configuration.get("framework", "")).lower()
+    return any(name in configuration for name in _PAGED) or any(name in framework for name in _PAGING)
 
 
 def _lengths(problem: Problem, phase: str) -> dict[str, object]:
-    """Sizes of the workload that decide how much memory it takes."""
+    """Return sizes of the workload that decide how much memory it takes."""
     names = {
         "training": {"seq_len": "seq_len"},
         "serving": {"input_len": "input_len", "output_len": "output_len"},

@@ -69,23 +69,23 @@ class Broken:
 def divisibility(
     problem: Problem, configuration: Mapping[str, Value], sizes: Mapping[str, Value]
 ) -> Iterator[Broken]:
-    """What a split must divide, as far as the sizes are known."""
+    """List the sizes that a split does not divide, as far as they are known."""
     # a server may hold experts twice, and then spreads more of them than the model has
     experts = () if problem.workload.kind is WorkloadKind.SERVING else _SPLIT_BY_EXPERT
     for rule, parameters, dimensions in (
         ("tensor parallel size divides what it splits", TENSOR, _SPLIT_BY_TENSOR),
         ("expert parallel size divides the experts", EXPERT, experts),
     ):
-        parts = first_whole(configuration, parameters)
+        parts = first_positive_integer(configuration, parameters)
         for name in dimensions:
-            size = whole(sizes.get(name))
+            size = positive_integer(sizes.get(name))
             if parts is not None and size is not None and size % parts:
                 yield Broken(
                     rule=rule,
                     reason=f"{name} is {size}, not divisible by {parts}",
                     source=SPLIT,
                 )
-    stages, layers = first_whole(configuration, PIPELINE), whole(sizes.get("layers"))
+    stages, layers = first_positive_integer(configuration, PIPELINE), positive_integer(sizes.get("layers"))
     if stages and layers and stages > layers:
         yield Broken(
             rule="there are no more stages than layers",
@@ -95,14 +95,14 @@ def divisibility(
 
 
 def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Broken]:
-    """Whether the ways of a layout come out at the devices there are."""
+    """Check that the ways of a layout multiply to the number of devices."""
     count = problem.hardware.count
     if count is None:
         return
-    ways = [whole(configuration.get(name)) for name in _MOE_LAYOUT]
-    known = [way for way in ways if way is not None]
-    if len(known) == len(_MOE_LAYOUT) and math.prod(known) != count:
-        shown = " x ".join(map(str, known))
+    ways = [positive_integer(configuration.get(name)) for name in _MOE_LAYOUT]
+    numbers = [way for way in ways if way is not None]
+    if len(numbers) == len(_MOE_LAYOUT) and math.prod(numbers) != count:
+        shown = " x ".join(map(str, numbers))
         yield Broken(
             rule="a layout uses every device",
             reason=f"{shown} is not {count}",
@@ -112,9 +112,9 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
     if problem.workload.kind not in {WorkloadKind.TRAINING, WorkloadKind.SERVING}:
         return
     names = LAYOUT[:3] if any(configuration.get(name) for name in _SHARED_BY_DATA) else LAYOUT
-    found = [way for group in names if (way := first_whole(configuration, group)) is not None]
-    if found and count % math.prod(found):
-        shown = " x ".join(map(str, found))
+    degrees = [way for group in names if (way := first_positive_integer(configuration, group)) is not None]
+    if degrees and count % math.prod(degrees):
+        shown = " x ".join(map(str, degrees))
         yield Broken(
             rule="the layout fits the devices",
             reason=f"{shown} does not divide {count}",
@@ -125,16 +125,16 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
 def number_format(
     problem: Problem, configuration: Mapping[str, Value], device: str, facts: Mapping[str, float | str]
 ) -> Iterator[Broken]:
-    """Whether the chip computes in the formats that are asked for.
+    """Check that the chip computes in the requested number formats.
 
     Only of chips whose matrix unit is described whole is it known what they lack: those of Ascend.
     """
-    asked = {str(problem.workload.precision or "")} | {
+    formats = {str(problem.workload.precision or "")} | {
         name if value is True else str(value)
         for name, value in configuration.items()
         if name in FORMATS and value not in {None, False}
     }
-    if not any(map(asks_fp8, asked)):
+    if not any(map(asks_fp8, formats)):
         return
     from recommender.cost_model.facts.device import Device
 
@@ -154,15 +154,17 @@ def number_format(
 
 
 def asks_fp8(text: str) -> bool:
-    """Whether a number format is one of eight floating bits."""
+    """Return whether a number format is an eight-bit float."""
     return any(name in text.lower() for name in _NAMES_FP8)
 
 
-def first_whole(configuration: Mapping[str, Value], names: tuple[str, ...]) -> int | None:
-    """The first of ``names`` that is set to a positive whole number."""
-    return next((n for name in names if name in configuration and (n := whole(configuration[name]))), None)
+def first_positive_integer(configuration: Mapping[str, Value], names: tuple[str, ...]) -> int | None:
+    """Return the first of ``names`` that is set to a positive whole number."""
+    return next(
+        (n for name in names if name in configuration and (n := positive_integer(configuration[name]))), None
+    )
 
 
-def whole(value: Value) -> int | None:
-    """A positive whole number, or None."""
+def positive_integer(value: Value) -> int | None:
+    """Return a positive whole number, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,4 +1,4 @@
-"""What became of a configuration where it was tried before: on this device, a sibling, or elsewhere."""
+"""Results of a configuration in the same task: on this device, a sibling, or elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_TABLES = 8
 
 @dataclass(frozen=True, slots=True)
 class NearestFailure:
-    """Where a configuration failed nearest.
+    """The nearest failure of a configuration.
 
     Attributes:
         distance: How far that is.
@@ -47,14 +47,14 @@ class TrialFailures:
         self._known: dict[int, frozenset[str]] = {}
 
     def of(self, key: int) -> frozenset[str]:
-        """Digests of the configurations that failed on a problem and were not timed there."""
+        """Return the digests of configurations that failed on a problem and were not timed there."""
         if key not in self._known:
             self._known[key] = self.trials.failed(key)
         return self._known[key]
 
 
 class TaskHistory:
-    """What became of configurations in the same task on as many devices.
+    """The results of configurations in the same task on as many devices.
 
     Args:
         failures: What failed.
@@ -72,18 +72,18 @@ class TaskHistory:
                 self._failed.setdefault(digest, seen)
 
     def ran_here(self, configuration: Configuration) -> bool:
-        """Whether it was timed on this very device."""
+        """Return whether a configuration was timed on this very device."""
         return self._ran(configuration, Distance.SAME_DEVICE)
 
     def failed(self, configuration: Configuration) -> NearestFailure | None:
-        """Where it failed nearest; None if it did not, or ran as near."""
+        """Return the nearest failure; None if there is none, or the configuration ran as near."""
         if not self._failed:
             return None
         seen = self._failed.get(configuration.digest)
         return None if seen is None or self._ran(configuration, seen.distance) else seen
 
     def broken(self, configuration: Configuration) -> Broken | None:
-        """A refusal where it failed on the device or, less certainly, on a sibling."""
+        """Refuse a configuration that failed on the device or, less certainly, on a sibling."""
         seen = self.failed(configuration)
         if seen is None or seen.distance > Distance.SIBLING:
             return None
@@ -96,14 +96,14 @@ class TaskHistory:
         )
 
     def warning(self, configuration: Configuration) -> str:
-        """What to mind where it failed farther away; empty if it did not."""
+        """Return a warning about a failure farther away; empty if there is none."""
         seen = self.failed(configuration)
         if seen is None or seen.distance <= Distance.SIBLING:
             return ""
         return f"it failed on {seen.hardware} [{seen.problem}]"
 
     def _ran(self, configuration: Configuration, most: Distance) -> bool:
-        """Whether it was timed on a device at most this far away."""
+        """Return whether a configuration was timed on a device at most this far away."""
         near = [item for item in self._sources if item.device <= most]
         key = self._trials.configuration_id(configuration) if near else None
         if key is None:

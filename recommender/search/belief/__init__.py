@@ -1,1 +1,1 @@
-"""What a search believes of candidates: surrogate, transfer, acquisition."""
+"""The beliefs of a search about its candidates: surrogate, transfer, acquisition."""

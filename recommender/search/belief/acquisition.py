@@ -1,4 +1,4 @@
-"""What is worth evaluating next, from the posterior of each candidate; numpy alone, minimisation.
+"""Acquisition functions: the worth of evaluating a candidate, from its posterior; numpy only, minimisation.
 
 ``mean``, ``std``: posterior of the log cost, shape (n,); ``best``: log cost of the incumbent.
 """

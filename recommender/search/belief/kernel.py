@@ -46,7 +46,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelPrior:
-    """What is believed of the kernel before results; independent normals of the logarithms.
+    """Prior of the kernel's hyperparameters: independent normals of the logarithms.
 
     Attributes:
         mean: Shape (g + 2,), order of ``Hyperparameters.packed``.

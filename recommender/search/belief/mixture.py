@@ -1,11 +1,12 @@
-"""Several beliefs about one objective, each weighted by how well it foretold the target's own results.
+"""A mixture of Gaussian processes about one objective, weighted by how well each predicts the results.
 
-Every expert is a Gaussian process of ``recommender.search.belief.surrogate``. Those that trust the sources have
-the sources' predictions in their basis, with coefficients that are learned: one believes them as far as
+Every expert is a Gaussian process (``recommender.search.belief.surrogate``). Those that trust the sources
+have the sources' predictions in their basis, with coefficients that are learned: one believes them as far as
 they are similar, one takes them to matter without knowing the sign. Another knows no source. Weights are
 the experts' evidence, so wrong sources lose their say after a few results; results where the sources alone
-chose say little about them, so the one that knows none is asked now and then (``alone_improvement``).
-That is the guard against negative transfer. Expected improvement is averaged over the experts.
+chose say little about them, so the one that knows none is asked now and then
+(``improvement_without_sources``). That is the guard against negative transfer. Expected improvement is
+averaged over the experts.
 
 Source: Feurer et al., Scalable Meta-Learning for Bayesian Optimization (ranking-weighted ensembles), 2018,
 for weighting by the target's own results; Bayesian model averaging instead of rankings is ours.
@@ -22,7 +23,7 @@ import numpy as np
 from recommender.search.belief.acquisition import log_expected_improvement
 from recommender.search.belief.kernel import KernelPrior
 from recommender.search.belief.surrogate import PoolProcess
-from recommender.search.belief.warping import unwarped, warped
+from recommender.search.belief.warping import unwarp, warp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,11 +45,11 @@ _FAILED_ABOVE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expert:
-    """A belief before results; tried on the spaces of ``benchmarks/warm_start.py``.
+    """The prior of one Gaussian process of a mixture, tried on ``benchmarks/searches/warm_start.py``.
 
     Of six pairs of amplitude and length scale of the expert that trusts, the one in use was the best over all
     kernels (3.5 evaluations to within 5 %); kernels searched by the pair that was best on the others need 4.1
-    (``benchmarks/fit_search.py``, three seeds). Nothing else was tried with kernels left out.
+    (``tools/fit_search.py``, three seeds). Nothing else was tried with kernels left out.
 
     Attributes:
         amplitude: Expected standard deviation of what the basis does not explain, log cost.
@@ -67,8 +68,8 @@ class Expert:
     head_start: float = 0.0
 
     @property
-    def asks(self) -> bool:
-        """Whether sources matter to it."""
+    def uses_sources(self) -> bool:
+        """True where it uses the predictions of sources."""
         return self.trust != 0 or self.open != 0
 
 
@@ -87,7 +88,7 @@ _OFFSET = 0.5
 
 
 State: TypeAlias = "list[tuple[object, ...]]"
-"""What a mixture was; meant for ``Mixture.restore`` alone."""
+"""Snapshot of a mixture, for ``Mixture.restore`` alone."""
 
 
 class Mixture:
@@ -100,7 +101,7 @@ class Mixture:
         shares: What each source's prediction counts at first, shape (s,), summing to at most 1.
         doubt: How unsure the sources are; the mixture tells it of a larger pool.
         soft: Whether costs are warped (``recommender.search.belief.warping``) before they are believed.
-        experts: What to believe; None for the usual ones.
+        experts: Priors of its processes; None for the usual ones.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Mixture:
         self._experts = experts or (TRUSTING if len(shares) else ALONE)
         self._count = int(groups.max()) + 1
         self._shares, self._doubt, self._soft = shares, doubt, soft
-        self._foretold = predictions @ shares
+        self._source_mean = predictions @ shares
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         self._processes = [
             PoolProcess(
@@ -139,7 +140,7 @@ class Mixture:
 
     def append(self, features: NDArray[np.float32], predictions: NDArray[np.float64]) -> None:
         """Make the pool larger."""
-        self._foretold = np.concatenate([self._foretold, predictions @ self._shares])
+        self._source_mean = np.concatenate([self._source_mean, predictions @ self._shares])
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         if self._doubt is not None:
             self._doubt.append(features)
@@ -152,8 +153,8 @@ class Mixture:
         """``log_improvement`` of points outside the pool, shape (e,)."""
         basis = np.concatenate([np.ones((len(features), 1)), predictions], axis=1)
         found = []
-        best = self._felt(best)
-        for weight, process in self._said():
+        best = self._warped(best)
+        for weight, process in self._weighted():
             mean, variance = process.look(features, basis)
             found.append(np.log(weight) + log_expected_improvement(mean, np.sqrt(variance), best))
         return np.asarray(np.logaddexp.reduce(found))
@@ -174,11 +175,11 @@ class Mixture:
         if len(self._rows) >= self._next_fit:
             self._fit()
         elif len(self._shares) and len(self._rows) < FIRST_FIT:
-            self._believe_anew()
+            self._centre()
             for process in self._processes:
-                process.condition(np.array(self._rows), self._filled(), np.array(self._noise))
+                process.condition(np.array(self._rows), self._finite_costs(), np.array(self._noise))
         else:
-            self._condition(self._rows, self._filled(), self._noise)
+            self._condition(self._rows, self._finite_costs(), self._noise)
 
     def believe(self, rows: list[int]) -> None:
         """Take the mean for the result of candidates that are being evaluated; ``restore`` undoes it.
@@ -186,7 +187,7 @@ class Mixture:
         Source:
             Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010.
         """
-        for _, process in self._said():
+        for _, process in self._weighted():
             for row in rows:
                 process.add(row, float(process.mean[row]))
 
@@ -194,48 +195,49 @@ class Mixture:
         """All that ``believe`` changes."""
         return [process.state() for process in self._processes]
 
-    def restore(self, kept: State) -> None:
+    def restore(self, snapshot: State) -> None:
         """Undo ``believe``."""
-        for process, state in zip(self._processes, kept, strict=True):
+        for process, state in zip(self._processes, snapshot, strict=True):
             process.go_back(state)
 
     def at(self, row: int) -> tuple[float, float]:
         """Mean and standard deviation of the log cost of one row; where costs are warped, to first order."""
-        said = self._said()
+        said = self._weighted()
         mean = sum(w * float(p.mean[row]) for w, p in said)
         variance = sum(w * (float(p.variance[row]) + (float(p.mean[row]) - mean) ** 2) for w, p in said)
         best = self._best()
         if not self._soft or best is None:
             return mean, math.sqrt(variance)
-        return unwarped(mean, math.sqrt(variance), best)
+        return unwarp(mean, math.sqrt(variance), best)
 
     @property
     def mean(self) -> NDArray[np.float64]:
         """Posterior mean of the log cost, warped where costs are, shape (N,)."""
-        return np.asarray(sum(w * p.mean for w, p in self._said()))
+        return np.asarray(sum(w * p.mean for w, p in self._weighted()))
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """Posterior variance, with what the experts disagree about, shape (N,)."""
         mean = self.mean
-        return np.asarray(sum(w * (p.variance + (p.mean - mean) ** 2) for w, p in self._said()))
+        return np.asarray(sum(w * (p.variance + (p.mean - mean) ** 2) for w, p in self._weighted()))
 
     def log_improvement(self, best: float) -> NDArray[np.float64]:
         """Logarithm of the expected improvement on ``best``, averaged over experts, shape (N,)."""
-        best = self._felt(best)
+        best = self._warped(best)
         found = [
-            np.log(w) + log_expected_improvement(p.mean, np.sqrt(p.variance), best) for w, p in self._said()
+            np.log(w) + log_expected_improvement(p.mean, np.sqrt(p.variance), best)
+            for w, p in self._weighted()
         ]
         return np.asarray(np.logaddexp.reduce(found))
 
-    def alone_improvement(self, best: float) -> NDArray[np.float64] | None:
-        """``log_improvement`` by the expert that asks no source; None before results or without one."""
+    def improvement_without_sources(self, best: float) -> NDArray[np.float64] | None:
+        """``log_improvement`` by the expert without sources; None before results or without it."""
         for expert, process in zip(self._experts, self._processes, strict=True):
-            if not expert.asks and np.isfinite(self._costs).any():
-                costs = self._filled()
+            if not expert.uses_sources and np.isfinite(self._costs).any():
+                costs = self._finite_costs()
                 if len(process.rows) < len(costs):  # it had no say and was left behind
                     process.condition(np.array(self._rows), costs, np.array(self._noise))
-                return log_expected_improvement(process.mean, np.sqrt(process.variance), self._felt(best))
+                return log_expected_improvement(process.mean, np.sqrt(process.variance), self._warped(best))
         return None
 
     # --- below
@@ -244,27 +246,27 @@ class Mixture:
         """The lowest log cost so far; None before one."""
         return min(filter(math.isfinite, self._costs), default=None)
 
-    def _felt(self, cost: float) -> float:
+    def _warped(self, cost: float) -> float:
         """A log cost as the processes have it."""
         best = self._best()
-        return float(warped(np.array(cost), best)) if self._soft and best is not None else cost
+        return float(warp(np.array(cost), best)) if self._soft and best is not None else cost
 
-    def _said(self) -> list[tuple[float, PoolProcess]]:
+    def _weighted(self) -> list[tuple[float, PoolProcess]]:
         kept = np.where(self.weights >= _LEAST_SHARE, self.weights, 0.0)
         kept /= kept.sum()
         return [(float(w), p) for w, p in zip(kept, self._processes, strict=True) if w > 0]
 
-    def _filled(self) -> NDArray[np.float64]:
+    def _finite_costs(self) -> NDArray[np.float64]:
         """Costs as the processes have them, failures as the worst that ran, or worse."""
         costs = np.array(self._costs)
         ran = np.isfinite(costs)
         best = float(costs[ran].min())
         costs = np.where(ran, costs, max(costs[ran].max(), best + _FAILED_ABOVE))
-        return warped(costs, best) if self._soft else costs
+        return warp(costs, best) if self._soft else costs
 
     def _fit(self) -> None:
-        rows, costs, noise = np.array(self._rows), self._filled(), np.array(self._noise)
-        self._believe_anew()
+        rows, costs, noise = np.array(self._rows), self._finite_costs(), np.array(self._noise)
+        self._centre()
         losses = [
             process.choose(rows, costs, noise) - expert.head_start
             for expert, process in zip(self._experts, self._processes, strict=True)
@@ -277,20 +279,20 @@ class Mixture:
                 process.forget()
         self._next_fit = max(len(rows) + 1, int(len(rows) * GROWTH))
 
-    def _believe_anew(self) -> None:
+    def _centre(self) -> None:
         """Centre the experts on the results: what is believed of the constant does not depend on units."""
-        costs = self._filled()
+        costs = self._finite_costs()
         unit = 1.0 if len(self._shares) else max(float(costs.std()), 0.05)
         for expert, process in zip(self._experts, self._processes, strict=True):
             centre = float(costs.mean())
-            if expert.asks:
-                centre = float(np.median(costs - expert.trust * self._foretold[self._rows]))
+            if expert.uses_sources:
+                centre = float(np.median(costs - expert.trust * self._source_mean[self._rows]))
             process.expect(
                 self._prior(expert, unit), self._weights(expert, centre), self._covariance(expert, unit)
             )
 
     def _condition(self, rows: list[int], costs: NDArray[np.float64], noise: list[float]) -> None:
-        for _, process in self._said():
+        for _, process in self._weighted():
             same = len(process.rows) == len(rows) - 1 and np.array_equal(process.y, costs[:-1])
             if same:
                 process.add(rows[-1], float(costs[-1]), noise[-1])
@@ -303,7 +305,7 @@ class Mixture:
 
     def _covariance(self, expert: Expert, unit: float) -> NDArray[np.float64]:
         spread = np.maximum(self._shares, 0.1) * expert.open
-        offset = _OFFSET if expert.asks else unit
+        offset = _OFFSET if expert.uses_sources else unit
         return np.diag([offset**2, *(spread**2)])
 
     def _prior(self, expert: Expert, unit: float) -> KernelPrior:

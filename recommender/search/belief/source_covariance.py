@@ -1,4 +1,4 @@
-"""How unsure sources are of what they foretell: their posterior covariance over the pool.
+"""The uncertainty of what sources predict: their posterior covariance over the pool.
 
 Where a source has no results near, its prediction falls back to its mean; without its doubt that would
 pass for knowledge. The covariances of the sources, each weighted by the square of its share, add to the
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.search.belief.transfer import SourceModel
+    from recommender.search.belief.source_model import SourceModel
 
 _LEAST_SHARE = 0.05
 """Sources that count for less add no doubt; a choice: the square of it is lost beside any other."""
 
 
 class Doubt:
-    """The covariance of what the sources together foretell.
+    """The covariance of the sources' joint prediction.
 
     Args:
         sources: Of the search.

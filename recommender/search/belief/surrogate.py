@@ -5,9 +5,9 @@
 and what sources predict. ``rows``: pool rows observed, shape (n,), repeats allowed; ``y``: their log costs.
 
 The prior is ``y(x) = B(x) c + d(x) + r(x) + noise`` with ``c ~ N(w, W)``, ``d`` what the basis leaves unsure
-(``recommender.search.belief.source_covariance``) and ``r`` a Matern-5/2 process with one length scale a parameter. Coefficients
-are integrated out, so nothing but the kernel is fitted. For the pool, ``V = L^-1 k(rows, pool)`` is kept: one
-more result costs O(n N), not a new factorisation.
+(``recommender.search.belief.source_covariance``) and ``r`` a Matern-5/2 process with one length scale a
+parameter. Coefficients are integrated out, so nothing but the kernel is fitted. For the pool,
+``V = L^-1 k(rows, pool)`` is kept: one more result costs O(n N), not a new factorisation.
 
 Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, ch. 2 and 5.
 """
@@ -210,7 +210,7 @@ class PoolProcess:
         return mean, np.asarray(variance), whitened
 
     def state(self) -> tuple[object, ...]:
-        """What ``add`` changes; nothing is copied, since nothing that a state shows is changed in place."""
+        """The arrays that ``add`` replaces; nothing is copied, since none of them is changed in place."""
         return tuple(getattr(self, name) for name in _STATE)
 
     def go_back(self, state: tuple[object, ...]) -> None:
@@ -226,13 +226,6 @@ class PoolProcess:
         """Change what is believed before results; takes effect at the next ``choose`` or ``condition``."""
         self._prior, self._weights, self._covariance = prior, weights, covariance
         self._shared = self._basis_variance()
-
-    def joint(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Posterior covariance between pool rows, shape (len(rows), len(rows))."""
-        scaled = self._scaled()[rows]
-        prior = self._covariances(scaled, scaled, rows, rows).astype(float)
-        part = self._whitened[:, rows].astype(float)
-        return np.asarray(prior - part.T @ part)
 
     def dual(self) -> NDArray[np.float64]:
         """Weights of the kernel at the results in the posterior mean, shape (n,)."""

@@ -1,23 +1,24 @@
-"""What similar problems foretell of this one: a prior mean, first candidates, failures.
+"""Transfer from similar problems: a model of each source, for a prior mean, first candidates and failures.
 
 Each source is modelled on its own, from nothing but its rows: a Gaussian process over those of its
 parameters that this space has too, so it answers between the rows it has. What this space has and the
 source had not is marginalised: the prediction does not depend on it. What the source had and this space
-has not becomes noise. The target learns how much each prediction counts (``recommender.search.belief.mixture``).
+has not becomes noise. The target learns how much each prediction counts
+(``recommender.search.belief.mixture``).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
-from recommender.search.belief.kernel import KernelPrior, matern
+from recommender.search.belief.kernel import KernelPrior
+from recommender.search.belief.source_model import SourceModel
 from recommender.search.belief.surrogate import PoolProcess
-from recommender.search.belief.warping import warped
+from recommender.search.belief.warping import warp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Settings, Value
     from recommender.search.evaluations import SourceTable
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
-    from recommender.space.space import Coordinates, SearchSpace
+    from recommender.space.space import SearchSpace
 
 MOST_SOURCES = 8
 """Sources used, most similar first; a choice that bounds the time to start."""
@@ -37,73 +39,6 @@ _MOST_ROWS = 200
 
 _FAILED_ABOVE = 0.5
 """Log cost of a failure above the worst that ran where all ran nearly alike; a choice, a factor of 1.6."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceModel:
-    """One source, ready to be asked.
-
-    Attributes:
-        name: Of the source.
-        similarity: As given, 0 to 1.
-        points: Its rows on the target's space, shape (n, d); nan where it lacks a parameter.
-        exact: Which rows are points of the space as they stand, shape (n,).
-        costs: Log costs, shape (n,); inf for failures.
-        shared: Columns of ``features`` it can speak of, shape (k,), bool.
-    """
-
-    name: str
-    similarity: float
-    points: Coordinates
-    exact: NDArray[np.bool_]
-    costs: NDArray[np.float64]
-    shared: NDArray[np.bool_]
-    _seen: NDArray[np.float32]
-    _scales: NDArray[np.float32]
-    _amplitude: float
-    _offset: float
-    _alpha: NDArray[np.float32]
-    _half: NDArray[np.float32]
-    _centre: float
-
-    def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Log cost relative to the source's median, shape (N,).
-
-        Args:
-            features: Of candidates of the target's space, shape (N, k).
-        """
-        if not len(self._alpha) or not len(features):
-            return np.zeros(len(features))
-        scaled = self.scaled(features)
-        found = np.concatenate(
-            [
-                matern(scaled[start : start + 4096], self._seen, self._amplitude) @ self._alpha
-                for start in range(0, len(scaled), 4096)
-            ]
-        )
-        return found.astype(float) + self._centre
-
-    def scaled(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Features it can speak of, divided by its length scales, shape (N, shared)."""
-        return np.asarray(features[:, self.shared] / self._scales)
-
-    def covariance(self, a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Of scaled points before its results, shape (len(a), len(b))."""
-        return matern(a, b, self._amplitude) + np.float32(self._offset**2)
-
-    @property
-    def variance(self) -> float:
-        """Of its log costs before its results."""
-        return self._amplitude**2 + self._offset**2
-
-    def whitened(self, scaled: NDArray[np.float32]) -> NDArray[np.float32]:
-        """``V`` with ``V.T @ V`` what its results took off ``covariance``, shape (results, N)."""
-        return np.asarray(self._half @ self.covariance(self._seen, scaled))
-
-    def best(self) -> list[int]:
-        """Its rows that are points of the space and ran, best first."""
-        order = np.argsort(self.costs, kind="stable")
-        return [int(i) for i in order if self.exact[i] and math.isfinite(self.costs[i])]
 
 
 def learn(space: SearchSpace, table: SourceTable, *, soft: bool = True) -> SourceModel | None:
@@ -137,8 +72,8 @@ def learn(space: SearchSpace, table: SourceTable, *, soft: bool = True) -> Sourc
     middle = float(np.median(log[ran]))
     if soft:
         y, middle = (
-            warped(y, float(log[ran].min())),
-            float(np.median(warped(log[ran], float(log[ran].min())))),
+            warp(y, float(log[ran].min())),
+            float(np.median(warp(log[ran], float(log[ran].min())))),
         )
     spread = max(float(y.std()), 0.05)
     features = space.features(points)[chosen][:, shared]
@@ -163,7 +98,7 @@ def learn(space: SearchSpace, table: SourceTable, *, soft: bool = True) -> Sourc
         exact=exact,
         costs=log,
         shared=shared,
-        _seen=features / scales,
+        _observed=features / scales,
         _scales=scales,
         _amplitude=kernel.amplitude,
         _offset=spread,

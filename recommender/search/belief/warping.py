@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 SOFT = 0.5
 """``S``, log cost: a factor of 1.6 above the best counts for 0.35 instead of 0.5. Of 0.5, 1 and 2 it needed
-the fewest evaluations on the spaces of ``benchmarks/warm_start.py``, warm and cold."""
+the fewest evaluations on the spaces of ``benchmarks/searches/warm_start.py``, warm and cold."""
 
 
-def warped(costs: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+def warp(costs: NDArray[np.float64], best: float) -> NDArray[np.float64]:
     """Log costs with those above the best brought nearer to it, shape as given."""
     above = costs - best
     return np.asarray(best + np.where(above > 0, SOFT * np.log1p(np.maximum(above, 0.0) / SOFT), above))
 
 
-def unwarped(cost: float, stdev: float, best: float) -> tuple[float, float]:
+def unwarp(cost: float, stdev: float, best: float) -> tuple[float, float]:
     """A warped log cost and a standard deviation near it as they were before."""
     above = max(cost - best, 0.0) / SOFT
     slope = float(np.exp(above))

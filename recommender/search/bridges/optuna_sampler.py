@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from recommender.search.evaluations import SourceTable
-    from recommender.space.space import Constraint
+    from recommender.space.constraint import Constraint
 
 
 class SearchSampler(BaseSampler):
@@ -71,7 +71,7 @@ class SearchSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """What the search proposes; empty, so that Optuna samples at random, once it has nothing left."""
+        """The next proposal; empty once nothing is left, so that Optuna samples at random."""
         search = self._following(study, trial)
         asked = search.ask()
         if not asked:

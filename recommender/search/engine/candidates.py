@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.space.space import Coordinates, SearchSpace
+    from recommender.space.coordinates import Coordinates
+    from recommender.space.space import SearchSpace
 
 MOST_ENUMERATED = 30_000
 """Configurations up to which the whole space is the pool; a choice that keeps a suggestion at 10 ms."""
@@ -42,7 +43,7 @@ _DIGITS = 9
 
 
 class Candidates:
-    """Configurations by row.
+    """The pool of candidates of one search, by row.
 
     Args:
         space: Where they are from.
@@ -96,7 +97,7 @@ class Candidates:
         return self._rows.get(_key(u))
 
     def fresh(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which of some configurations are open, or not in the pool, shape (n,)."""
+        """Mask of the configurations that are open or not in the pool, shape (n,)."""
         rows = [self.row(point) for point in u]
         return np.array([row is None or self.open[row] for row in rows], bool)
 
@@ -152,8 +153,8 @@ class Candidates:
         return chosen
 
     @property
-    def left(self) -> int | None:
-        """How many may still be proposed; None where there is no end of them."""
+    def remaining(self) -> int | None:
+        """Number of configurations that may still be proposed; None where there is no end of them."""
         if not self.complete:
             return None
         return int(self.open.sum()) + sum(_key(u) not in self._rows for u in self.reserve)

@@ -1,4 +1,4 @@
-"""The whole from its parts: which configuration to try by what each part is expected to cost.
+"""Composition: a configuration proposed from the expected cost of each part of the objective.
 
 The whole is the sum of its parts, and an evaluation tells of every part at once. So each part is searched in
 its own few dimensions, all in the same evaluations: each looks for its own largest expected improvement, and
@@ -23,7 +23,7 @@ import numpy as np
 
 from kg.nouns.entities import Status
 from recommender.search.belief.acquisition import log_expected_improvement
-from recommender.search.engine.proposal import worthwhile
+from recommender.search.engine.proposal import target_gain
 from recommender.search.evaluations import Evaluation
 from recommender.space.parts import cut
 
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.search.engine.search import Search
+    from recommender.search.engine.outlook import CandidateOutlook, PartSearch
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parts import SearchPart
-    from recommender.space.space import Coordinates, SearchSpace
+    from recommender.space.space import SearchSpace
 
 _WORTH_JOINING = 0.01
 """Log gain from which the parts' best are tried together; a choice, the noise of a good measurement."""
@@ -44,27 +45,8 @@ _LOOKED_AT = 64
 """Candidates of a part that are checked against the whole space, the most promising first; a choice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateOutlook:
-    """What a search believes of its candidates.
-
-    Attributes:
-        u: Coordinates, shape (N, d).
-        mean: Expected log cost, shape (N,).
-        stdev: Of it, shape (N,).
-        allowed: Logarithm of the chance to run, shape (N,).
-        open: Which are not tried, shape (N,).
-    """
-
-    u: Coordinates
-    mean: NDArray[np.float64]
-    stdev: NDArray[np.float64]
-    allowed: NDArray[np.float64]
-    open: NDArray[np.bool_]
-
-
 class Composition:
-    """What is believed of a whole that is the sum of its parts.
+    """The searches of the parts of one objective, which is their sum.
 
     Args:
         space: Of the whole.
@@ -72,7 +54,9 @@ class Composition:
         searches: One a part, over its space; nothing is asked of them, they learn and foretell.
     """
 
-    def __init__(self, space: SearchSpace, parts: Sequence[SearchPart], searches: Sequence[Search]) -> None:
+    def __init__(
+        self, space: SearchSpace, parts: Sequence[SearchPart], searches: Sequence[PartSearch]
+    ) -> None:
         self._space = space
         shared = set.intersection(*(set(part.space.names) for part in parts))
         self._sides = [
@@ -182,7 +166,7 @@ class _Side:
         ran: Settings that ran: coordinates and cost as last measured, by digest.
     """
 
-    search: Search
+    search: PartSearch
     names: tuple[str, ...]
     columns: NDArray[np.int64]
     shared: NDArray[np.bool_]
@@ -216,7 +200,7 @@ class _Side:
         return found
 
     def view(self) -> _View:
-        """What is believed of the part now."""
+        """The posterior of the part's candidates, by shared settings."""
         outlook = self.search.outlook()
         shared, keys = np.unique(
             np.nan_to_num(outlook.u[:, self.shared], nan=-1.0), axis=0, return_inverse=True
@@ -227,7 +211,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _View:
-    """What is believed of a part, by shared settings.
+    """The posterior of a part's candidates, by shared settings.
 
     Attributes:
         outlook: Of its candidates.
@@ -247,7 +231,7 @@ class _View:
         return dict(zip(self.names, low.tolist(), strict=True))
 
     def promising(self, key: bytes, best: float, tried: int, most: int) -> Coordinates:
-        """What promises most beside the shared settings and is not tried, shape (up to most, d_p).
+        """The most promising candidates with these shared settings, shape (up to most, d_p).
 
         Where all is tried, what is expected to be best: another part may have something left.
 
@@ -263,7 +247,7 @@ class _View:
         if not len(new):
             return held.u[rows[np.argsort(held.mean[rows], kind="stable")[:most]]]
         least = math.log(best) if math.isfinite(best) else float(held.mean[rows].min())
-        worth = log_expected_improvement(held.mean[new], held.stdev[new], least - worthwhile(tried))
+        worth = log_expected_improvement(held.mean[new], held.stdev[new], least - target_gain(tried))
         return held.u[new[np.argsort(-(worth + held.allowed[new]), kind="stable")[:most]]]
 
 

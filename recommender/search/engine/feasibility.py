@@ -1,4 +1,4 @@
-"""How likely a configuration is to run, from those that ran and those that failed.
+"""The feasibility model: the chance that a configuration runs, from those that ran and those that failed.
 
 A Gaussian-kernel vote over the features: each result speaks for its neighbourhood, a source's result for
 less, since what one device cannot run another can. Where nothing was seen the prior share of successes
@@ -22,7 +22,7 @@ _PRIOR = 0.5
 
 
 class FeasibilityModel:
-    """Beliefs of one search.
+    """The chance of each candidate of one search to run.
 
     Args:
         features: Candidates, shape (N, k).
@@ -36,7 +36,7 @@ class FeasibilityModel:
         self._failed = np.zeros(len(features))
         self._counts = [1.0, 0.0]
         self._counted = 0
-        self._told: list[tuple[NDArray[np.float32], NDArray[np.bool_], float]] = []
+        self._results: list[tuple[NDArray[np.float32], NDArray[np.bool_], float]] = []
 
     def add(self, features: NDArray[np.float32], failed: NDArray[np.bool_], weight: float = 1.0) -> None:
         """Take in results.
@@ -46,21 +46,21 @@ class FeasibilityModel:
             failed: Shape (n,).
             weight: What each counts; below 1 for another problem's.
         """
-        self._told.append((features, failed, weight))
+        self._results.append((features, failed, weight))
         self._counts[0] += weight * float((~failed).sum())
         self._counts[1] += weight * float(failed.sum())
 
     def _catch_up(self) -> None:
         """Count the votes not yet counted; none matters before the first failure."""
-        for told in self._told[self._counted :]:
-            good, bad = self._votes(self._features, *told)
+        for result in self._results[self._counted :]:
+            good, bad = self._votes(self._features, *result)
             self._ran += good
             self._failed += bad
-        self._counted = len(self._told)
+        self._counted = len(self._results)
 
     def append(self, features: NDArray[np.float32]) -> None:
         """Make the pool larger."""
-        votes = [self._votes(features, *told) for told in self._told[: self._counted]]
+        votes = [self._votes(features, *result) for result in self._results[: self._counted]]
         self._features = np.concatenate([self._features, features])
         self._ran = np.concatenate(
             [self._ran, np.sum([v[0] for v in votes] or np.zeros((1, len(features))), 0)]

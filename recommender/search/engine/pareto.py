@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def non_dominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which points no other is at least as good as in everything and better in something.
+    """Mask of the Pareto front: no other point is as good in everything and better in something.
 
     Args:
         points: Shape (n, m).

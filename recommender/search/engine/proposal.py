@@ -1,4 +1,4 @@
-"""From beliefs about every candidate to the one to evaluate next."""
+"""The choice of the candidate to evaluate next, from the posterior of all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beliefs:
-    """What is believed of each candidate.
+    """The posterior of each candidate: its objectives, its limits, and whether it runs.
 
     Attributes:
         objectives: Of each objective's log cost.
@@ -66,9 +66,9 @@ class Beliefs:
         """All that ``believe`` changes."""
         return [mixture.snapshot() for mixture in (*self.objectives, *self.limits)]
 
-    def restore(self, kept: list[State]) -> None:
+    def restore(self, snapshot: list[State]) -> None:
         """Back to a snapshot."""
-        for mixture, state in zip((*self.objectives, *self.limits), kept, strict=True):
+        for mixture, state in zip((*self.objectives, *self.limits), snapshot, strict=True):
             mixture.restore(state)
 
     def expected(self, row: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -79,7 +79,7 @@ class Beliefs:
     def promise(
         self, features: NDArray[np.float32], predictions: NDArray[np.float64], best: list[float]
     ) -> NDArray[np.float64]:
-        """How good candidates outside the pool might be: the best chance over the objectives, shape (e,)."""
+        """Log expected improvement of candidates outside the pool, the best of all objectives, shape (e,)."""
         chances = [
             mixture.look(features, predictions if k == 0 else predictions[:, :0], best[k])
             for k, mixture in enumerate(self.objectives)
@@ -123,8 +123,8 @@ def propose(
         # Nothing that counts yet: the likeliest to be allowed, then the best expected.
         score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.ran else allowed
     elif len(beliefs.objectives) == 1:
-        best = float(costs.min()) - worthwhile(len(tally.evaluations))
-        alone = beliefs.objectives[0].alone_improvement(best) if _checks(step) else None
+        best = float(costs.min()) - target_gain(len(tally.evaluations))
+        alone = beliefs.objectives[0].improvement_without_sources(best) if _checks(step) else None
         score = (beliefs.objectives[0].log_improvement(best) if alone is None else alone) + allowed
     else:
         means = np.stack([mixture.mean for mixture in beliefs.objectives], axis=1)
@@ -133,7 +133,7 @@ def propose(
     return int(np.argmax(np.where(open_, score, -np.inf)))
 
 
-def worthwhile(evaluations: int) -> float:
+def target_gain(evaluations: int) -> float:
     """Log gain that an evaluation looks for after so many."""
     return _WORTHWHILE / (1.0 + evaluations / _PATIENT)
 

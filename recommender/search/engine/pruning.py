@@ -16,7 +16,8 @@ import numpy as np
 
 from kg.errors import InputError
 from recommender.search.belief.transfer import project
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.constraint import Constraint
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ class ExcludedPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PrunedSpace:
     """A smaller space.
 
     Attributes:
@@ -75,7 +76,7 @@ class Pruned:
         return 1 - self.after / self.before
 
 
-def prune(space: SearchSpace, sources: Sequence[SourceTable], *, share: float = SHARE) -> Pruned:
+def prune(space: SearchSpace, sources: Sequence[SourceTable], *, share: float = SHARE) -> PrunedSpace:
     """Leave out the dearest pairs of values.
 
     Args:
@@ -121,7 +122,7 @@ def prune(space: SearchSpace, sources: Sequence[SourceTable], *, share: float = 
         constraints=(*space.constraints, *_constraints(pairs, len(known))),
         listed=space.listed,
     )
-    return Pruned(
+    return PrunedSpace(
         space=smaller,
         pairs=pairs,
         before=len(points),

@@ -1,4 +1,4 @@
-"""Ask and tell: the search itself, without storage, clock or console.
+"""The search engine: ask for configurations, tell their evaluations; without storage, clock or console.
 
 What is proposed depends on the space, the sources, the seed, what was told (in order) and what is still
 being evaluated; so telling a new search all that an old one was told continues the old one.
@@ -16,8 +16,9 @@ from kg.nouns.entities import Better, Objective
 from recommender.search.belief.mixture import Mixture
 from recommender.search.belief.source_covariance import Doubt
 from recommender.search.engine.candidates import PROMOTED, SCREENED, Candidates
-from recommender.search.engine.composition import CandidateOutlook, Composition
+from recommender.search.engine.composition import Composition
 from recommender.search.engine.feasibility import FeasibilityModel
+from recommender.search.engine.outlook import CandidateOutlook
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.engine.proposal import Beliefs, propose
 from recommender.search.engine.sources import Sources
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit
     from kg.nouns.values import Settings
     from recommender.search.evaluations import Evaluation, Origin, SourceTable
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parts import SearchPart
-    from recommender.space.space import Coordinates, SearchSpace
+    from recommender.space.space import SearchSpace
 
 DESIGN = 4
 """Configurations before a model speaks where there is no source: the first at random, each other as far as
 can be from those before. Random ones took 1.4 times the evaluations on the kernels of
-``benchmarks/staged_search.py``; 10 were slower than 4."""
+``benchmarks/searches/staged_search.py``; 10 were slower than 4."""
 
 _FRUITLESS = 5
 """Evaluations without gain after which parts and whole propose in turns; a choice."""
@@ -63,6 +65,22 @@ class Search:
     Raises:
         InputError: No objective, parts of several objectives, or a default that is no point of the space.
         InfeasibleError: Nothing satisfies the constraints.
+
+    Example:
+        >>> from recommender.search.evaluations import Evaluation
+        >>> from recommender.space.space_file import read_space
+        >>> space = read_space({"parameters": {"tile": [16, 32, 64, 128]}})
+        >>> time = Objective(metric="kernel_time", better=Better.LOWER, unit="s")
+        >>> search = Search(space=space, objectives=(time,))
+        >>> for _ in range(4):
+        ...     [suggestion] = search.ask()
+        ...     seconds = abs(suggestion.configuration["tile"] - 32) + 1.0
+        ...     result = Evaluation(configuration=suggestion.configuration, values=(seconds,))
+        ...     search.tell(result, suggestion.number)
+        >>> print(search.incumbent.configuration)
+        tile=32
+        >>> search.ask()
+        []
     """
 
     def __init__(
@@ -89,14 +107,14 @@ class Search:
         self._seed = seed
         self._pool = Candidates(space, np.random.default_rng([seed, 0]))
         self._sources = Sources(space, sources, soft=self._soft)
-        self._foretold = self._sources.foretold(self._pool.waiting)
+        self._predictions = self._sources.predictions(self._pool.waiting)
         self._asked: dict[int, tuple[Suggestion, int]] = {}
         self._numbers = 0
         self._next_look = 2 * DESIGN
         self._tally = Tally(objectives=objectives, limits=limits)
         self._first: list[tuple[int, Origin]] = []
         if len(self._pool.reserve):
-            self._promote(-self._foretold @ self._sources.shares, SCREENED - len(self._pool))
+            self._promote(-self._predictions @ self._sources.shares, SCREENED - len(self._pool))
         for source in self._sources.models[:1]:
             self._start_with([source.points[i] for i in source.best()[:1]], "source")
         if default is not None:
@@ -181,7 +199,7 @@ class Search:
     # --- what is believed
 
     def outlook(self) -> CandidateOutlook:
-        """What is believed of the candidates' first log cost."""
+        """The posterior of the candidates' first log cost."""
         objective = self._beliefs.objectives[0]
         return CandidateOutlook(
             u=self._pool.u,
@@ -225,19 +243,19 @@ class Search:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why to stop now; None to go on."""
+        """The reason to stop now, for people; None to go on."""
         expected = None
         if self._rule.minimum_gain > 0 and len(self.objectives) == 1:
             expected = self._beliefs.expected_gain(self._pool.open, self._tally.best)
         return self._rule.reason(
             evaluations=len(self._tally.evaluations),
             idle=self._tally.idle,
-            open_points=self._pool.left if not self._pool.open.any() else None,
+            open_points=self._pool.remaining if not self._pool.open.any() else None,
             expected=expected,
         )
 
     def keeps_limits(self, evaluation: Evaluation) -> bool:
-        """Whether all limits are known to be kept."""
+        """True where all limits are known to be kept."""
         return self._tally.keeps_limits(evaluation)
 
     # --- below
@@ -296,18 +314,18 @@ class Search:
     def _look_further(self) -> None:
         """Promote what the model now thinks well of among those that wait."""
         _, costs = self._tally.comparable()
-        hopes = np.zeros(len(self._foretold))
+        hopes = np.zeros(len(self._predictions))
         if len(costs):
-            hopes = self._beliefs.promise(self._pool.waiting, self._foretold, costs.min(axis=0).tolist())
+            hopes = self._beliefs.promise(self._pool.waiting, self._predictions, costs.min(axis=0).tolist())
         before = len(self._pool)
         self._promote(hopes, PROMOTED)
         if len(self._pool) > before:
             features = self._pool.features[before:]
-            self._beliefs.append(features, self._sources.foretold(features))
+            self._beliefs.append(features, self._sources.predictions(features))
 
     def _promote(self, hopes: NDArray[np.float64], most: int) -> None:
         gone = self._pool.promote(hopes, most)
-        self._foretold = np.delete(self._foretold, gone, axis=0)
+        self._predictions = np.delete(self._predictions, gone, axis=0)
 
     def _suggestion(self, row: int, origin: Origin) -> Suggestion:
         expected, stdev = self._beliefs.expected(row) if self._tally.ran else (None, None)
@@ -351,7 +369,7 @@ class Search:
         return Mixture(
             features=features,
             groups=self.space.groups,
-            predictions=known.foretold(features) if known else np.zeros((len(features), 0)),
+            predictions=known.predictions(features) if known else np.zeros((len(features), 0)),
             shares=known.shares if known else np.zeros(0),
             doubt=Doubt(known.models, known.shares, features) if known else None,
             soft=soft,
@@ -369,7 +387,7 @@ class Search:
         new = self._pool.add(u, proposable=proposable)
         if len(new):
             features = self._pool.features[new]
-            self._beliefs.append(features, self._sources.foretold(features))
+            self._beliefs.append(features, self._sources.predictions(features))
 
 
 def _composition(space: SearchSpace, parts: Sequence[SearchPart], seed: int) -> Composition:

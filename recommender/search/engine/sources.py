@@ -1,4 +1,4 @@
-"""The similar problems that a search starts from, each with a model of its own, and what they foretell."""
+"""The sources of a search: models of similar problems, and their predictions for its candidates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOREIGN_FAILURE = 0.25
 
 
 class Sources:
-    """What similar problems taught.
+    """The models of the similar problems that a search starts from.
 
     Args:
         space: Of the search.
@@ -45,7 +45,7 @@ class Sources:
         """Whether there is any."""
         return bool(self.models)
 
-    def foretold(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    def predictions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Relative log costs, shape (n, s)."""
         found = np.zeros((len(features), len(self.models)))
         for column, model in enumerate(self.models):

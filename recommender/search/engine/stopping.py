@@ -1,4 +1,4 @@
-"""When a search should end."""
+"""The rule that ends a search: budget, patience, or too small an expected gain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRule:
-    """What ends a search; each bound None or 0 where it does not apply.
+    """Bounds that end a search, each None or 0 where it does not apply.
 
     Attributes:
         budget: Evaluations.
@@ -22,7 +22,7 @@ class StopRule:
     def reason(
         self, *, evaluations: int, idle: int, open_points: int | None, expected: float | None
     ) -> str | None:
-        """Why to stop now.
+        """The reason to stop now.
 
         Args:
             evaluations: Told so far.

@@ -1,4 +1,4 @@
-"""What a search was told, by configuration: repeats averaged, limits kept, the best."""
+"""The results of a search by configuration: repeats averaged, limits checked, the incumbent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Tally:
         self._compared: tuple[list[Evaluation], NDArray[np.float64]] | None = None
 
     def add(self, evaluation: Evaluation, row: int) -> bool:
-        """Take in an evaluation of a pool row; whether it is a gain."""
+        """Add an evaluation of a pool row; True where it is a gain."""
         self.evaluations.append(evaluation)
         before = self._merged.get(row)
         new = before is None and row not in self._failed
@@ -57,7 +57,7 @@ class Tally:
 
     @property
     def ran(self) -> bool:
-        """Whether anything ran."""
+        """True once a configuration has run."""
         return bool(self._merged)
 
     @property
@@ -96,7 +96,7 @@ class Tally:
         return [math.inf if v is None else cost_of(v, o) for v, o in pairs]
 
     def keeps_limits(self, evaluation: Evaluation) -> bool:
-        """Whether all limits are known to be kept."""
+        """True where all limits are known to be kept."""
         bounds = evaluation.values[len(self._objectives) :]
         return len(bounds) >= len(self._limits) and all(
             value is not None and value <= limit.maximum

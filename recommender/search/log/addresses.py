@@ -1,4 +1,4 @@
-"""Where a search is kept, as people write it: a file or the URL of a database, shown without its password."""
+"""Addresses of search logs: a file, or the URL of a database without its password."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUERY = re.compile(r"([?&](?:ssl)?(?:password|passwd|pwd)=)([^&\s#]*)", re.IGNO
 
 
 def is_url(storage: str) -> bool:
-    """Whether a storage is a database rather than a file."""
+    """True for the URL of a database, False for a file."""
     return "://" in storage
 
 
@@ -23,11 +23,11 @@ def scheme(storage: str) -> str:
 
 
 def is_server(storage: str) -> bool:
-    """Whether workers on many machines can share a storage."""
+    """True where workers on many machines can share a storage."""
     return is_url(storage) and scheme(storage) in SERVERS
 
 
-def shown(storage: str) -> str:
+def hide_password(storage: str) -> str:
     """A storage as it may be printed and kept: a password is three stars."""
     if not is_url(storage):
         return storage

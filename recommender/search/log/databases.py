@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError, MissingDependencyError, TuningError, WorkspaceError
 from kg.nouns.values import digest
-from recommender.search.log.addresses import is_server, scheme, shown, with_driver, without_password
+from recommender.search.log.addresses import hide_password, is_server, scheme, with_driver, without_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def open_database(storage: str, *, create: bool) -> Any:
 
     if scheme(storage) not in {"sqlite", "postgresql", "postgres"}:
         raise InputError(
-            f"{shown(storage)}: a search is kept in a file, in SQLite or in PostgreSQL",
+            f"{hide_password(storage)}: a search is kept in a file, in SQLite or in PostgreSQL",
             hint="postgresql://USER@HOST/DATABASE",
         )
     if not create and storage.startswith(_SQLITE) and not Path(storage.removeprefix(_SQLITE)).is_file():
@@ -69,24 +69,27 @@ def open_database(storage: str, *, create: bool) -> Any:
         engine = sql.create_engine(address, **options)
     except ImportError:
         raise MissingDependencyError(
-            f"{shown(storage)}: the driver of this database is not installed",
+            f"{hide_password(storage)}: the driver of this database is not installed",
             hint="pip install 'tunegraph[postgresql]'",
         ) from None
     except (faults.ArgumentError, ValueError):  # what they say may hold a part of the password
         raise InputError(
-            f"{shown(storage)} is no URL of a database",
+            f"{hide_password(storage)} is no URL of a database",
             hint="signs such as @ : / % in a password are written as %40 %3A %2F %25",
         ) from None
     try:
         if not create and not sql.inspect(engine).has_table("studies"):
-            raise InputError(f"no search at {shown(storage)}", hint="begin one: tunegraph search run FILE")
+            raise InputError(
+                f"no search at {hide_password(storage)}", hint="begin one: tunegraph search run FILE"
+            )
     finally:
         engine.dispose()
     try:
         tables = optuna.storages.RDBStorage(address, engine_kwargs=options)
     except RuntimeError as fault:
+        place, version = hide_password(storage), optuna.__version__
         raise WorkspaceError(
-            f"{shown(storage)} is of another version of Optuna than {optuna.__version__}, which is here",
+            f"{place} is of another version of Optuna than {version}, which is here",
             hint="one version on all machines; or, with nobody at work: optuna storage upgrade --storage URL",
         ) from fault
     return optuna.storages.get_storage(tables)  # reads each ended trial once
@@ -104,7 +107,7 @@ def _options(address: str) -> dict[str, Any]:
 
 
 def troubles() -> tuple[type[Exception], ...]:
-    """What an operation on a database may raise where the database is at fault."""
+    """The exceptions that an operation raises where the database is at fault."""
     import optuna
     import sqlalchemy.exc as faults
 
@@ -112,7 +115,7 @@ def troubles() -> tuple[type[Exception], ...]:
 
 
 def reason(fault: Exception, storage: str) -> str | None:
-    """What a fault says of a database that is away; None where trying again is of no use."""
+    """The message of a fault that may pass; None where trying again is of no use."""
     import sqlalchemy.exc as faults
 
     root = _root(fault)
@@ -131,11 +134,11 @@ def refusal(fault: Exception, storage: str) -> TuningError:
     hint = "is it the right URL? passwords may also stand in PGPASSWORD or ~/.pgpass"
     if "does not exist" in text and "database" in text:
         hint = "make it first: createdb NAME"
-    return WorkspaceError(f"{shown(storage)}: {text}", hint=hint)
+    return WorkspaceError(f"{hide_password(storage)}: {text}", hint=hint)
 
 
 @contextmanager
-def alone(backend: Any, storage: str, study: str) -> Iterator[None]:
+def exclusive(backend: Any, storage: str, study: str) -> Iterator[None]:
     """Keep all other workers of a study from choosing, wherever they run, until the end of the block.
 
     PostgreSQL: an advisory lock of a transaction, which ends with the connection. SQLite: a lock of the

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
-from recommender.search.log.addresses import is_url, shown
+from recommender.search.log.addresses import hide_password, is_url
 from recommender.search.log.storage_journal import StorageJournal, patiently
 from recommender.space.parameters import ParameterKind
 
@@ -77,28 +77,30 @@ def patient(action: Callable[[], T], storage: str, patience_s: float) -> T:
     except KeyError as gone:
         if _GONE not in str(gone):
             raise
-        raise WorkspaceError(f"{shown(storage)}: the search, or a trial of it, was removed") from gone
+        raise WorkspaceError(f"{hide_password(storage)}: the search, or a trial of it, was removed") from gone
 
 
 def _patient(action: Callable[[], T], storage: str, patience_s: float) -> T:
     from recommender.search.log.databases import reason, refusal, troubles
 
     try:
-        return patiently(action, shown(storage), patience_s, troubles(), lambda fault: reason(fault, storage))
+        return patiently(
+            action, hide_password(storage), patience_s, troubles(), lambda fault: reason(fault, storage)
+        )
     except troubles() as fault:
         raise refusal(fault, storage) from fault
 
 
 @contextmanager
-def alone(backend: Any, storage: str, study: str) -> Iterator[None]:
+def exclusive(backend: Any, storage: str, study: str) -> Iterator[None]:
     """Keep all other workers of a study from choosing until the end of the block."""
     if is_url(storage):
         from recommender.search.log import databases
 
-        with databases.alone(backend, storage, study):
+        with databases.exclusive(backend, storage, study):
             yield
         return
-    with backend._backend.alone():  # the journal below Optuna's storage
+    with backend._backend.exclusive():  # the journal below Optuna's storage
         yield
 
 

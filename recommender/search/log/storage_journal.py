@@ -112,7 +112,7 @@ class StorageJournal:
         patiently(append, str(self.path), self._patience_s)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep all other workers of this journal from writing until the end of the block.
 
         Raises:

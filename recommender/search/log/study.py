@@ -1,7 +1,7 @@
-"""The log of a search: a study in Optuna's storage, and nothing beside it.
+"""The log of a search: one study in Optuna's storage.
 
 A journal file is the default; a URL (``sqlite:///search.db``, ``postgresql://...``) is a database that many
-machines share. The study says what is searched; each trial carries its evaluation whole. A trial is written
+machines share. The study holds the metadata of the search, each trial its evaluation. A trial is written
 as running before it is evaluated, so whoever comes after a crash finds it and queues it again. The study
 reads back through ``ingest.formats.trackers.optuna_study`` as the cases that were measured.
 """
@@ -9,31 +9,33 @@ reads back through ``ingest.formats.trackers.optuna_study`` as the cases that we
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ingest.formats.trackers.optuna_study import WHOLE
+from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
-from recommender.search.log.addresses import is_server, is_url, shown
+from recommender.search.log.addresses import hide_password, is_server, is_url
+from recommender.search.log.metadata import SearchMetadata, sources_from_json, sources_to_json
 from recommender.search.log.storage import (
-    alone,
     distributions,
+    exclusive,
     load_optuna,
     open_backend,
     patient,
     study_names,
 )
 from recommender.search.log.storage_journal import PATIENCE_S
-from recommender.search.log.trial_record import BEAT, OWN, logged, noted_of, outcomes
+from recommender.search.log.trial_record import BEAT, OWN, attributes_of, outcomes, trial_from_optuna
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Objective
     from recommender.measuring.outcome import RunOutcome
-    from recommender.search.evaluations import Evaluation, Suggestion
+    from recommender.search.evaluations import Evaluation, SourceTable, Suggestion
     from recommender.search.log.trial_record import LoggedTrial
     from recommender.space.space import SearchSpace
 
@@ -47,29 +49,29 @@ class SearchLog:
     """One search in its storage.
 
     Attributes:
-        storage: File or URL, as the user named it but for its password.
+        storage: File or URL, without its password.
         name: Of the study.
-        about: What the search is: ``task`` (its file, resolved), ``digest``, ``seed`` and the like.
-        sources: What it was started from, as JSON.
+        metadata: What the search needs to go on.
+        sources: Tables of similar problems that it starts from.
         patience_s: How long to wait for a storage that is away.
     """
 
     def __init__(
         self, storage: str, backend: Any, study_id: int, name: str, *, patience_s: float = PATIENCE_S
     ) -> None:
-        self.storage, self.name, self.patience_s = shown(storage), name, patience_s
+        self.storage, self.name, self.patience_s = hide_password(storage), name, patience_s
         self._url, self._backend, self._id = storage, backend, study_id
-        self._is_alone = False
+        self._is_exclusive = False
         self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
-        about = attributes.get(OWN)
-        if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        content = attributes.get(OWN)
+        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise InputError(
                 f"{self.storage}: study {name!r} was not made by a search of this version",
                 hint="its trials can be ingested: tunegraph ingest",
             )
-        self.about: dict[str, Any] = about
-        self.sources: list[dict[str, Any]] = list(attributes.get(SOURCES) or [])
+        self.metadata = SearchMetadata.from_json(content)
+        self.sources = sources_from_json(attributes.get(SOURCES) or [])
 
     @classmethod
     def create(
@@ -78,9 +80,9 @@ class SearchLog:
         *,
         name: str,
         objectives: Sequence[Objective],
-        about: Mapping[str, object],
-        whole: Mapping[str, object],
-        sources: Sequence[Mapping[str, object]] = (),
+        metadata: SearchMetadata,
+        record: Mapping[str, object],
+        sources: Iterable[SourceTable] = (),
         patience_s: float = PATIENCE_S,
     ) -> Self:
         """Begin a search.
@@ -89,9 +91,9 @@ class SearchLog:
             storage: File or URL.
             name: Of the study.
             objectives: What decides.
-            about: What the search needs to go on.
-            whole: What of a case is not its configuration and outcome (``ingest.formats.trackers.optuna_study.WHOLE``).
-            sources: What it starts from.
+            metadata: What the search needs to go on.
+            record: The part that the records of all its cases share: problem, hardware, source.
+            sources: Tables of similar problems that it starts from.
             patience_s: How long to wait for a storage that is away.
 
         Raises:
@@ -103,9 +105,10 @@ class SearchLog:
         if not is_url(storage) and not Path(storage).parent.is_dir():
             raise InputError(f"{storage}: there is no folder {Path(storage).parent}")
         backend = open_backend(storage, create=True, patience_s=patience_s)
+        place = hide_password(storage)
         already = InputError(
-            f"{shown(storage)} holds a search named {name!r} already",
-            hint=f"go on with it: tunegraph search resume {shown(storage)}; or --log another, or --name",
+            f"{place} holds a search named {name!r} already",
+            hint=f"go on with it: tunegraph search resume {place}; or --log another, or --name",
         )
         if name in study_names(backend, storage, patience_s):
             raise already
@@ -120,9 +123,9 @@ class SearchLog:
         except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
             raise already from None
         for key, content in (
-            (WHOLE, dict(whole)),
-            (SOURCES, list(sources)),
-            (OWN, {**about, "schema": SCHEMA}),  # last: a study without it was never begun
+            (RECORD_ATTRIBUTE, dict(record)),
+            (SOURCES, sources_to_json(sources)),
+            (OWN, {**metadata.to_json(), "schema": SCHEMA}),  # last: a study without it was never begun
         ):
             patient(partial(backend.set_study_user_attr, study_id, key, content), storage, patience_s)
         return cls(storage, backend, study_id, name, patience_s=patience_s)
@@ -150,9 +153,9 @@ class SearchLog:
         if name not in names:
             hint = f"--name one of: {', '.join(sorted(names)[:20])}" if names else "it is empty"
             raise InputError(
-                f"{shown(storage)} holds no search named {name!r}"
+                f"{hide_password(storage)} holds no search named {name!r}"
                 if name
-                else f"{shown(storage)}: which search?",
+                else f"{hide_password(storage)}: which search?",
                 hint=hint,
             )
         return cls(storage, backend, names[name], name, patience_s=patience_s)
@@ -160,30 +163,30 @@ class SearchLog:
     def trials(self) -> list[LoggedTrial]:
         """All trials, by number."""
         found = self._do(lambda: self._backend.get_all_trials(self._id, deepcopy=False))
-        trials = [self._ended.get(item.number) or logged(item) for item in found]
+        trials = [self._ended.get(item.number) or trial_from_optuna(item) for item in found]
         self._ended.update((item.number, item) for item in trials if item.evaluation is not None)
         return trials
 
     @property
     def is_shared(self) -> bool:
-        """Whether workers on other machines may be at work, which show that they live by ``beat``."""
+        """True where workers on other machines may take part, which show that they live by ``beat``."""
         return is_server(self._url)
 
-    def alone(self, action: Callable[[], T]) -> T:
+    def exclusively(self, action: Callable[[], T]) -> T:
         """Do something while no other worker does the like: read what there is, choose, write it down.
 
         Where the storage goes away in the middle, ``action`` is done again from its beginning.
         """
-        if self._is_alone:
+        if self._is_exclusive:
             return action()
 
         def once() -> T:
-            with alone(self._backend, self._url, self.name):
-                self._is_alone = True
+            with exclusive(self._backend, self._url, self.name):
+                self._is_exclusive = True
                 try:
                     return action()
                 finally:
-                    self._is_alone = False
+                    self._is_exclusive = False
 
         return patient(once, self._url, self.patience_s)
 
@@ -220,7 +223,7 @@ class SearchLog:
         def make() -> Any:
             return self._backend.get_trial(self._backend.create_new_trial(self._id, template))
 
-        return logged(self._do(make))
+        return trial_from_optuna(self._do(make))
 
     def claim(self, trial: LoggedTrial, *, owner: str, until: float | None) -> LoggedTrial | None:
         """Take a waiting trial; None if somebody else was faster."""
@@ -234,7 +237,7 @@ class SearchLog:
             self._set(trial, {OWN: noted, **self._beat()})
             return self._now(trial)
 
-        return self.alone(take)
+        return self.exclusively(take)
 
     def requeue(self, trial: LoggedTrial, *, own: bool = False) -> bool:
         """Put a trial that nobody evaluates any more back in the queue; False if somebody does, or did.
@@ -251,7 +254,7 @@ class SearchLog:
             self._set_state(trial, "WAITING")
             return True
 
-        return self.alone(put_back)
+        return self.exclusively(put_back)
 
     def beat(self, trial: LoggedTrial) -> None:
         """Show that the worker of a trial lives; from a thread of its own, and without patience.
@@ -276,7 +279,7 @@ class SearchLog:
             False where the trial was given to another worker meanwhile, who tells it, or something else ended
             it: nothing was written.
         """
-        noted = noted_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
+        noted = attributes_of(trial, evaluation, outcome, objectives=objectives, elapsed_s=elapsed_s)
         values = None
         if evaluation.ok:
             state, values = "COMPLETE", evaluation.values[: len(objectives)]
@@ -291,15 +294,15 @@ class SearchLog:
                 return now.evaluation is not None and now.owner == trial.owner
             if now.owner != trial.owner:
                 return False
-            self._set(trial, {OWN: noted, WHOLE: {"outcomes": outcomes(evaluation)}})
+            self._set(trial, {OWN: noted, RECORD_ATTRIBUTE: {"outcomes": outcomes(evaluation)}})
             self._set_state(trial, state, values)
             return True
 
-        return self.alone(write)
+        return self.exclusively(write)
 
     def _now(self, trial: LoggedTrial) -> LoggedTrial:
         """A trial as it stands."""
-        return logged(self._backend.get_trial(trial.trial_id))
+        return trial_from_optuna(self._backend.get_trial(trial.trial_id))
 
     def _set(self, trial: LoggedTrial, attributes: Mapping[str, object]) -> None:
         for key, content in attributes.items():
@@ -322,16 +325,21 @@ class SearchLog:
             )
         )
 
-    def note(self, key: str, content: object) -> None:
-        """Keep something of the search as a whole, such as why it ended."""
+    def amend(self, **changes: Any) -> None:
+        """Change the metadata of the search, such as why it ended.
+
+        Args:
+            changes: Attributes of ``SearchMetadata``.
+        """
 
         def write() -> None:
-            self.about = {**self._backend.get_study_user_attrs(self._id)[OWN], key: content}
-            self._backend.set_study_user_attr(self._id, OWN, self.about)
+            content = self._backend.get_study_user_attrs(self._id)[OWN]
+            self.metadata = replace(SearchMetadata.from_json(content), **changes)
+            self._backend.set_study_user_attr(self._id, OWN, {**content, **self.metadata.to_json()})
 
-        self.alone(write)
+        self.exclusively(write)
 
     def _do(self, action: Callable[[], T]) -> T:
-        if self._is_alone:  # the whole turn is done again where the storage goes away in it
+        if self._is_exclusive:  # the whole turn is done again where the storage goes away in it
             return action()
         return patient(action, self._url, self.patience_s)

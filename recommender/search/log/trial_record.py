@@ -58,7 +58,7 @@ class LoggedTrial:
     ended: datetime | None
 
 
-def noted_of(
+def attributes_of(
     trial: LoggedTrial,
     evaluation: Evaluation,
     outcome: RunOutcome,
@@ -66,7 +66,7 @@ def noted_of(
     objectives: Sequence[Objective],
     elapsed_s: float,
 ) -> dict[str, object]:
-    """What a trial that has ended carries of itself, as JSON."""
+    """The attributes of an ended trial, as JSON."""
     expected = trial.expected
     return {
         "origin": trial.origin,
@@ -89,7 +89,7 @@ def noted_of(
 
 
 def outcomes(evaluation: Evaluation) -> list[dict[str, object] | None]:
-    """What the reader needs of each value; None for one that is not known."""
+    """Each value of an evaluation as the outcome of a case record; None for one that is unknown."""
     if not evaluation.ok:
         failed: dict[str, object] = {"value": None, "status": evaluation.status.value}
         return [failed | {"reason": evaluation.reason}, *([None] * (len(evaluation.values) - 1))]
@@ -103,7 +103,7 @@ def outcomes(evaluation: Evaluation) -> list[dict[str, object] | None]:
     ]
 
 
-def logged(trial: Any) -> LoggedTrial:
+def trial_from_optuna(trial: Any) -> LoggedTrial:
     """A trial of Optuna's."""
     noted = trial.user_attrs.get(OWN)
     noted = noted if isinstance(noted, dict) else {}

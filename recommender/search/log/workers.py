@@ -1,4 +1,4 @@
-"""Who evaluates a trial, and whether that process is still there.
+"""Workers: the identity of the process that evaluates a trial, and signs that it lives.
 
 On this machine the process is looked for. Elsewhere a worker shows that it lives by writing a beat again and
 again; whoever sees the same beat for long enough takes it for gone. Only the looker's own clock counts, so
@@ -30,7 +30,7 @@ the garbage collector, shorter than most evaluations."""
 
 
 def worker() -> str:
-    """Who evaluates here: machine (as a digest), process, and when it started."""
+    """Identity of this process as a worker: machine (as a digest), process, and when it started."""
     return f"{_machine()}:{os.getpid()}:{_birth(os.getpid())}"
 
 
@@ -42,7 +42,7 @@ def pid_here(owner: str) -> int | None:
 
 
 def gone_here(owner: str) -> bool | None:
-    """Whether a worker of this machine is gone; None for one elsewhere, of whose process nothing is known."""
+    """True where a worker of this machine is gone; None for one elsewhere, whose process is unknown."""
     machine, _, rest = owner.partition(":")
     pid, _, birth = rest.partition(":")
     if machine != _machine() or not pid.isdigit():
@@ -51,10 +51,10 @@ def gone_here(owner: str) -> bool | None:
 
 
 def is_gone(owner: str, until: float | None, now: float) -> bool:
-    """Whether a worker that shows no beats is known to be gone, or must be.
+    """True where a worker that shows no beats is known to be gone, or must be.
 
     Args:
-        owner: What ``worker`` told of it.
+        owner: As ``worker`` identifies it.
         until: Unix time by which its evaluation must have ended; None for never.
         now: Unix time.
     """
@@ -65,7 +65,7 @@ def is_gone(owner: str, until: float | None, now: float) -> bool:
 
 
 class Watch:
-    """Watches beats, and tells which have stopped.
+    """Watches the beats of workers, and finds those that have stopped.
 
     Args:
         beat_s: How often they should come.
@@ -105,9 +105,9 @@ def _machine() -> str:
 def _birth(pid: int) -> str:
     """Start of a process in ticks (Linux), so that a reused number is another; empty if there is none."""
     try:
-        state, *told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (
-            "" if state in {"Z", "X"} else told[18]
+            "" if state in {"Z", "X"} else fields[18]
         )  # one that has ended and was not yet waited for is gone
     except (OSError, IndexError):
         pass

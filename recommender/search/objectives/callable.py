@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Measure(Protocol):
-    """What is measured: a number, or a number for each metric."""
+    """A function that measures a configuration: returns a number, or one for each metric."""
 
     def __call__(self, configuration: Settings, /) -> float | Mapping[str, float]:
         """Measure one configuration."""

@@ -7,22 +7,20 @@ cannot be fails with its rule. Numbers are modelled, and say so.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
-from recommender.cost_model.estimate import PHASES, as_records, estimate, machine
-from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.estimate import as_records, estimate_question
+from recommender.cost_model.question import Question, QuestionFacts
 from recommender.measuring.outcome import RunOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from threading import Event
 
     from kg.nouns.values import Settings
-    from recommender.cost_model.estimate import Machine
-    from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
 
 _METRICS = {
@@ -43,52 +41,12 @@ class CostModel:
     """The cost model as an objective.
 
     Attributes:
-        model: What runs.
-        machine: Where.
-        phase: ``"training"`` or ``"serving"``.
-        fixed: Settings that are not searched.
+        question: Model, machine, phase, and the settings that are not searched.
         operators: Calibrated operators; the shipped ones if None.
     """
 
-    model: ModelSizes
-    machine: Machine
-    phase: str
-    fixed: Mapping[str, object] = field(default_factory=dict)
+    question: Question
     operators: Operators | None = None
-
-    @classmethod
-    def of_section(cls, told: Mapping[str, Any]) -> Self:
-        """The cost model of a section of a search file, with the facts that a log keeps.
-
-        Raises:
-            MissingFactError: A size of the model is unknown.
-            InputError: The facts were not looked up: the file was not prepared by a workspace.
-        """
-        if not isinstance(told, dict) or "facts" not in told:
-            raise InputError(
-                "cost_model: the facts of model and device are not there", hint="search with a workspace"
-            )
-        facts, phase = told["facts"], str(told.get("phase", "training"))
-        if phase not in PHASES:
-            raise InputError(f"cost_model: no phase named {phase!r}", hint=f"known: {', '.join(PHASES)}")
-        count, fixed = told.get("count", 1), told.get("fixed") or {}
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise InputError(f"cost_model: {count!r} is no number of devices")
-        if not isinstance(fixed, dict):
-            raise InputError("cost_model: fixed: expected settings and their values", hint="{seq_len: 4096}")
-        server = facts["server"]
-        return cls(
-            model=model_of(facts["model"]["id"], facts["model"]["architecture"], facts["model"]["facts"]),
-            machine=machine(
-                facts["device"]["id"],
-                facts["device"]["facts"],
-                count=count,
-                server=server["id"] if server else "",
-                server_facts=server["facts"] if server else None,
-            ),
-            phase=phase,
-            fixed=dict(fixed),
-        )
 
     @property
     def kind(self) -> Kind:
@@ -124,15 +82,33 @@ class CostModel:
             InputError: A layout that cannot be.
             MissingFactError: A fact that the estimate needs is unknown.
         """
-        settings = [{**self.fixed, **configuration} for configuration in configurations]
-        steps = estimate(
-            model=self.model,
-            machine=self.machine,
-            phase=self.phase,
-            settings=settings,
-            operators=self.operators,
+        steps = estimate_question(self.question, configurations, self.operators)
+        return as_records(steps, [self.question.configuration(item) for item in configurations])
+
+
+def question_of_section(section: object) -> Question:
+    """The question of a search file's section on the cost model, with the facts that a log keeps.
+
+    Raises:
+        MissingFactError: A size of the model is unknown.
+        InputError: The facts were not looked up: the file was not prepared by a workspace.
+    """
+    if not isinstance(section, dict) or "facts" not in section:
+        raise InputError(
+            "cost_model: the facts of model and device are not there", hint="search with a workspace"
         )
-        return as_records(steps, settings)
+    count, fixed = section.get("count", 1), section.get("fixed") or {}
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise InputError(f"cost_model: {count!r} is no number of devices")
+    if not isinstance(fixed, dict):
+        raise InputError("cost_model: fixed: expected settings and their values", hint="{seq_len: 4096}")
+    facts = QuestionFacts.from_json(section["facts"])
+    return Question(
+        model=facts.model_sizes(),
+        machine=facts.machine(count),
+        phase=str(section.get("phase", "training")),
+        settings=dict(fixed),
+    )
 
 
 def _gigabytes(value: object) -> str:

@@ -1,1 +1,1 @@
-"""What a search found, and how it went."""
+"""Reports of a search: its result, its course, and its symptoms."""

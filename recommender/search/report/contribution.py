@@ -1,4 +1,4 @@
-"""What each parameter contributed to the gain: one definition, the ablation from default to best.
+"""Contributions of the parameters to the gain of a search, by ablation from the default to the best.
 
 Beginning at the default, the parameter whose change to its value in the best configuration gains most (or
 loses least) is changed, then the next, until the best is reached; what each change gained, as a log ratio, is
@@ -29,21 +29,21 @@ _TOGETHER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one change gained.
+    """The gain of one change on the way from the default to the best.
 
     Attributes:
         names: Parameters changed; several where they only go together.
         before: Their values before; None for a parameter that did not exist.
         after: Their values in the best configuration.
         log_gain: Natural log of the improvement; below zero it was a loss by itself.
-        known: Whether both ends were evaluated, not predicted.
+        evaluated: True where both ends were evaluated, not predicted.
     """
 
     names: tuple[str, ...]
     before: tuple[object, ...]
     after: tuple[object, ...]
     log_gain: float
-    known: bool
+    evaluated: bool
 
     @property
     def title(self) -> str:
@@ -92,7 +92,7 @@ def ablation(
                 before=tuple(here.get(name) for name in names),
                 after=tuple(settings.get(name) for name in names),
                 log_gain=before - value,
-                known=known and is_known,
+                evaluated=known and is_known,
             )
         )
         here, before, is_known = settings, value, known

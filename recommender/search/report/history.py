@@ -1,4 +1,4 @@
-"""Reading a search: how fast it came near its best, how steady it became, what it wasted. Ours or imported.
+"""The course of a search, ours or imported: how fast it came near its best, how steady, what it wasted.
 
 ``cost``: the first objective on the log scale, lower is better; nan where an evaluation failed.
 """
@@ -32,7 +32,7 @@ _NOT_RUN = frozenset({Status.OK, Status.FORBIDDEN, Status.NOT_MEASURED, Status.U
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What a search tried, in order.
+    """The evaluations of a search, in order.
 
     Attributes:
         objective: What decided.
@@ -126,7 +126,7 @@ class History:
         return cost_of(value, self.objective)
 
 
-def imported(cases: Iterable[Case], *, metric: str = "") -> dict[str, History]:
+def histories_of(cases: Iterable[Case], *, metric: str = "") -> dict[str, History]:
     """Histories in a file of another tool, by problem, in the order of the file.
 
     Args:
@@ -171,7 +171,7 @@ def _title(case: Case) -> str:
     return f"{what}{shape} on {problem.hardware.name} by {problem.objective.metric} [{problem.id[:8]}]"
 
 
-def shown(figures: Mapping[str, object]) -> list[tuple[str, str]]:
+def figure_rows(figures: Mapping[str, object]) -> list[tuple[str, str]]:
     """Figures in words, for a table."""
     unit = figures["unit"] if figures["unit"] not in {None, "1"} else ""
     rows = [

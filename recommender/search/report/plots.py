@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from recommender.cost_model.plots import BOTTOM, COLOURS, HEIGHT, LEFT, WIDTH, write
+from recommender.cost_model.plots import BOTTOM, COLOURS, HEIGHT, LEFT, WIDTH
 from recommender.search.evaluations import value_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,3 @@ def _page(title: str, body: Sequence[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">\n'
         f"<title>{escape(title)}</title>\n{inner}\n</svg>\n"
     )
-
-
-__all__ = ["front_svg", "history_svg", "write"]

@@ -1,4 +1,4 @@
-"""What a search found, read from its log."""
+"""The result of a search, read from its log."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class EvaluatedConfiguration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Where a search stands, or what it found.
+    """The state of a search: its best configurations, front, gains and failures so far.
 
     Attributes:
         log: Its log.
@@ -89,20 +89,20 @@ class Result:
             objectives=len(self.task.objectives),
         )
 
-    def tried(self) -> list[EvaluatedConfiguration]:
+    def configurations(self) -> list[EvaluatedConfiguration]:
         """Configurations that ran, those that keep the limits first, best first."""
         groups: dict[Settings, list[LoggedTrial]] = {}
         for trial in self.trials:
             if trial.evaluation is not None and trial.evaluation.ok:
                 groups.setdefault(trial.configuration, []).append(trial)
         sign = 1 if self.task.objectives[0].better is Better.LOWER else -1
-        found = [self._tried(settings, members) for settings, members in groups.items()]
+        found = [self._summary(settings, members) for settings, members in groups.items()]
         return sorted(
             found,
             key=lambda item: (not item.keeps, sign * (item.values[0] or 0.0), item.configuration.digest),
         )
 
-    def _tried(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
+    def _summary(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
         evaluations = [item.evaluation for item in members if item.evaluation is not None]
         columns = zip(*(item.values for item in evaluations), strict=True)
         known = [[value for value in column if value is not None] for column in columns]
@@ -123,11 +123,11 @@ class Result:
 
     def best(self) -> EvaluatedConfiguration | None:
         """The best that keeps the limits; None if nothing does."""
-        return next((item for item in self.tried() if item.keeps), None)
+        return next((item for item in self.configurations() if item.keeps), None)
 
     def front(self) -> list[EvaluatedConfiguration]:
-        """What keeps the limits and is bettered in every objective by nothing else."""
-        allowed = [item for item in self.tried() if item.keeps and None not in item.values]
+        """The Pareto front of the configurations that keep the limits."""
+        allowed = [item for item in self.configurations() if item.keeps and None not in item.values]
         costs = np.array([_costs(item.values, self.task.objectives) for item in allowed])
         return [
             item
@@ -136,8 +136,8 @@ class Result:
         ]
 
     def default(self) -> EvaluatedConfiguration | None:
-        """What the default gave; None if it was not evaluated or did not run."""
-        return next((item for item in self.tried() if item.configuration == self.task.default), None)
+        """The evaluated default; None if it was not evaluated or did not run."""
+        return next((item for item in self.configurations() if item.configuration == self.task.default), None)
 
     def gain(self) -> float | None:
         """Log gain of the best over the default; None if either is missing."""
@@ -148,7 +148,7 @@ class Result:
         return cost_of(default.values[0], objective) - cost_of(best.values[0], objective)
 
     def contributions(self, evaluate: Callable[[Settings], RunOutcome] | None = None) -> list[Contribution]:
-        """What each parameter contributed to the gain over the default.
+        """Contributions of the parameters to the gain over the default.
 
         Args:
             evaluate: Evaluates what the search did not; None predicts it from what it did.
@@ -159,7 +159,7 @@ class Result:
         best, objective = self.best(), self.task.objectives[0]
         if self.task.default is None or best is None:
             raise InputError("contributions need a default and something that keeps the limits")
-        tried = [item for item in self.tried() if item.values[0]]
+        tried = [item for item in self.configurations() if item.values[0]]
         estimates = Estimates(
             space=self.task.space,
             configurations=[item.configuration for item in tried],
@@ -206,13 +206,13 @@ class Result:
                 "waiting": states.count("WAITING"),
                 "failed": sum(not item.ok for item in self.evaluations),
             },
-            "stop_reason": self.log.about.get("stop_reason"),
+            "stop_reason": self.log.metadata.stop_reason or None,
             "sources": [
                 {
-                    "name": item["name"],
-                    "similarity": round(item["similarity"], 4),
-                    "rows": len(item["costs"]),
-                    "problem": item["problem_id"],
+                    "name": item.name,
+                    "similarity": round(item.similarity, 4),
+                    "rows": len(item.costs),
+                    "problem": item.problem_id,
                 }
                 for item in self.log.sources
             ],
@@ -220,11 +220,11 @@ class Result:
             "default": None if default is None else self._row(default),
             "gain_factor": None if gain is None else math.exp(gain),
             "front": [self._row(item) for item in self.front()] if len(self.task.objectives) > 1 else [],
-            "top": [self._row(item) for item in self.tried()[:most]],
+            "top": [self._row(item) for item in self.configurations()[:most]],
             "failures": _reasons(self.evaluations),
             "figures": figures,
-            "notes": list(self.log.about.get("notes") or []),
-            "environment": self.log.about.get("environment"),
+            "notes": list(self.log.metadata.notes),
+            "environment": dict(self.log.metadata.environment) or None,
         }
 
     def _row(self, item: EvaluatedConfiguration) -> dict[str, object]:

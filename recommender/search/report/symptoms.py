@@ -1,4 +1,4 @@
-"""What ails a search, told from its history alone: four diagnoses, each with cause and remedy.
+"""Symptoms of an unhealthy search, from its history alone: four diagnoses, each with cause and remedy.
 
 Not converging, out of memory, regression, too long: the four of the founding documents. Each cause is a
 statistic with a bound; what a history cannot tell (nothing was measured twice, no times) is said, not judged.
@@ -78,15 +78,15 @@ class SearchSymptom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """What was found.
+    """The result of checking a search.
 
     Attributes:
         symptoms: The diagnoses.
-        untold: What the history cannot tell, and what to collect.
+        undetermined: What the history cannot tell, and what to collect.
     """
 
     symptoms: tuple[SearchSymptom, ...]
-    untold: tuple[str, ...]
+    undetermined: tuple[str, ...]
 
 
 def check(history: History) -> Checkup:
@@ -94,7 +94,7 @@ def check(history: History) -> Checkup:
     costs = history.costs
     noise = _noise(history, costs)
     found: list[SearchSymptom] = []
-    untold: list[str] = []
+    undetermined: list[str] = []
     judged = (
         _memory(history.evaluations),
         _unconverged(history.evaluations, costs, noise),
@@ -103,14 +103,16 @@ def check(history: History) -> Checkup:
     found.extend(symptom for symptom in judged if symptom is not None)
     again = _measured_again(history.evaluations, costs)
     if not again:
-        untold.append("regression: nothing was measured twice; set finalists, or measure the best again")
+        undetermined.append(
+            "regression: nothing was measured twice; set finalists, or measure the best again"
+        )
     elif (worse := _regression(costs, again, noise)) is not None:
         found.append(worse)
     if sum(not math.isnan(cost) for cost in costs) < LEAST:
-        untold.append(f"convergence: fewer than {LEAST} evaluations ran")
+        undetermined.append(f"convergence: fewer than {LEAST} evaluations ran")
     if all(item.cost_s is None for item in history.evaluations):
-        untold.append("time: no evaluation says what it took")
-    return Checkup(symptoms=tuple(found), untold=tuple(untold))
+        undetermined.append("time: no evaluation says what it took")
+    return Checkup(symptoms=tuple(found), undetermined=tuple(undetermined))
 
 
 # --- out of memory

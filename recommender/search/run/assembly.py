@@ -1,42 +1,37 @@
-"""A search put together: from what its log says to what runs it."""
+"""The parts of a running search, put together from its log: task, evaluator, search and runner."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 import data
 from kg.errors import InputError
-from kg.nouns.entities import Kind
-from kg.nouns.values import Settings, digest
+from kg.nouns.values import digest
 from recommender.measuring.command import CommandObjective
 from recommender.measuring.masking import has_mask
-from recommender.measuring.process import Bounds
 from recommender.search.engine.search import Search
-from recommender.search.evaluations import SourceTable
-from recommender.search.objectives.modelled import CostModel
 from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.runner import Runner
-from recommender.search.run.task import Task
+from recommender.search.run.task import TaskCommand, TaskModel, TaskTable
+from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from recommender.measuring.outcome import Evaluator
+    from recommender.search.evaluations import SourceTable
     from recommender.search.log.study import SearchLog
+    from recommender.search.objectives.modelled import CostModel
     from recommender.search.run.runner import Progress
-
-KINDS = {"command": Kind.MEASURED, "cost_model": Kind.MODELLED, "table": Kind.MEASURED}
-"""Where numbers may come from, as a file says it, and how they are known."""
+    from recommender.search.run.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlace:
-    """Where a search runs.
+    """The folder and the environment in which a search runs.
 
     Attributes:
         folder: Commands run here, and paths in the file start here.
@@ -49,72 +44,42 @@ class SearchPlace:
     mark: str = "tunegraph"
 
 
-def source_of_numbers(raw: Mapping[str, object]) -> str:
-    """Whether a file names a command, the cost model or a table; empty if none.
-
-    Raises:
-        InputError: It names several.
-    """
-    named = [key for key in KINDS if raw.get(key)]
-    if len(named) > 1:
-        raise InputError(f"numbers come from one place, not from {' and '.join(named)}")
-    return named[0] if named else ""
-
-
 def evaluator_of(task: Task, place: SearchPlace) -> tuple[Evaluator | None, float | None]:
-    """What gives the numbers, and how long an evaluation may take; None where a person does.
+    """The evaluator of a task, and the longest time an evaluation may take; None where people evaluate.
 
     Raises:
-        InputError: The file is wrong about it.
+        InputError: The command, the table or the section of the cost model is wrong.
     """
-    match source_of_numbers(task.raw):
-        case "command":
-            command = command_of(task, place)
+    match task.number_source:
+        case TaskCommand() as source:
+            command = command_of(source, task, place)
             command.check(task.space.names)
             _check_program(command)
             runs = (command.warmup + command.repeats) * len(command.inputs)
             return command, command.bounds.timeout_s * runs
-        case "cost_model":
-            return model_of_task(task.raw), 60.0
-        case "table":
-            path = place.folder / str(task.raw["table"])
-            return RecordedTable.of(read_cases(path)), 60.0
-        case _:
+        case TaskModel():
+            return model_of_task(task), 60.0
+        case TaskTable(file=file):
+            return RecordedTable.of(read_cases(place.folder / file)), 60.0
+        case None:
             return None, None
 
 
-def command_of(task: Task, place: SearchPlace) -> CommandObjective:
-    """The command of a file.
+def command_of(source: TaskCommand, task: Task, place: SearchPlace) -> CommandObjective:
+    """The command of a task as an objective.
 
     Raises:
-        InputError: A key is wrong.
+        InputError: Nothing is read from its output, or it is never to run.
     """
-    raw = task.raw
-    words = raw["command"]
-    if not isinstance(words, str | list) or not words:
-        raise InputError("command: a list of program and arguments, or one text for the shell")
-    bounds = Bounds()
-    inputs = raw.get("inputs") or [{}]
-    if not isinstance(inputs, list) or not all(isinstance(item, dict) for item in inputs):
-        raise InputError("inputs: a list of names and values")
-    environment = raw.get("environment") or {}
-    if not isinstance(environment, dict):
-        raise InputError("environment: names and values")
     return CommandObjective(
-        command=words if isinstance(words, str) else tuple(map(str, words)),
+        command=source.words,
         readings=task.readings,
-        inputs=tuple(Settings(item) for item in inputs),
-        repeats=int(_number(raw, "repeats", 1)),
-        warmup=int(_number(raw, "warmup", 0)),
-        bounds=Bounds(
-            timeout_s=_number(raw, "timeout_s", bounds.timeout_s),
-            file_bytes=int(_number(raw, "file_bytes", bounds.file_bytes)),
-            disk_bytes=int(_number(raw, "disk_bytes", bounds.disk_bytes)),
-        ),
+        inputs=source.inputs,
+        repeats=source.repeats,
+        warmup=source.warmup,
+        bounds=source.bounds,
         folder=place.folder,
-        environment={
-            str(name): _unmasked(str(name), str(item), place.base) for name, item in environment.items()
-        },
+        environment={name: _unmasked(name, item, place.base) for name, item in source.environment.items()},
         base=place.base,
         kernels=str(Path(str(data.resource("kernels/matmul.c"))).parent),
         mark=place.mark,
@@ -122,7 +87,7 @@ def command_of(task: Task, place: SearchPlace) -> CommandObjective:
 
 
 def _unmasked(name: str, value: str, base: Mapping[str, str]) -> str:
-    """A variable of a file; where its log masked it, what the environment here has.
+    """A variable of a file; where its log masked it, the one of the environment here.
 
     Raises:
         InputError: The environment does not have it.
@@ -148,21 +113,17 @@ def _check_program(command: CommandObjective) -> None:
         raise InputError(f"cannot run {program!r}: no such program", hint="it runs in the folder of the file")
 
 
-def _number(raw: Mapping[str, object], key: str, default: float) -> float:
-    found = raw.get(key, default)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not found >= 0:
-        raise InputError(f"{key}: {str(found)[:40]} is no number")
-    return float(found)
-
-
-def model_of_task(raw: Mapping[str, object]) -> CostModel:
-    """The cost model with the facts that a log keeps; see ``recommender.search.run.preparation`` for how they get there.
+def model_of_task(task: Task) -> CostModel:
+    """The cost model that gives the numbers of a task.
 
     Raises:
-        MissingFactError: A size of the model is unknown.
         InputError: The facts were not looked up: the file was not prepared by a workspace.
     """
-    return CostModel.of_section(cast("dict[str, Any]", raw["cost_model"]))
+    if not isinstance(task.number_source, TaskModel) or task.number_source.cost_model is None:
+        raise InputError(
+            "cost_model: the facts of model and device are not there", hint="search with a workspace"
+        )
+    return task.number_source.cost_model
 
 
 def search_of(task: Task, *, seed: int, sources: Sequence[SourceTable] = ()) -> Search:
@@ -181,12 +142,9 @@ def search_of(task: Task, *, seed: int, sources: Sequence[SourceTable] = ()) -> 
 
 
 def task_of(log: SearchLog) -> Task:
-    """What a log searches."""
-    return Task.of(
-        log.about["task"],
-        name=log.name,
-        allow_unmeasured_accuracy=bool(log.about.get("allow_unmeasured_accuracy")),
-    )
+    """The task of a search, read from its log."""
+    allow = log.metadata.allow_unmeasured_accuracy
+    return read_task(log.metadata.file, name=log.name, allow_unmeasured_accuracy=allow)
 
 
 def runner_of(
@@ -197,7 +155,7 @@ def runner_of(
     more: Mapping[str, object] | None = None,
     folder: Path | None = None,
 ) -> Runner:
-    """What goes on with a search from its log alone.
+    """The runner that goes on with a search from its log alone.
 
     Args:
         log: Of the search.
@@ -210,9 +168,9 @@ def runner_of(
         InputError: The log is of a search without a source of numbers: those are told by people.
     """
     if more:
-        log.note("task", {**log.about["task"], **more})
+        log.amend(file={**log.metadata.file, **more})
     task = task_of(log)
-    folder = folder or Path(str(log.about.get("folder") or "."))
+    folder = folder or Path(log.metadata.folder)
     place = SearchPlace(folder=folder, base=base, mark=digest(log.storage, log.name))
     evaluator, timeout_s = evaluator_of(task, place)
     if evaluator is None:
@@ -223,37 +181,9 @@ def runner_of(
     return Runner(
         log=log,
         task=task,
-        search=search_of(task, seed=int(log.about["seed"]), sources=sources_of(log.sources)),
+        search=search_of(task, seed=log.metadata.seed, sources=log.sources),
         evaluator=evaluator,
         timeout_s=timeout_s,
         mark=place.mark,
         on_progress=on_progress,
     )
-
-
-def sources_of(raw: Iterable[Mapping[str, Any]]) -> list[SourceTable]:
-    """The sources that a log keeps."""
-    return [
-        SourceTable(
-            name=item["name"],
-            similarity=item["similarity"],
-            configurations=[Settings(one) for one in item["configurations"]],
-            costs=np.array([np.inf if cost is None else cost for cost in item["costs"]], np.float64),
-            problem_id=item["problem_id"],
-        )
-        for item in raw
-    ]
-
-
-def sources_to_json(sources: Iterable[SourceTable]) -> list[dict[str, object]]:
-    """The same, to be kept; a failure is null."""
-    return [
-        {
-            "name": item.name,
-            "similarity": item.similarity,
-            "problem_id": item.problem_id,
-            "configurations": [one.to_json() for one in item.configurations],
-            "costs": [float(cost) if np.isfinite(cost) else None for cost in item.costs],
-        }
-        for item in sources
-    ]

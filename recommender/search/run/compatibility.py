@@ -1,7 +1,7 @@
-"""Whether a machine can take part in a search that another one began: the same program, the same files.
+"""The conditions under which a machine may join a search that another one began: same program, same files.
 
-What differs between workers would make their numbers differ without anybody seeing it, so it is refused and
-named; that a machine is another is only said.
+A difference between workers would change their numbers unnoticed, so it is refused and named; that the
+machine is another is only reported.
 """
 
 from __future__ import annotations
@@ -11,38 +11,30 @@ import shlex
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from recommender.search.log.metadata import ProgramStamp
+from recommender.search.run.task import TaskCommand, TaskTable
+from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from recommender.search.log.study import SearchLog
-    from recommender.search.run.task import Task
+    from recommender.search.run.task import NumberSource, Task
 
-MADE_BY = "made_by"
-"""Key of what a search keeps of the program and the files that began it."""
 _HEAD = 12
 _PARTS = ("search", "space", "measuring")
 
 
-def made_by(raw: Mapping[str, object], folder: Path) -> dict[str, object]:
-    """What the workers of a search must have alike.
-
-    Args:
-        raw: Content of the search file.
-        folder: Where its commands run and its paths start.
-
-    Returns:
-        ``version`` and ``code`` of this program, and ``files``: digests by name of what the command and the
-        table of the file name in the folder.
-    """
-    return {"version": _version(), "code": _code(), "files": _files(raw, folder)}
+def program_stamp(source: NumberSource | None, folder: Path) -> ProgramStamp:
+    """The program here, and the files in a folder that a command or a table names."""
+    return ProgramStamp(version=_version(), code=_code(), files=_files(source, folder))
 
 
 def check(log: SearchLog, task: Task, folder: Path) -> None:
-    """See that a search can be joined from here.
+    """Refuse to join a search from here where the program or a file differs.
 
     Args:
         log: Of the search.
@@ -53,20 +45,19 @@ def check(log: SearchLog, task: Task, folder: Path) -> None:
         InputError: This program or a file differs from what the search was begun with, or a file or the
             folder is missing; the message names all of it.
     """
-    began: dict[str, Any] = log.about.get(MADE_BY) or {}
-    here = {"version": _version(), "code": _code()}
-    if not began:
+    began, here = log.metadata.program, program_stamp(task.number_source, folder)
+    if began is None:
         raise InputError(
             f"{log.name}: begun by a version of tunegraph that had no workers",
             hint="begin a new search, or go on with it alone: tunegraph search resume",
         )
-    if (began["version"], began["code"]) != (here["version"], here["code"]):
+    if (began.version, began.code) != (here.version, here.code):
         raise InputError(
-            f"{log.name}: begun by tunegraph {began['version']} (code {began['code']}), here is"
-            f" {here['version']} (code {here['code']})",
+            f"{log.name}: begun by tunegraph {began.version} (code {began.code}), here is"
+            f" {here.version} (code {here.code})",
             hint="install the same on all machines, or go on with it alone: tunegraph search resume",
         )
-    if task.digest != log.about["digest"]:
+    if task.digest != log.metadata.digest:
         raise InputError(
             f"{log.name}: space, objectives or limits read differently here than where it was begun"
         )
@@ -75,11 +66,10 @@ def check(log: SearchLog, task: Task, folder: Path) -> None:
             f"{log.name}: its commands run in {folder}, which is not on this machine",
             hint="say where its files are here: --folder",
         )
-    found = _files(task.raw, folder)
     faults = [
-        f"{name} is missing" if name not in found else f"{name} is another"
-        for name, content in began["files"].items()
-        if found.get(name) != content
+        f"{name} is missing" if name not in here.files else f"{name} is another"
+        for name, content in began.files.items()
+        if here.files.get(name) != content
     ]
     if faults:
         raise InputError(
@@ -88,9 +78,43 @@ def check(log: SearchLog, task: Task, folder: Path) -> None:
         )
 
 
+def compare_file(log: SearchLog, raw: Mapping[str, object], file: str) -> None:
+    """Refuse to go on with a search whose file has changed its space, objectives or limits.
+
+    Args:
+        log: Of the search.
+        raw: Content of the file.
+        file: What the user calls it, for the message.
+
+    Raises:
+        InputError: It has; the message says which changed.
+    """
+    metadata = log.metadata
+    facts = {key: metadata.file[key] for key in ("cost_model",) if key in metadata.file}
+    before, now = (
+        read_task(content, name=log.name, allow_unmeasured_accuracy=metadata.allow_unmeasured_accuracy)
+        for content in (metadata.file, {**raw, **facts})
+    )
+    if now.digest != metadata.digest:
+        raise InputError(
+            f"{file} is not what {log.storage} searches: {_change(before, now)}",
+            hint="go on without --file to search the old space, or begin a new search with --log",
+        )
+
+
+def _change(before: Task, now: Task) -> str:
+    old = {item.name: item for item in before.space.parameters}
+    new = {item.name: item for item in now.space.parameters}
+    if changed := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
+        return f"the parameter{'s' * (len(changed) > 1)} {', '.join(changed)} changed"
+    if set(map(str, before.space.constraints)) != set(map(str, now.space.constraints)):
+        return "the constraints changed"
+    return "objectives or limits changed"
+
+
 def differences(log: SearchLog, environment: Mapping[str, object]) -> list[str]:
-    """What of a machine is not as where the search was begun, in words: numbers may differ for that alone."""
-    before: Mapping[str, Any] = log.about.get("environment") or {}
+    """Differences between this machine and the one where the search began, in words; numbers may differ."""
+    before = log.metadata.environment
     return [
         f"{name}: {_text(environment.get(name))} here, {_text(before.get(name))} there"
         for name in sorted({*before, *environment})
@@ -114,28 +138,27 @@ def _version() -> str:
 @cache
 def _code() -> str:
     """Digest of the sources that choose and measure."""
-    found = hashlib.sha256()
+    code = hashlib.sha256()
     for part in _PARTS:
         folder = Path(__file__).parents[2] / part
         for source in sorted(folder.rglob("*.py")):
-            found.update(str(source.relative_to(folder.parent)).encode() + b"\0" + source.read_bytes())
-    return found.hexdigest()[:_HEAD]
+            code.update(str(source.relative_to(folder.parent)).encode() + b"\0" + source.read_bytes())
+    return code.hexdigest()[:_HEAD]
 
 
-def _files(raw: Mapping[str, object], folder: Path) -> dict[str, str]:
+def _files(source: NumberSource | None, folder: Path) -> dict[str, str]:
     """Digests of the files in the folder that command or table name; files elsewhere are the system's."""
-    words = raw.get("command") or []
-    if isinstance(words, str):
-        words = _words(words)
-    named = [str(word) for word in words] if isinstance(words, list) else []
-    if raw.get("table"):
-        named.append(str(raw["table"]))
-    found = {}
-    for name in named:
+    names: Iterable[str] = ()
+    if isinstance(source, TaskTable):
+        names = [source.file]
+    elif isinstance(source, TaskCommand):
+        names = _words(source.words) if isinstance(source.words, str) else source.words
+    digests = {}
+    for name in names:
         path = folder / name
         if not Path(name).is_absolute() and "{" not in name and _is_file(path):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()[:_HEAD]
-    return found
+            digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()[:_HEAD]
+    return digests
 
 
 def _words(line: str) -> list[str]:

@@ -13,7 +13,7 @@ from kg.terms.units import unit
 from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
 from recommender.search.log.workers import MANUAL
-from recommender.search.run.assembly import search_of, sources_of, task_of
+from recommender.search.run.assembly import search_of, task_of
 from recommender.search.run.objective import evaluation_of
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _QUANTITY = re.compile(r"\s*([-+.\deE]+)\s*(\S*)\s*")
 
 
-def caught_up(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
-    """A search that was told all that its log holds, and its trials."""
-    search = search_of(task, seed=int(log.about["seed"]), sources=sources_of(log.sources))
+def replay_log(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
+    """A search with all evaluations of its log, and its trials."""
+    search = search_of(task, seed=log.metadata.seed, sources=log.sources)
     trials = log.trials()
     for trial in trials:
         if trial.evaluation is not None:
@@ -40,22 +40,22 @@ def caught_up(log: SearchLog, task: Task) -> tuple[Search, list[LoggedTrial]]:
     return search, trials
 
 
-def ask_for(log: SearchLog, n: int) -> list[LoggedTrial]:
+def ask_trials(log: SearchLog, n: int) -> list[LoggedTrial]:
     """Up to n configurations to evaluate: first those that wait in the queue, then new ones.
 
     Raises:
         InfeasibleError: Nothing satisfies the constraints.
         InputError: Every configuration was evaluated or is being evaluated.
     """
-    found = log.alone(lambda: _asked(log, n))
+    found = log.exclusively(lambda: _claim_or_propose(log, n))
     if not found:
         raise InputError("every configuration was evaluated, or is being evaluated")
     return found
 
 
-def _asked(log: SearchLog, n: int) -> list[LoggedTrial]:
+def _claim_or_propose(log: SearchLog, n: int) -> list[LoggedTrial]:
     task = task_of(log)
-    search, trials = caught_up(log, task)
+    search, trials = replay_log(log, task)
     waiting = [item for item in trials if item.state == "WAITING"][:n]
     found = [item for item in waiting if log.claim(item, owner=MANUAL, until=None)]
     taken = {item.configuration for item in trials}
@@ -69,7 +69,7 @@ def _asked(log: SearchLog, n: int) -> list[LoggedTrial]:
     return found
 
 
-def tell_of(
+def tell_trial(
     log: SearchLog,
     number: int | None,
     configuration: Mapping[str, object] | None,
@@ -106,7 +106,7 @@ def tell_of(
         broken = task.space.violated(settings)
         if broken is not None:
             raise InputError(f"the configuration breaks a constraint: {broken}")
-        return write_down(log, task, settings, outcome, "default").number
+        return record_evaluation(log, task, settings, outcome, "default").number
     known = {item.number: item for item in trials}
     if number not in known:
         raise InputError(f"{log.storage} has no trial {number}", hint="see them: tunegraph search status")
@@ -117,7 +117,7 @@ def tell_of(
     return trial.number
 
 
-def write_down(
+def record_evaluation(
     log: SearchLog, task: Task, configuration: Settings, outcome: RunOutcome, origin: Origin
 ) -> LoggedTrial:
     """Write what came out of a configuration that the search did not propose.
@@ -146,12 +146,12 @@ def _finish(log: SearchLog, task: Task, trial: LoggedTrial, outcome: RunOutcome)
         raise InputError(f"trial {trial.number} was told already")
 
 
-def _numbers(task: Task, told: Mapping[str, str]) -> dict[str, float]:
+def _numbers(task: Task, texts: Mapping[str, str]) -> dict[str, float]:
     """Values in SI."""
     units = {item.metric: item.unit for item in task.objectives} | {x.metric: x.unit for x in task.limits}
     units |= {metric: task.objectives[0].unit for part in task.parts for metric in part.metrics}
     found = {}
-    for name, text in told.items():
+    for name, text in texts.items():
         metric = canonical_metric(
             name, WorkloadKind.KERNEL if name in {"time", "runtime"} else WorkloadKind.OPERATOR
         )

@@ -1,4 +1,4 @@
-"""How much of a space the modelled memory leaves out, and what a search says of it."""
+"""The count of the configurations that the modelled memory leaves out of a space."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitTally:
-    """What the rule leaves out of a space.
+    """Counts of the configurations that the memory rule checked and left out.
 
     Attributes:
-        asked: Configurations that were asked about.
-        whole: Whether those are all.
+        checked: Configurations that were checked.
+        complete: True where those are all.
         removed: How many of them each rule of ``RULES`` forbids.
         least_bytes: Least memory that one of them needs; infinite where no layout can be.
     """
 
-    asked: int
-    whole: bool
+    checked: int
+    complete: bool
     removed: Mapping[str, int]
     least_bytes: float
 
     @property
-    def left(self) -> int:
-        """Configurations of those asked that are left."""
-        return self.asked - sum(self.removed.values())
+    def remaining(self) -> int:
+        """Configurations of those checked that remain."""
+        return self.checked - sum(self.removed.values())
 
     def __str__(self) -> str:
-        how = "configurations" if self.whole else "configurations drawn at random"
+        how = "configurations" if self.complete else "configurations drawn at random"
         parts = [f"{count:,} by {rule}" for rule, count in self.removed.items() if count]
         told = ", ".join(parts) or "none"
-        return f"{SOURCE} leaves out {told}, of {self.asked:,} {how} that the other rules allow"
+        return f"{SOURCE} leaves out {told}, of {self.checked:,} {how} that the other rules allow"
 
 
 def fit_tally(space: SearchSpace, *, most: int, sample: int = 2048, seed: int = 0) -> FitTally | None:
-    """What the rule leaves out of a space; None if the space has no such rule.
+    """Count what the memory rule leaves out of a space; None if the space has no such rule.
 
     Args:
         space: With its rule.
@@ -63,37 +63,40 @@ def fit_tally(space: SearchSpace, *, most: int, sample: int = 2048, seed: int = 
     if fit is None:
         return None
     declared = space.declared
-    whole = declared.size(most) is not None
-    drawn = () if whole else (declared.sample_coordinates(np.random.default_rng(seed), sample),)
+    complete = declared.size(most) is not None
+    drawn = () if complete else (declared.sample_coordinates(np.random.default_rng(seed), sample),)
     counts, least = np.zeros(len(RULES) + 1, np.int64), math.inf
-    for block in declared.blocks() if whole else drawn:
-        codes, needed = fit.codes(space, block)
+    for block in declared.blocks() if complete else drawn:
+        codes, needed = fit.codes(space.parameters, block)
         counts += np.bincount(codes, minlength=len(counts))
         least = float(np.nanmin(needed, initial=least))
     return FitTally(
-        asked=int(counts.sum()),
-        whole=whole,
+        checked=int(counts.sum()),
+        complete=complete,
         removed={rule: int(count) for rule, count in zip(RULES, counts[1:], strict=True)},
         least_bytes=least,
     )
 
 
 def fit_notes(task: Task) -> list[str]:
-    """What the modelled memory leaves out of a search, in words.
+    """Notes on what the modelled memory leaves out of a search.
 
     Raises:
         InfeasibleError: It leaves nothing.
     """
-    if task.unasked:
-        return [f"rule skipped: {task.unasked}"]
+    if task.memory_unchecked:
+        return [f"rule skipped: {task.memory_unchecked}"]
     tally = fit_tally(task.space, most=LOOKED_AT)
     if tally is None:
         return []
-    if tally.whole and not tally.left:
+    if tally.complete and not tally.remaining:
         raise InfeasibleError(f"nothing is left: {tally}", hint=_remedy(tally))
-    measured = "modelled_memory" in task.raw
-    off = "; it is modelled, not measured: modelled_memory: {margin: off} tries them all" if measured else ""
-    notes = [f"{tally}{off}"] if tally.left < tally.asked else []
+    off = (
+        ""
+        if task.is_modelled
+        else "; it is modelled, not measured: modelled_memory: {margin: off} tries them all"
+    )
+    notes = [f"{tally}{off}"] if tally.remaining < tally.checked else []
     if task.default is not None and task.space.violated(task.default) is not None:
         notes.append("the default is among them: it is not tried, and no gain over it is told")
     return notes

@@ -1,4 +1,4 @@
-"""What a search makes of a measurement, and what it knows of accuracy that nobody measures."""
+"""Evaluations from measurements, and the published loss of accuracy where nobody measures it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _failed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """What is known of the accuracy that settings cost, where the evaluation does not measure it.
+    """Published losses of accuracy by setting, where the evaluation does not measure it.
 
     Attributes:
         losses: By parameter and value: the loss as a share with its source, or None where it is unknown.

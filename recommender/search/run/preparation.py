@@ -1,15 +1,13 @@
-"""From a search file and what is known to a search that does not start from nothing.
+"""The preparation of a search: a search file and the knowledge of a workspace give a search ready to begin.
 
-What the file names is looked up (problem, facts for the cost model), and the tables of similar problems
-become the sources of the search. Everything found goes into the log, so that the search needs no workspace
-to go on.
+The names in the file are looked up (problem, facts for the cost model), and the tables of similar problems
+become the sources of the search. The log keeps all of it, so that the search needs no workspace to go on.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,25 +15,19 @@ from ingest.door.writing import to_record
 from ingest.questions.problems import KnownOperator, Resolver, problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
-from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
-from kg.triples.names import Names, Resolved
-from kg.triples.serialisation import from_graph
+from kg.triples.names import Names, ResolvedName
 from recommender.measuring.environment import capture
 from recommender.measuring.masking import masked_environment, masked_words
 from recommender.search.evaluations import SourceTable
+from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
-from recommender.search.run.assembly import (
-    KINDS,
-    SearchPlace,
-    evaluator_of,
-    source_of_numbers,
-    sources_to_json,
-)
-from recommender.search.run.compatibility import MADE_BY, made_by
+from recommender.search.run.assembly import SearchPlace, evaluator_of
+from recommender.search.run.compatibility import program_stamp
 from recommender.search.run.memory_tally import fit_notes
-from recommender.search.run.task import Task
-from recommender.space.made.memory_rule import MARGIN
+from recommender.search.run.model_facts import look_up_facts
+from recommender.search.run.number_sources import model_request
+from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,6 +39,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.retrieval.neighbours import Neighbour, Retriever
+    from recommender.search.run.task import Task
     from recommender.space.space import SearchSpace
 
 THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
@@ -60,29 +53,41 @@ BEST_ROWS = 128
 """Of a long table the best rows are taken, and of the others every so many; choices."""
 
 
+class SearchOptions(TypedDict, total=False):
+    """Options with which a search begins, of ``Workspace.search`` and ``Workspace.prepare_search``.
+
+    Attributes:
+        name: What to call the search where its file does not say.
+        folder: Where its commands run and the paths of the file start.
+        base: Environment of its commands.
+        seed: Of its randomness; 0 if not given.
+        cold: Start from nothing, rather than from the tables of similar problems.
+        allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
+    """
+
+    name: str
+    folder: Required[Path]
+    base: Required[Mapping[str, str]]
+    seed: int
+    cold: bool
+    allow_unmeasured_accuracy: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A search that is ready to begin.
 
     Attributes:
         task: What is searched.
-        whole: What of its cases is not configuration and outcome.
-        sources: What it starts from.
-        notes: What was assumed, in words.
-        folder: Where its commands run.
-        seed: Of its randomness.
-        environment: What it runs on.
-        allow_unmeasured_accuracy: Whether settings of unknown accuracy may be proposed.
+        metadata: What its log keeps of it.
+        record: The part that the records of all its cases share.
+        sources: Tables of similar problems that it starts from, nearest first.
     """
 
     task: Task
-    whole: Mapping[str, object]
+    metadata: SearchMetadata
+    record: Mapping[str, object]
     sources: Sequence[SourceTable]
-    notes: tuple[str, ...]
-    folder: Path
-    seed: int
-    environment: Mapping[str, object]
-    allow_unmeasured_accuracy: bool
 
     def begin(self, storage: str) -> SearchLog:
         """Begin its log, which keeps no secrets: workers take those from their own environment.
@@ -90,39 +95,27 @@ class Prepared:
         Raises:
             InputError: There is such a search already.
         """
-        raw = dict(self.task.raw)
-        if isinstance(raw.get("environment"), dict):
-            raw["environment"] = masked_environment(raw["environment"])
         return SearchLog.create(
             storage,
             name=self.task.name,
             objectives=self.task.objectives,
-            about={
-                "task": raw,
-                "digest": self.task.digest,
-                "seed": self.seed,
-                "folder": str(self.folder),
-                MADE_BY: made_by(self.task.raw, self.folder),
-                "environment": dict(self.environment),
-                "allow_unmeasured_accuracy": self.allow_unmeasured_accuracy,
-                "notes": list(self.notes),
-            },
-            whole=self.whole,
-            sources=sources_to_json(self.sources),
+            metadata=replace(self.metadata, file=_without_secrets(self.metadata.file)),
+            record=self.record,
+            sources=self.sources,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuner:
-    """What is looked up for a search.
+    """Prepares searches with the knowledge of a workspace.
 
     Attributes:
-        graph: Knows models.
+        graph: Holds the models.
         names: Resolves names.
-        hardware: Knows devices.
-        trials: Has the tables.
+        hardware: Holds the devices and their facts.
+        trials: Holds the measured tables.
         retriever: Finds similar problems; called when first needed.
-        operator: What the cases know of an operator.
+        operator: Looks an operator up among the cases.
     """
 
     graph: GraphStore
@@ -131,75 +124,58 @@ class Tuner:
     trials: TrialStore
     retriever: Callable[[], Retriever]
     operator: Callable[[str], KnownOperator]
-    _notes: list[str] = field(default_factory=list)
 
-    def prepare(
-        self,
-        raw: Mapping[str, object],
-        *,
-        name: str,
-        folder: Path,
-        base: Mapping[str, str],
-        seed: int = 0,
-        cold: bool = False,
-        allow_unmeasured_accuracy: bool = False,
-    ) -> Prepared:
-        """Look up what a search file names, and what is known of similar problems.
+    def prepare(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+        """Look up what a search file names, and the tables of similar problems.
 
         Args:
             raw: Content of the file.
-            name: What to call the search where the file does not say.
-            folder: Where commands run and paths start.
-            base: Environment of commands.
-            seed: Of the search's randomness.
-            cold: Start from nothing.
-            allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
+            options: See ``SearchOptions``.
 
         Raises:
             InputError: The file is wrong.
             InfeasibleError: Nothing satisfies the constraints.
             MissingFactError: The cost model lacks a fact.
         """
-        self._notes.clear()
-        content = dict(raw)
-        if source_of_numbers(content) == "cost_model":
-            content["cost_model"] = self._with_facts(content, "cost_model")
-        if content.get("modelled_memory"):
-            content["modelled_memory"] = self._memory(content)
-        task = Task.of(content, name=name, allow_unmeasured_accuracy=allow_unmeasured_accuracy)
-        self._notes.extend(fit_notes(task))
+        notes: list[str] = []
+        content, request = dict(raw), model_request(raw)
+        if request is not None:
+            content[request.key], notes = look_up_facts(request, self.graph, self.names, self.hardware)
+        allow = options.get("allow_unmeasured_accuracy", False)
+        task = read_task(content, name=options.get("name", "search"), allow_unmeasured_accuracy=allow)
+        notes += fit_notes(task)
+        folder = options["folder"]
         _refuse_secrets(content.get("command"))
-        evaluator_of(task, SearchPlace(folder=folder, base=base))
-        versions = content.get("versions") or {}
-        if not isinstance(versions, dict) or not all(isinstance(item, list) for item in versions.values()):
-            raise InputError(
-                "versions: expected for each name a command as a list, such as gcc: [cc, -dumpversion]"
-            )
-        environment = capture({str(key): list(map(str, item)) for key, item in versions.items()})
-        problem = self._problem(content, task, environment)
+        evaluator_of(task, SearchPlace(folder=folder, base=options["base"]))
+        environment = capture(task.versions)
+        problem = self._problem(task, environment, notes)
+        cold = options.get("cold", False)
         sources = [] if cold or problem is None else self.sources(problem, task.space)
         if problem is not None and not cold and not sources:
-            self._notes.append(
-                f"nothing similar to {problem.workload.operator} is known: the search starts cold"
-            )
+            notes.append(f"nothing similar to {problem.workload.operator} is known: the search starts cold")
         return Prepared(
             task=task,
-            whole=whole_of(task, problem, environment),
+            metadata=SearchMetadata(
+                file=content,
+                digest=task.digest,
+                seed=options.get("seed", 0),
+                folder=str(folder),
+                program=program_stamp(task.number_source, folder),
+                environment=environment,
+                allow_unmeasured_accuracy=allow,
+                notes=tuple(dict.fromkeys(notes)),
+            ),
+            record=case_record(task, problem, environment),
             sources=sources,
-            notes=tuple(dict.fromkeys(self._notes)),
-            folder=folder,
-            seed=seed,
-            environment=environment,
-            allow_unmeasured_accuracy=allow_unmeasured_accuracy,
         )
 
     def sources(self, problem: Problem, space: SearchSpace) -> list[SourceTable]:
         """The tables of similar problems whose configurations have parameters of a space, nearest first."""
         try:
-            found = self.retriever().find(problem)
+            neighbours = self.retriever().find(problem)
         except NoEvidenceError:
             return []
-        tables = (self._source(item, space) for item in found)
+        tables = (self._source(item, space) for item in neighbours)
         return sorted((item for item in tables if item is not None), key=lambda item: -item.similarity)
 
     def _source(self, neighbour: Neighbour, space: SearchSpace) -> SourceTable | None:
@@ -209,50 +185,44 @@ class Tuner:
         if np.isfinite(table.costs[timed]).sum() < LEAST_ROWS:
             return None
         kept = _thinned(timed)
-        known = self.trials.configurations(table.configuration_ids[kept].tolist())
-        varied = {
-            name
-            for name in space.names
-            if len({known[int(key)].get(name) for key in table.configuration_ids[kept]}) > 1
-        }
-        if not varied:
+        keys = table.configuration_ids[kept].tolist()
+        by_key = self.trials.configurations(keys)
+        configurations = [by_key[key] for key in keys]
+        if not any(len({item.get(name) for item in configurations}) > 1 for name in space.names):
             return None
         where = f"{row.count} x {row.hardware}" if row.count else row.hardware
         return SourceTable(
             name=f"{row.operator} on {where}",
             similarity=float(np.exp(-neighbour.apart / FOLD)),
-            configurations=[known[int(key)] for key in table.configuration_ids[kept]],
+            configurations=configurations,
             costs=table.costs[kept],
             problem_id=row.id,
         )
 
-    def _problem(
-        self, raw: Mapping[str, object], task: Task, environment: Mapping[str, object]
-    ) -> Problem | None:
-        told = raw.get("problem")
-        if told is None:
+    def _problem(self, task: Task, environment: Mapping[str, object], notes: list[str]) -> Problem | None:
+        """The problem that the file states, on what it runs on; None where it states none."""
+        if task.problem is None:
             return None
-        if not isinstance(told, dict):
-            raise InputError("problem: expected what a problem file says", hint="op, shape, hardware ...")
-        objective = task.objectives[0]
+        objective, is_kernel = task.objectives[0], task.problem.get("phase") == "kernel"
 
-        def known(name: str) -> KnownOperator:
+        def operator(name: str) -> KnownOperator:
             try:
                 return self.operator(name)
             except UnknownEntityError:
-                self._notes.append(f"no case of an operator named {name!r} is known yet")
-                kind = WorkloadKind.KERNEL if told.get("phase") == "kernel" else WorkloadKind.OPERATOR
+                notes.append(f"no case of an operator named {name!r} is known yet")
+                kind = WorkloadKind.KERNEL if is_kernel else WorkloadKind.OPERATOR
                 return KnownOperator(name=name, kind=kind, metric=objective.metric, better=objective.better)
 
-        question = {key: item for key, item in told.items() if key not in {"objective", "limits"}}
+        question = {key: item for key, item in task.problem.items() if key not in {"objective", "limits"}}
         question["objective"] = objective.metric
         names: Resolver = self.names
-        if (found := here(str(told.get("hardware") or THIS_MACHINE), environment)) is not None:
-            question["hardware"], counted = found
-            question.setdefault("count", counted)
-            names = _KnownOrNot(self.names)
-        problem, notes = problem_from(question, names, known)
-        self._notes.extend(notes)
+        machine = this_machine(str(task.problem.get("hardware") or THIS_MACHINE), environment)
+        if machine is not None:
+            question["hardware"], count = machine
+            question.setdefault("count", count)
+            names = _LenientNames(self.names)
+        problem, more = problem_from(question, names, operator)
+        notes.extend(more)
         return Problem(
             workload=problem.workload,
             hardware=problem.hardware,
@@ -260,80 +230,19 @@ class Tuner:
             software=problem.software,
         )
 
-    def _memory(self, raw: Mapping[str, object]) -> dict[str, object]:
-        """The section that asks for the modelled memory of what is measured; without facts if turned off."""
-        told = raw["modelled_memory"]
-        if raw.get("cost_model"):
-            raise InputError(
-                "modelled_memory is for what is measured", hint="the cost model asks for its memory anyway"
-            )
-        margin = told.get("margin", MARGIN) if isinstance(told, dict) else None
-        if margin is False:  # YAML reads off as false
-            return {"margin": margin}
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < math.inf:
-            raise InputError(f"modelled_memory: margin: {margin!r}", hint="a share such as 0.1, or off")
-        return self._with_facts(raw, "modelled_memory") | {"margin": float(margin)}
-
-    def _with_facts(self, raw: Mapping[str, object], key: str) -> dict[str, object]:
-        """The section of the cost model with the facts it needs; what is unknown may be assumed."""
-        told = raw[key]
-        section: dict[str, Any] = dict(told) if isinstance(told, dict) else {}
-        problem = cast("dict[str, Any]", raw.get("problem") or {})
-        for name in ("model", "hardware", "count"):
-            section.setdefault(name, problem.get(name))
-        if not section.get("model") or not section.get("hardware"):
-            raise InputError(
-                f"{key}: which model on which hardware?", hint="model: bert-large, hardware: ..."
-            )
-        section["count"] = section["count"] or 1
-        model_name = self.names.model(str(section["model"]))
-        model = from_graph(self.graph, Model, model_name.id)
-        device = self.names.hardware(str(section["hardware"]))
-        self._notes.extend(item.note for item in (model_name, device) if item.note)
-        assumed = self._assumed(section.get("assume"))
-        facts = {**assumed, **self.hardware.facts(device.id)}
-        server: dict[str, object] | None = None
-        if section.get("server"):
-            found = self.names.hardware(str(section["server"]))
-            held = {k: v for k, v in self.hardware.facts(found.id).items() if k not in assumed}
-            server = {"id": found.id, "facts": held}
-        sizes = {f.name: f.value for f in model.facts if isinstance(f.value, int | float | str)}
-        section["facts"] = {
-            "model": {"id": model.id, "architecture": model.architecture, "facts": sizes},
-            "device": {"id": device.id, "facts": facts},
-            "server": server,
-        }
-        return section
-
-    def _assumed(self, told: object) -> dict[str, float | str]:
-        """What a file assumes of a device, each told as a note."""
-        if told is None:
-            return {}
-        if not isinstance(told, dict):
-            raise InputError("assume: expected facts and their values")
-        found: dict[str, float | str] = {}
-        for name, item in told.items():
-            value, why = (item.get("value"), item.get("because")) if isinstance(item, dict) else (item, "")
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise InputError(f"assume: {name}: {value!r} is no value")
-            found[str(name)] = value
-            shown = f"{value:g}" if isinstance(value, int | float) else value
-            self._notes.append(f"assumed: {name} = {shown}" + (f" ({why})" if why else ""))
-        return found
-
 
 @dataclass(frozen=True, slots=True)
-class _KnownOrNot:
+class _LenientNames:
     """Names under which hardware that the tree does not have keeps the name that it reports."""
 
     names: Names
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         """The node, or a slug with a note."""
-        found, is_known = self.names.hardware_or_slug(text)
-        return Resolved(id=found, note="" if is_known else f"hardware {text!r} is not in the knowledge")
+        node, is_known = self.names.hardware_or_slug(text)
+        return ResolvedName(id=node, note="" if is_known else f"hardware {text!r} is not in the knowledge")
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         """A model."""
         return self.names.model(text)
 
@@ -341,9 +250,15 @@ class _KnownOrNot:
         """Models that have these sizes."""
         return self.names.models_of_size(sizes)
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
         return self.names.bottleneck(text)
+
+
+def _without_secrets(file: Mapping[str, object]) -> dict[str, object]:
+    environment = file.get("environment")
+    masked = {"environment": masked_environment(environment)} if isinstance(environment, dict) else {}
+    return {**file, **masked}
 
 
 def _refuse_secrets(command: object) -> None:
@@ -361,17 +276,17 @@ def _refuse_secrets(command: object) -> None:
         )
 
 
-def here(asked: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
-    """Name and count of what a search runs on, where it is asked for; None where hardware is named.
+def this_machine(name: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
+    """Name and count of the devices of this machine; None where a file names other hardware.
 
     Args:
-        asked: ``THIS_MACHINE``: its accelerators, else its processor; or ``THIS_PROCESSOR``.
-        environment: What the machine tells.
+        name: ``THIS_MACHINE`` for its accelerators, else its processor; or ``THIS_PROCESSOR``.
+        environment: Of this machine, as ``recommender.measuring.environment.capture`` gives it.
     """
-    if asked not in {THIS_MACHINE, THIS_PROCESSOR}:
+    if name not in {THIS_MACHINE, THIS_PROCESSOR}:
         return None
     devices = environment.get("accelerators")
-    if asked == THIS_MACHINE and isinstance(devices, list) and devices:
+    if name == THIS_MACHINE and isinstance(devices, list) and devices:
         return str(devices[0]), len(devices)
     return str(environment.get("processor", "unknown processor")), 1
 
@@ -385,50 +300,48 @@ def _thinned(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return kept
 
 
-def whole_of(task: Task, problem: Problem | None, environment: Mapping[str, object]) -> dict[str, object]:
-    """What of the cases of a search is not their configuration and outcome, as parts of a record.
+def case_record(task: Task, problem: Problem | None, environment: Mapping[str, object]) -> dict[str, object]:
+    """The part that the records of all cases of a search share: everything but configuration and outcome.
 
     Args:
         task: What is searched.
         problem: What it is about; None where only the machine is known.
-        environment: What it runs on.
+        environment: Of the machine that it runs on.
     """
-    metrics = [*task.objectives]
     units = {item.metric: item.objective for item in task.readings}
     outcomes = [
-        {"metric": item.metric, "unit": item.unit or "1", "better": item.better.value} for item in metrics
+        {"metric": item.metric, "unit": item.unit or "1", "better": item.better.value}
+        for item in task.objectives
     ]
     for limit in task.limits:
         better = units[limit.metric].better.value if limit.metric in units else "lower"
         outcomes.append({"metric": limit.metric, "unit": limit.unit, "better": better})
-    kind = KINDS[source_of_numbers(task.raw)] if source_of_numbers(task.raw) else KINDS["command"]
-    devices = environment.get("accelerators")
-    hardware = (
-        {"name": devices[0], "count": len(devices)}
-        if isinstance(devices, list) and devices
-        else {"name": environment.get("processor", "unknown processor"), "count": 1}
-    )
-    about: dict[str, object] = {"task": {"kind": "kernel", "op": task.name}, "hardware": hardware}
-    if problem is not None:
+    if problem is None:
+        name, count = this_machine(THIS_MACHINE, environment) or ("", 1)
+        record: dict[str, object] = {
+            "task": {"kind": "kernel", "op": task.name},
+            "hardware": {"name": name, "count": count},
+        }
+    else:
         case = Case(
             problem=problem,
             configuration=Settings(),
             measurement=Measurement(metric=problem.objective.metric, status=Status.UNKNOWN),
-            kind=kind,
+            kind=task.kind,
             source=Source(title="a search"),
         )
-        record = to_record(case)
-        about = {key: record[key] for key in ("task", "hardware", "problem") if key in record}
-    about |= {
-        "kind": kind.value,
+        full = to_record(case)
+        record = {key: full[key] for key in ("task", "hardware", "problem") if key in full}
+    record |= {
+        "kind": task.kind.value,
         "outcomes": outcomes,
         "source": {"title": f"tunegraph search {task.name}", "note": _note(environment)},
     }
     if software := environment.get("software"):
-        about["software"] = software
-    return about
+        record["software"] = software
+    return record
 
 
 def _note(environment: Mapping[str, object]) -> str:
-    told = (environment.get(key) for key in ("processor", "cores", "system"))
-    return "; ".join(str(item) for item in told if item)
+    parts = (environment.get(key) for key in ("processor", "cores", "system"))
+    return "; ".join(str(item) for item in parts if item)

@@ -1,4 +1,4 @@
-"""Ask, evaluate, tell, until there is a reason to stop; all of it in the log, so that anybody can go on."""
+"""The loop of a search: ask, evaluate, tell, until it ends; all in the log, so that any process can go on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a search stands.
+    """The progress of a search, reported after each evaluation.
 
     Attributes:
         trial: What just ended; None at the beginning.
@@ -50,7 +50,7 @@ class Progress:
         most: Evaluations at most; None without bound.
         best: The best so far that keeps the limits; None before there is one.
         running: Evaluations under way.
-        left_s: About how long it can still take; None if nothing bounds it.
+        remaining_s: About how long it can still take; None if nothing bounds it.
         elapsed_s: How long it took so far, all sessions together.
     """
 
@@ -59,7 +59,7 @@ class Progress:
     most: int | None
     best: Evaluation | None
     running: int
-    left_s: float | None
+    remaining_s: float | None
     elapsed_s: float
 
 
@@ -140,12 +140,12 @@ class Runner:
                 f"none of {len(self.search.evaluations)} evaluations ran: {self._last_reason()}",
                 hint="see them: tunegraph search status, or run the command by hand",
             )
-        self.log.note("stop_reason", reason)
+        self.log.amend(stop_reason=reason)
         return reason
 
     @property
     def elapsed_s(self) -> float:
-        """How long the search took, all sessions together."""
+        """Time that the search took, all sessions together."""
         return self._before_s + (time.monotonic() - self._started if self._started else 0.0)
 
     def _evaluate(
@@ -202,7 +202,7 @@ class Runner:
 
     def _finish(self, future: Future[RunOutcome]) -> None:
         trial = self._running[future]
-        outcome = self._judged(trial.configuration, future.result())
+        outcome = self._with_accuracy(trial.configuration, future.result())
         evaluation = evaluation_of(
             outcome, trial.configuration, self.task.objectives, self.task.limits, self.task.parts
         )
@@ -221,7 +221,7 @@ class Runner:
         self.search.tell(evaluation, number)
         self.on_progress(self._progress(trial, evaluation))
 
-    def _judged(self, configuration: Settings, outcome: RunOutcome) -> RunOutcome:
+    def _with_accuracy(self, configuration: Settings, outcome: RunOutcome) -> RunOutcome:
         """The outcome with a published loss of accuracy, where none was measured."""
         if outcome.status is not Status.OK or "accuracy_loss" in outcome.values:
             return outcome
@@ -296,6 +296,6 @@ class Runner:
             most=stop.evaluations,
             best=self.search.incumbent,
             running=at_work,
-            left_s=left,
+            remaining_s=left,
             elapsed_s=self.elapsed_s,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import data
@@ -11,18 +10,6 @@ from ingest.files.safe_yaml import load_yaml
 from kg.errors import CaseFormatError, Fault, InputError
 
 FOLDER = "spaces"
-_SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|min|m|h|hours?|d)?\s*", re.IGNORECASE)
-_SECONDS = {
-    "ms": 1e-3,
-    "s": 1.0,
-    "sec": 1.0,
-    "min": 60.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
-    "hours": 3600.0,
-    "d": 86400.0,
-}
 
 
 def shipped_names() -> list[str]:
@@ -56,15 +43,3 @@ def read_task_file(file: str) -> tuple[dict[str, object], Path]:
         reason = "a search file is names and values, such as parameters"
         raise CaseFormatError(file, [Fault(place="", reason=reason)])
     return {str(key): item for key, item in content.items()}, folder
-
-
-def seconds(text: str) -> float:
-    """A span of time as people write it: ``90``, ``30min``, ``1.5h``.
-
-    Raises:
-        InputError: It is none.
-    """
-    found = _SPAN.fullmatch(text)
-    if found is None or not float(found.group(1)) > 0:
-        raise InputError(f"{text!r} is no time", hint="such as 90s, 30min or 1h")
-    return float(found.group(1)) * _SECONDS[(found.group(2) or "s").lower()]

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class TrialQueue:
-    """What one worker sees of the trials.
+    """The trials of a search as one of its workers sees them.
 
     Attributes:
         log: Of the search.
@@ -58,18 +58,18 @@ class TrialQueue:
     mine: dict[int, LoggedTrial] = field(default_factory=dict)
     trials: list[LoggedTrial] = field(default_factory=list)
     requeued: int = 0
-    _told: set[int] = field(default_factory=set)
+    _reported: set[int] = field(default_factory=set)
     _numbers: dict[int, int] = field(default_factory=dict)
-    _asked: Suggestion | None = None
+    _suggestion: Suggestion | None = None
 
     @property
     def elsewhere(self) -> int:
-        """How many trials are being evaluated by others, people included."""
+        """Number of trials that others evaluate, people included."""
         return sum(item.state == "RUNNING" and item.number not in self.mine for item in self.trials)
 
     @property
     def others(self) -> int:
-        """How many trials are being evaluated by other workers."""
+        """Number of trials that other workers evaluate."""
         return sum(
             item.state == "RUNNING" and item.number not in self.mine and item.owner != MANUAL
             for item in self.trials
@@ -79,16 +79,16 @@ class TrialQueue:
         """Read the log, tell the search what is new in it, and queue again what was left."""
         self.trials = self.log.trials()
         silent = self._silent()
-        left = [item for item in self.trials if self._is_left(item, silent)]
-        if left:
-            self._take_back(left)
+        abandoned = [item for item in self.trials if self._is_abandoned(item, silent)]
+        if abandoned:
+            self._take_back(abandoned)
             self.trials = self.log.trials()
         for trial in self.trials:
-            if trial.number in self._told:
+            if trial.number in self._reported:
                 continue
             self._recognise(trial)
             if trial.evaluation is not None:
-                self._told.add(trial.number)
+                self._reported.add(trial.number)
                 self.search.tell(trial.evaluation, self._numbers.pop(trial.number, None))
             elif trial.state in {"RUNNING", "WAITING"} and trial.origin != "repeat":
                 self._hold(trial)
@@ -101,11 +101,11 @@ class TrialQueue:
             stopped: Whether nothing new may be begun, asked once all others are known.
         """
         self.catch_up()  # what takes long is learned before the others are kept waiting
-        return self._taken(self.log.alone(lambda: self._next(until, stopped)))
+        return self._keep(self.log.exclusively(lambda: self._next(until, stopped)))
 
     def take_final(self, until: float | None) -> LoggedTrial | None:
         """The next repetition of a finalist; None if there is none, or another worker is at one."""
-        return self._taken(self.log.alone(lambda: self._next_final(until)))
+        return self._keep(self.log.exclusively(lambda: self._next_final(until)))
 
     def ended(self, trial: LoggedTrial, *, kept: bool) -> int | None:
         """Take note that a trial has ended here.
@@ -120,7 +120,7 @@ class TrialQueue:
         del self.mine[trial.number]
         if not kept:
             return None
-        self._told.add(trial.number)
+        self._reported.add(trial.number)
         return self._numbers.pop(trial.number, None)
 
     def give_back(self) -> None:
@@ -129,7 +129,7 @@ class TrialQueue:
             self.log.requeue(trial, own=True)
         self.mine.clear()
 
-    def _taken(self, trial: LoggedTrial | None) -> LoggedTrial | None:
+    def _keep(self, trial: LoggedTrial | None) -> LoggedTrial | None:
         if trial is not None:
             self.mine[trial.number] = trial
         return trial
@@ -139,22 +139,22 @@ class TrialQueue:
         found = self._lost()
         if found is not None or stopped():
             return found
-        if (found := self._left(until)) is not None:
+        if (found := self._claim_waiting(until)) is not None:
             return found
-        if self._asked is None:
-            self._asked = next(iter(self.search.ask(1)), None)
-        if self._asked is None:
+        if self._suggestion is None:
+            self._suggestion = next(iter(self.search.ask(1)), None)
+        if self._suggestion is None:
             return None
-        trial = self.log.start(self._asked, self.task.space, owner=self.owner, until=until)
-        self._numbers[trial.number] = self._asked.number
-        self._asked = None
+        trial = self.log.start(self._suggestion, self.task.space, owner=self.owner, until=until)
+        self._numbers[trial.number] = self._suggestion.number
+        self._suggestion = None
         return trial
 
     def _next_final(self, until: float | None) -> LoggedTrial | None:
         self.catch_up()
         if self.others:
             return None
-        if (found := self._lost() or self._left(until)) is not None:
+        if (found := self._lost() or self._claim_waiting(until)) is not None:
             return found
         begun = sum(item.origin == "repeat" for item in self.trials)
         again = turns(self.trials, self.search, self.task.finalists)[begun:]
@@ -168,7 +168,7 @@ class TrialQueue:
         own = (item for item in self.trials if item.state == "RUNNING" and item.owner == self.owner)
         return next((item for item in own if item.number not in self.mine), None)
 
-    def _left(self, until: float | None) -> LoggedTrial | None:
+    def _claim_waiting(self, until: float | None) -> LoggedTrial | None:
         """A trial that waited, now taken; None if there is none."""
         waiting = [item for item in self.trials if item.state == "WAITING"]
         claims = (self.log.claim(item, owner=self.owner, until=until) for item in waiting)
@@ -184,11 +184,11 @@ class TrialQueue:
 
         It is its own then, or of another worker, which has chosen the same since and may even have ended.
         """
-        if self._asked is not None and self._asked.configuration == trial.configuration:
-            self._numbers[trial.number] = self._asked.number
-            self._asked = None
+        if self._suggestion is not None and self._suggestion.configuration == trial.configuration:
+            self._numbers[trial.number] = self._suggestion.number
+            self._suggestion = None
 
-    def _is_left(self, trial: LoggedTrial, silent: set[int]) -> bool:
+    def _is_abandoned(self, trial: LoggedTrial, silent: set[int]) -> bool:
         """Whether a trial is running under a worker that is gone."""
         if trial.state != "RUNNING" or trial.owner in {MANUAL, self.owner}:
             return False
@@ -205,8 +205,8 @@ class TrialQueue:
         }
         return self.watch.look(beats, time.monotonic())
 
-    def _take_back(self, left: list[LoggedTrial]) -> None:
-        for trial in left:
+    def _take_back(self, abandoned: list[LoggedTrial]) -> None:
+        for trial in abandoned:
             if self.mark and gone_here(trial.owner) and (pid := pid_here(trial.owner)) is not None:
                 kill_marked(f"{self.mark}/{pid}")  # its command may have outlived it
             if self.log.requeue(trial):

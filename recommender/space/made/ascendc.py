@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.space.made.generated import Left, SpaceDraft, rule
+from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 from recommender.space.made.needs import Need
 from recommender.space.made.shapes import power_above, powers
 
@@ -43,7 +43,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
         most = LARGEST_BASE if size is None else min(power_above(size, FRACTAL), LARGEST_BASE)
         draft.parameters[f"base{side}"] = powers(FRACTAL, most)
         draft.left += [
-            Left(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
+            ExcludedValue(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
             for value in powers(most + 1, LARGEST_BASE)
         ]
     draft.parameters |= {"dbL0A": [1, 2], "dbL0B": [1, 2], "dbL0C": [1, 2]}
@@ -57,7 +57,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
         Need("l0c_bytes", f"dbL0C * baseM * baseN * {ACCUMULATOR_BYTES}", "the sums fit L0C", TILING),
         Need("l1_bytes", f"depthA1 * {a} + depthB1 * {b}", "the blocks that wait fit L1", TILING),
     )
-    cores = wanted.device.known("cube_cores", "compute_units")
+    cores = wanted.device.get("cube_cores", "compute_units")
     if cores is None:
         draft.skipped.append(f"values of usedCoreNum: cube_cores of {wanted.device.id} is not known")
         return draft
@@ -85,7 +85,7 @@ def row(wanted: KernelRequest) -> SpaceDraft:
         "tileColumns": [*powers(power_above(step, 64), whole - 1), whole],
         "bufferNum": [1, 2],
     }
-    cores = wanted.device.known("vector_cores", "compute_units")
+    cores = wanted.device.get("vector_cores", "compute_units")
     if cores is None:
         draft.skipped.append(f"values of blockDim: vector_cores of {wanted.device.id} is not known")
     else:

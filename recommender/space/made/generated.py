@@ -1,4 +1,4 @@
-"""A space that was made, with what was left out of it and why."""
+"""GeneratedSpace spaces: parameters and constraints, and what was left out with the reason."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What was left out, and why.
+class ExcludedValue:
+    """A value or rule that was left out of a space, with the reason.
 
     Attributes:
         what: Parameter and value.
@@ -28,8 +28,8 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generated:
-    """A space that was made.
+class GeneratedSpace:
+    """A generated space.
 
     Attributes:
         parameters: Values by parameter, or values and condition as a search file has them.
@@ -42,7 +42,7 @@ class Generated:
 
     parameters: Mapping[str, Any]
     constraints: tuple[Mapping[str, str], ...]
-    left: tuple[Left, ...]
+    left: tuple[ExcludedValue, ...]
     skipped: tuple[str, ...]
     notes: tuple[str, ...] = field(default=())
     configurations: int | None
@@ -50,27 +50,27 @@ class Generated:
 
 @dataclass(slots=True, kw_only=True)
 class SpaceDraft:
-    """A space while it is being made; see ``Generated``."""
+    """A space while it is being made; see ``GeneratedSpace``."""
 
     parameters: dict[str, Any] = field(default_factory=dict)
     constraints: list[dict[str, str]] = field(default_factory=list)
-    left: list[Left] = field(default_factory=list)
+    left: list[ExcludedValue] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def finished(self, *, most: int) -> Generated:
+    def finish(self, *, most: int) -> GeneratedSpace:
         """The space, counted if it has at most ``most`` configurations.
 
         Raises:
             InfeasibleError: It is empty; the message names the rules that emptied it.
         """
-        return Generated(
+        return GeneratedSpace(
             parameters=self.parameters,
             constraints=tuple(self.constraints),
             left=tuple(self.left),
             skipped=tuple(self.skipped),
             notes=tuple(self.notes),
-            configurations=counted(self.parameters, self.constraints, self.left, most=most),
+            configurations=count_configurations(self.parameters, self.constraints, self.left, most=most),
         )
 
 
@@ -79,14 +79,14 @@ def rule(expression: str, reason: str, source: str) -> dict[str, str]:
     return {"expression": expression, "reason": reason, "source": source}
 
 
-def counted(
+def count_configurations(
     parameters: Mapping[str, Any],
     constraints: list[dict[str, str]],
-    left: list[Left],
+    left: list[ExcludedValue],
     *,
     most: int,
 ) -> int | None:
-    """How many configurations there are; None if more than ``most``.
+    """Number of configurations of a space; None if more than ``most``.
 
     Raises:
         InfeasibleError: None; the message names the rules that emptied the space.

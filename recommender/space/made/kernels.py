@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.cost_model.facts.device import Device
-    from recommender.space.made.generated import Generated, SpaceDraft
+    from recommender.space.made.generated import GeneratedSpace, SpaceDraft
 
 _Family: TypeAlias = "Callable[[KernelRequest], SpaceDraft]"
 MOST = 1_000_000
@@ -88,7 +88,7 @@ def kernel_space(
     form: str = "",
     block: int | None = None,
     spills: bool = True,
-) -> Generated:
+) -> GeneratedSpace:
     """Configurations of a kernel that can run.
 
     Args:
@@ -127,7 +127,7 @@ def kernel_space(
         grouped=kernel.grouped,
         spills=spills,
     )
-    return kernel.forms[form](wanted).finished(most=MOST)
+    return kernel.forms[form](wanted).finish(most=MOST)
 
 
 def _kernel(operator: str) -> KernelKind:

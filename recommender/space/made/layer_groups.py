@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.settings.plans import GROUPS
-from recommender.space.made.generated import Left, rule
+from recommender.space.made.generated import ExcludedValue, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ HIGH_BYTES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerGroups:
-    """What a ranking of layer groups says, as ``recommender.answers.sensitivity.space`` writes it.
+    """Layer groups that may take a low precision, as ``recommender.answers.sensitivity.space`` ranks them.
 
     Attributes:
         written: Its parameters, constraints and losses.
@@ -41,7 +41,10 @@ class LayerGroups:
         return tuple(name for name in self.written["parameters"] if name not in GROUPS)
 
     def add(
-        self, parameters: dict[str, list[object]], constraints: list[dict[str, str]], left: list[Left]
+        self,
+        parameters: dict[str, list[object]],
+        constraints: list[dict[str, str]],
+        left: list[ExcludedValue],
     ) -> None:
         """Lay the groups into a space; the rest of the model stays in a high precision."""
         for name in self.priced:
@@ -56,12 +59,12 @@ class LayerGroups:
         for value in list(parameters.get("precision", ())):
             if ELEMENT_BYTES[str(value)] < HIGH_BYTES:
                 parameters["precision"].remove(value)
-                left.append(Left(what=f"precision={value}", why=why, source=self.source))
+                left.append(ExcludedValue(what=f"precision={value}", why=why, source=self.source))
         losses = {
-            (name, value): told["loss"]
+            (name, value): loss["loss"]
             for name, values in self.written["accuracy"].items()
-            for value, told in values.items()
-            if name in known and isinstance(told, dict)
+            for value, loss in values.items()
+            if name in known and isinstance(loss, dict)
         }
         if self.budget is not None and losses:
             spent = " + ".join(f"{loss!r} * ({name} == {value!r})" for (name, value), loss in losses.items())
@@ -70,7 +73,7 @@ class LayerGroups:
 
     @property
     def sections(self) -> dict[str, object]:
-        """What a search file says of the losses."""
+        """The sections of a search file that state the losses."""
         accuracy = {name: self.written["accuracy"][name] for name in self.priced}
         limits = {} if self.budget is None else {"limits": list(self.written["limits"])}
         return {"accuracy": accuracy, **limits}

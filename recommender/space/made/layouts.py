@@ -6,22 +6,22 @@ are from. A rule whose fact is unknown is skipped, and that is said.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError
-from recommender.search.objectives.modelled import CostModel
-from recommender.space.made.generated import Generated, Left, counted, rule
+from recommender.space.made.generated import ExcludedValue, GeneratedSpace, count_configurations, rule
 from recommender.space.made.memory_rule import RULES, SOURCE, MemoryRule, fit_constraint
 from recommender.space.space_file import read_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.cost_model.estimate import Machine
     from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Machine, Question
     from recommender.space.made.layer_groups import LayerGroups
 
 MEGATRON = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021"
@@ -39,42 +39,33 @@ CHUNKS = (0, 512, 2048, 8192)
 
 
 def layout_space(
-    model: ModelSizes,
-    machine: Machine,
-    *,
-    phase: str,
-    fixed: Mapping[str, object],
-    margin: float = 0.0,
-    groups: LayerGroups | None = None,
-) -> Generated:
+    question: Question, *, margin: float = 0.0, groups: LayerGroups | None = None
+) -> GeneratedSpace:
     """The layouts that a model may have on a machine.
 
     Args:
-        model: What runs; it has layers.
-        machine: Where.
-        phase: ``"training"`` or ``"serving"``.
-        fixed: Settings that are not searched, such as ``seq_len`` and ``global_batch``.
+        question: The model, which has layers, its machine, the phase, and the settings that are not searched,
+            such as ``seq_len`` and ``global_batch``.
         margin: Share above the memory that may be needed, for a search that measures.
         groups: Layer groups whose precision is searched too; None for one precision for all.
 
     Raises:
-        InputError: No such phase, a network without layers, or training without what it needs.
+        InputError: A network without layers, or training without what it needs.
         InfeasibleError: Nothing is left; the message names the rules.
     """
-    if phase not in {"training", "serving"}:
-        raise InputError(f"no phase named {phase!r}", hint="training or serving")
+    model, machine, fixed = question.model, question.machine, question.settings
     if not model.layers:
         raise InputError(f"{model.id}: a network without known layers has no layouts to choose from")
-    made = _training(model, machine.count, fixed) if phase == "training" else _serving(model, machine)
+    is_training = question.phase == "training"
+    made = _training(model, machine.count, fixed) if is_training else _serving(model, machine)
     parameters, constraints, left = made
     if groups is not None:
         groups.add(parameters, constraints, left)
     parameters |= {name: [value] for name, value in fixed.items() if name in parameters}
     skipped: list[str] = []
     rest = {name: value for name, value in fixed.items() if name not in parameters}
-    objective = CostModel(model=model, machine=machine, phase=phase, fixed=rest)
-    count = _fitting(objective, margin, parameters, constraints, left, skipped)
-    return Generated(
+    count = _fitting(replace(question, settings=rest), margin, parameters, constraints, left, skipped)
+    return GeneratedSpace(
         parameters=parameters,
         constraints=tuple(constraints),
         left=tuple(left),
@@ -84,16 +75,18 @@ def layout_space(
 
 
 _rule = partial(rule, source=MEGATRON)
-_Made = tuple[dict[str, list[object]], list[dict[str, str]], list[Left]]
+_Made = tuple[dict[str, list[object]], list[dict[str, str]], list[ExcludedValue]]
 
 
-def _divisors(number: float, left: list[Left], name: str, *wholes: tuple[float, str]) -> list[object]:
+def _divisors(
+    number: float, left: list[ExcludedValue], name: str, *wholes: tuple[float, str]
+) -> list[object]:
     """Divisors of a number that divide the wholes too; the others are left out with the reason."""
     found: list[object] = []
     for value in (value for value in range(1, int(number) + 1) if number % value == 0):
         broken = next((why for whole, why in wholes if whole % value), "")
         if broken:
-            left.append(Left(what=f"{name}={value}", why=broken, source=MEGATRON))
+            left.append(ExcludedValue(what=f"{name}={value}", why=broken, source=MEGATRON))
         else:
             found.append(value)
     return found
@@ -104,7 +97,7 @@ def _powers(most: float) -> list[object]:
 
 
 def _training(model: ModelSizes, count: int, fixed: Mapping[str, object]) -> _Made:
-    left: list[Left] = []
+    left: list[ExcludedValue] = []
     length, batch = _whole(fixed, "seq_len"), _whole(fixed, "global_batch")
     if not length and not model.tokens_per_image:
         raise InputError("a training step needs a sequence length", hint="--set seq_len=4096")
@@ -161,7 +154,7 @@ def _training(model: ModelSizes, count: int, fixed: Mapping[str, object]) -> _Ma
 
 
 def _serving(model: ModelSizes, machine: Machine) -> _Made:
-    left: list[Left] = []
+    left: list[ExcludedValue] = []
     count = machine.count
     heads = (model.heads, f"does not divide the {model.heads:g} attention heads")
     layers = (model.layers, f"does not divide the {model.layers:g} layers")
@@ -178,10 +171,12 @@ def _serving(model: ModelSizes, machine: Machine) -> _Made:
             machine.device.peak(name)
             parameters["precision"].append(name)
         except InputError as fault:
-            left.append(Left(what=f"precision={name}", why=str(fault), source="facts of the device"))
+            left.append(ExcludedValue(what=f"precision={name}", why=str(fault), source="facts of the device"))
         except MissingFactError as fault:
             left.append(
-                Left(what=f"precision={name}", why=f"not known: {fault}", source="facts of the device")
+                ExcludedValue(
+                    what=f"precision={name}", why=f"not known: {fault}", source="facts of the device"
+                )
             )
     constraints = [
         _rule(
@@ -224,11 +219,11 @@ def _whole(fixed: Mapping[str, object], name: str) -> float:
 
 
 def _fitting(
-    objective: CostModel,
+    question: Question,
     margin: float,
     parameters: dict[str, list[object]],
     constraints: list[dict[str, str]],
-    left: list[Left],
+    left: list[ExcludedValue],
     skipped: list[str],
 ) -> int | None:
     """Leave out the values with which nothing fits the memory; how many configurations are left.
@@ -236,8 +231,8 @@ def _fitting(
     Raises:
         InfeasibleError: Nothing is left.
     """
-    count = counted(parameters, constraints, left, most=MOST)
-    fits, unasked = fit_constraint(objective, margin=margin)
+    count = count_configurations(parameters, constraints, left, most=MOST)
+    fits, unasked = fit_constraint(question, margin=margin)
     if unasked:
         skipped.append(unasked)
     if fits is None or not isinstance(fits.holds, MemoryRule):
@@ -247,11 +242,11 @@ def _fitting(
         return None
     space = read_space({"parameters": parameters, "constraints": constraints})
     u = np.concatenate(list(space.blocks()))
-    codes, needed = fits.holds.codes(space, u)
+    codes, needed = fits.holds.codes(space.parameters, u)
     allowed, most = codes == 0, fits.holds.most_bytes
     if not allowed.any() and not np.any(codes == RULES.index("memory") + 1):
         raise InfeasibleError(
-            f"{objective.machine.device.id} computes in no precision of these layouts",
+            f"{question.machine.device.id} computes in no precision of these layouts",
             hint="leave precision out of --set: those that it computes are searched",
         )
     if not allowed.any():
@@ -269,16 +264,16 @@ def _fitting(
                 broken = [item for item in constraints if parameter.name in item["expression"]]
                 told = "; ".join(item["reason"] for item in broken)
                 sources = "; ".join(dict.fromkeys(item["source"] for item in broken))
-                left.append(Left(what=what, why=f"never with: {told}", source=sources))
+                left.append(ExcludedValue(what=what, why=f"never with: {told}", source=sources))
             elif not allowed[here].any():
                 why = f"needs at least {np.nanmin(needed[here]) / 1e9:.1f} of {most / 1e9:.1f} GB"
-                left.append(Left(what=what, why=why, source=SOURCE))
+                left.append(ExcludedValue(what=what, why=why, source=SOURCE))
             else:
                 continue
             values.remove(value)
     if gone := int((~allowed).sum()):
         left.append(
-            Left(
+            ExcludedValue(
                 what=f"{gone:,} of {count:,} configurations", why=f"not one that {fits.reason}", source=SOURCE
             )
         )

@@ -1,4 +1,4 @@
-"""What the cost model knows of a configuration before it reckons any time: whether it can be, and fits.
+"""The memory rule: leaves out layouts that cannot be, precisions a device lacks, and what does not fit.
 
 A layout that the cost model cannot take, a precision that the device does not compute and a need of memory
 above what there is would all fail when they are evaluated. Asked of whole columns, so that an enumerated
@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError, MissingFactError
-from recommender.cost_model.estimate import PHASES
 from recommender.cost_model.settings.plans import (
     CHOICES,
     GROUPS,
+    PHASES,
     LayoutError,
     check,
     name_of,
     number_of,
     with_groups,
 )
-from recommender.cost_model.workloads.memory_fit import TOLERANCE, checked, not_modelled, parts_of
+from recommender.cost_model.workloads.memory_fit import (
+    TOLERANCE,
+    complete_columns,
+    not_modelled,
+    parts_of,
+)
 from recommender.space.constraint import Constraint
 
 if TYPE_CHECKING:
@@ -33,11 +38,10 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.question import Question
     from recommender.cost_model.settings.plans import Columns
-    from recommender.search.objectives.modelled import CostModel
-    from recommender.space.constraint import Coordinates
+    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
-    from recommender.space.space import SearchSpace
 
 SOURCE = "modelled memory"
 MARGIN = TOLERANCE - 1
@@ -48,56 +52,60 @@ RULES = ("layout", "precision", "memory")
 
 @dataclass(frozen=True, slots=True)
 class MemoryRule:
-    """Whether configurations can be, by the cost model.
+    """A rule that the cost model checks: a possible layout, a supported precision, enough memory.
 
     Attributes:
-        model: The cost model that would be asked.
+        question: Model, machine, phase and fixed settings, as the cost model would be asked.
         most_bytes: Memory of a device that may be needed; NaN where it is not known.
         measured: Whether something else gives the numbers: then it may have parameters of its own.
     """
 
-    model: CostModel
+    question: Question
     most_bytes: float
     measured: bool = False
 
-    def __call__(self, space: SearchSpace, u: Coordinates) -> NDArray[np.bool_]:
+    def __call__(self, parameters: Sequence[Parameter], u: Coordinates) -> NDArray[np.bool_]:
         """Whether each row can be, shape (n,)."""
-        codes, _ = self.codes(space, u)
+        codes, _ = self.codes(parameters, u)
         return np.asarray(codes == 0)
 
-    def codes(self, space: SearchSpace, u: Coordinates) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Why each row cannot be: 0, or 1 plus a place in ``RULES``; and bytes needed, NaN where unknown.
+    def codes(
+        self, parameters: Sequence[Parameter], u: Coordinates
+    ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """The rule that forbids each row (0, or 1 plus its place in ``RULES``), and the bytes that it needs.
 
         Both of shape (n,).
 
         Raises:
             InputError: A setting or value that the cost model does not know, or a size that is missing.
         """
-        s = self._columns(space, u)
+        s = self._columns(parameters, u)
         codes, needed = np.zeros(len(u), np.int8), np.full(len(u), np.nan)
         open_ = np.arange(len(u))
         while len(open_):
             part = {name: column[open_] for name, column in s.items()}
             try:
-                whole = checked(self.model.model, self.model.phase, part, self.model.machine.count)
+                whole = complete_columns(
+                    self.question.model, self.question.phase, part, self.question.machine.count
+                )
             except LayoutError as fault:  # without those that break this rule the next one is asked
                 codes[open_[~fault.holds]] = 1
                 open_ = open_[fault.holds]
                 continue
-            needed[open_] = sum(parts_of(self.model.model, self.model.phase, whole).values())
+            needed[open_] = sum(parts_of(self.question.model, self.question.phase, whole).values())
             break
         codes[(codes == 0) & ~self._computes(s)] = 2
         codes[(codes == 0) & (needed > self.most_bytes)] = 3
         return codes, needed
 
-    def _columns(self, space: SearchSpace, u: Coordinates) -> Columns:
-        defaults = PHASES[self.model.phase]
-        told = {name_of(name, defaults): value for name, value in self.model.fixed.items()}
+    def _columns(self, parameters: Sequence[Parameter], u: Coordinates) -> Columns:
+        defaults = PHASES[self.question.phase]
+        fixed = {name_of(name, defaults): value for name, value in self.question.settings.items()}
         found = {
-            name: np.full(len(u), number_of(name, told.get(name, default)))
+            name: np.full(len(u), number_of(name, fixed.get(name, default)))
             for name, default in defaults.items()
         }
-        for j, parameter in enumerate(space.parameters):
+        for j, parameter in enumerate(parameters):
             try:
                 name = name_of(parameter.name, defaults)
             except InputError:
@@ -121,7 +129,7 @@ class MemoryRule:
         held = np.ones(len(s["precision"]), bool)
         for name in ("precision", *GROUPS):
             for index in np.unique(grouped[name]):
-                if not _has(self.model.machine.device, CHOICES["precision"][int(index)]):
+                if not _has(self.question.machine.device, CHOICES["precision"][int(index)]):
                     held &= grouped[name] != index
         return held
 
@@ -142,12 +150,12 @@ def _numbers(name: str, parameter: Parameter) -> NDArray[np.float64]:
 
 
 def fit_constraint(
-    model: CostModel, limits: Sequence[Limit] = (), *, margin: float = 0.0, measured: bool = False
+    question: Question, limits: Sequence[Limit] = (), *, margin: float = 0.0, measured: bool = False
 ) -> tuple[Constraint | None, str]:
     """The rule that leaves out what the cost model knows to fail.
 
     Args:
-        model: The cost model.
+        question: Model, machine, phase and fixed settings.
         limits: Of the search; one on the memory counts like the capacity.
         margin: Share above the capacity that is still let through, for memory that is modelled while
             the search measures.
@@ -156,9 +164,9 @@ def fit_constraint(
     Returns:
         The rule, and why it or a part of it is not asked; None and empty where there is none.
     """
-    if reason := not_modelled(model.model):
+    if reason := not_modelled(question.model):
         return None, f"{SOURCE}: {reason}"
-    device = model.machine.device
+    device = question.machine.device
     most = [item.maximum for item in limits if item.metric == "peak_memory"]
     if not np.isnan(device.memory_capacity):
         most.append(device.memory_capacity)
@@ -166,7 +174,7 @@ def fit_constraint(
     what = f"needs at most {least / 1e9:.1f} GB of a device by the cost model"
     if margin:
         what += f" ({margin:.0%} beyond what there is)"
-    rule = Constraint(reason=what, source=SOURCE, holds=MemoryRule(model, least, measured))
+    rule = Constraint(reason=what, source=SOURCE, holds=MemoryRule(question, least, measured))
     if np.isnan(least):
         return rule, f"{SOURCE}: memory_bytes of {device.id} is not known"
     return rule, ""

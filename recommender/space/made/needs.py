@@ -1,4 +1,4 @@
-"""Rules of a kernel that rest on a fact of the device: asked where it is known, else skipped and said."""
+"""Rules of a kernel that rest on a fact of the device; skipped with a note where the fact is unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUDA_GUIDE = "CUDA C++ Programming Guide, technical specifications"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a configuration takes of something that the device has so much of.
+    """A need of a configuration that a fact of the device bounds.
 
     Attributes:
         fact: What the device has, as a fact of the knowledge.
@@ -58,7 +58,7 @@ class KernelRequest:
     def ask(self, draft: SpaceDraft, *needs: Need) -> None:
         """Put needs into a draft as constraints, and those that cannot be asked with the fact they lack."""
         for need in needs:
-            held = self.device.known(need.fact)
+            held = self.device.get(need.fact)
             if held is None:
                 draft.skipped.append(f"{need.reason}: {need.fact} of {self.device.id} is not known")
             else:
@@ -67,10 +67,10 @@ class KernelRequest:
 
 
 def is_nvidia(device: Device) -> bool:
-    """Whether its compute capability is CUDA's."""
+    """True for a device whose compute capability is CUDA's."""
     return str(device.facts.get("compute_capability", ""))[:1].isdigit()
 
 
 def is_amd(device: Device) -> bool:
-    """Whether its compute capability is a target of AMD's."""
+    """True for a device whose compute capability is a target of AMD's."""
     return str(device.facts.get("compute_capability", "")).startswith("gfx")

@@ -16,12 +16,12 @@ import data
 from ingest.files.safe_yaml import load_yaml
 from kg.errors import InfeasibleError, InputError
 from recommender.space.expressions import Expression
-from recommender.space.made.generated import Left, SpaceDraft, rule
+from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.space.made.generated import Generated
+    from recommender.space.made.generated import GeneratedSpace
 
 FILE = "runtime/variables.yaml"
 KINDS = ("communication", "memory", "dispatch", "loading")
@@ -33,7 +33,7 @@ _FACTS = frozenset({SERVERS, DEVICES, CORES, NODE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePlace:
-    """Where something runs.
+    """The machine for which run-time variables are chosen.
 
     Attributes:
         hardware: Id of the device.
@@ -51,7 +51,7 @@ class RuntimePlace:
 
     @property
     def facts(self) -> dict[str, int]:
-        """What conditions may speak of, where it is known."""
+        """Facts that conditions may name, where they are known."""
         told: dict[str, int | None] = {
             DEVICES: self.devices,
             NODE: self.devices_of_a_node,
@@ -109,7 +109,7 @@ class RuntimeSpace:
         arguments: Parameters that must stand in the command.
     """
 
-    space: Generated
+    space: GeneratedSpace
     environment: Mapping[str, str] = field(default_factory=dict)
     default: Mapping[str, object] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ def runtime_space(place: RuntimePlace, kinds: Sequence[str] = KINDS) -> RuntimeS
             continue
         if (why := _off(item, place, draft)) is not None:
             if why:
-                draft.left.append(Left(what=item.name, why=why, source=item.source))
+                draft.left.append(ExcludedValue(what=item.name, why=why, source=item.source))
             continue
         _declare(item, draft, default)
         if item.argument:
@@ -166,7 +166,7 @@ def runtime_space(place: RuntimePlace, kinds: Sequence[str] = KINDS) -> RuntimeS
             f"no variable of {', '.join(kinds)} means anything on {place.hardware}", hint=told
         )
     return RuntimeSpace(
-        space=draft.finished(most=MOST),
+        space=draft.finish(most=MOST),
         environment=environment,
         default=default,
         arguments=tuple(arguments),

@@ -19,23 +19,23 @@ def sizes(
     """The sizes that a kernel needs.
 
     Args:
-        shape: As it was told; names in any case.
-        names: That must be told.
-        may_lack: That may be told.
+        shape: As the user gave it; names in any case.
+        names: That are required.
+        may_lack: That are optional.
 
     Raises:
         InputError: Sizes that are missing, unknown or none; all of them at once.
     """
-    told = {name.upper(): value for name, value in shape.items()}
+    by_name = {name.upper(): value for name, value in shape.items()}
     wanted = (*names, *may_lack)
     example = "--shape " + ",".join(f"{name}=4096" for name in names)
-    faults = [f"{name} is missing" for name in names if name.upper() not in told]
+    faults = [f"{name} is missing" for name in names if name.upper() not in by_name]
     faults += [
         f"{name} is none of its sizes" for name in shape if name.upper() not in {x.upper() for x in wanted}
     ]
     found = {}
     for name in wanted:
-        value = told.get(name.upper())
+        value = by_name.get(name.upper())
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.space.made.generated import Left, SpaceDraft, rule
+from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, Need, is_amd, is_nvidia
 from recommender.space.made.shapes import power_above, powers
 
@@ -49,7 +49,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
             most, why = wanted.block, f"longer than the {wanted.block} that share a scale"
         draft.parameters[name] = powers(SMALLEST_DOT, most)
         draft.left += [
-            Left(what=f"{name}={value}", why=why, source="the problem")
+            ExcludedValue(what=f"{name}={value}", why=why, source="the problem")
             for value in powers(most + 1, LARGEST_BLOCK)
         ]
     draft.parameters |= {"GROUP_SIZE_M": list(GROUPS), "num_stages": list(STAGES)}
@@ -103,7 +103,7 @@ def _kept(wanted: KernelRequest) -> str:
 
 def _warps(wanted: KernelRequest, draft: SpaceDraft, sums: str) -> None:
     """Warps that a block may have, and what is kept in registers: so many numbers of 32 bits a block."""
-    warp = wanted.device.known("warp_size")
+    warp = wanted.device.get("warp_size")
     draft.parameters["num_warps"] = list(WARPS)
     if warp is None:
         draft.skipped.append(f"threads of a block: warp_size of {wanted.device.id} is not known")
@@ -112,7 +112,9 @@ def _warps(wanted: KernelRequest, draft: SpaceDraft, sums: str) -> None:
     most = MOST_THREADS // warp
     draft.parameters["num_warps"] = [count for count in WARPS if count <= most]
     draft.left += [
-        Left(what=f"num_warps={count}", why=why, source=CUDA_GUIDE) for count in WARPS if count > most
+        ExcludedValue(what=f"num_warps={count}", why=why, source=CUDA_GUIDE)
+        for count in WARPS
+        if count > most
     ]
     if not is_nvidia(wanted.device):
         return
@@ -126,12 +128,12 @@ def _warps(wanted: KernelRequest, draft: SpaceDraft, sums: str) -> None:
 
 def _waves(wanted: KernelRequest, draft: SpaceDraft) -> Iterator[str]:
     """How many blocks there are for the processors, from the largest blocks to the smallest."""
-    cores = wanted.device.known("compute_units")
+    cores = wanted.device.get("compute_units")
     if cores is None or wanted.grouped:
         return
-    told = []
+    waves = []
     for at in (-1, 0):
         m, n = (int(str(draft.parameters[f"BLOCK_SIZE_{side}"][at])) for side in "MN")
         blocks = -(-wanted.sizes["M"] // m) * -(-wanted.sizes["N"] // n)
-        told.append(f"{blocks} of {m} x {n} ({blocks / cores:.3g} waves)")
-    yield f"no rule: blocks for {cores:.0f} processors: {' to '.join(told)}; below one wave some idle"
+        waves.append(f"{blocks} of {m} x {n} ({blocks / cores:.3g} waves)")
+    yield f"no rule: blocks for {cores:.0f} processors: {' to '.join(waves)}; below one wave some idle"

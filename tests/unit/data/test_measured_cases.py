@@ -15,12 +15,13 @@ import pytest
 import data
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
+from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.assembly import search_of
 from recommender.search.run.runner import Runner
-from recommender.search.run.task import Task
 from recommender.search.run.task_file import read_task_file
+from recommender.search.run.task_reader import read_task
 
 RAW = gzip.decompress(data.resource("cases/blocked_matmul.jsonl.gz").read_bytes()).decode()
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in RAW.splitlines()]
@@ -50,7 +51,7 @@ def test_each_row_says_how_and_on_what_it_was_measured_and_names_no_machine() ->
 
 def test_the_shipped_space_holds_the_measured_configurations() -> None:
     content, _ = read_task_file("matmul")
-    task = Task.of(content, name="matmul")
+    task = read_task(content, name="matmul")
     for row in ROWS[::50]:
         assert task.space.violated(Settings(row["config"])) is None
     assert task.space.size(10_000) == 540
@@ -66,9 +67,13 @@ def test_a_search_of_the_recorded_table_finds_a_good_configuration(tmp_path: Pat
     content, _ = read_task_file("matmul")
     raw = {key: content[key] for key in ("parameters", "constraints", "default")}
     raw |= {"objectives": [{"metric": "kernel_time", "unit": "s"}], "stop": {"evaluations": 60}}
-    task = Task.of(raw, name="table")
+    task = read_task(raw, name="table")
     log = SearchLog.create(
-        str(tmp_path / "a.journal"), name="table", objectives=task.objectives, about={"seed": 0}, whole={}
+        str(tmp_path / "a.journal"),
+        name="table",
+        objectives=task.objectives,
+        metadata=SearchMetadata(),
+        record={},
     )
     runner = Runner(log=log, task=task, search=search_of(task, seed=0), evaluator=table)
     runner.run()

@@ -65,7 +65,7 @@ def tree() -> HardwareTree:
     store = OxigraphStore()
     for node in NODES:
         store.extend(to_triples(node))
-    return HardwareTree.load(store)
+    return HardwareTree(store)
 
 
 @pytest.fixture(scope="session")

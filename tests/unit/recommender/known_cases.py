@@ -64,7 +64,7 @@ def tree() -> HardwareTree:
                 HardwareProfile(id=name, labels={"en": name}, level=level, broader=broader, facts=facts)
             )
         )
-    return HardwareTree.load(graph)
+    return HardwareTree(graph)
 
 
 def problem(hardware: str = "same", size: int = 1024, count: int | None = None) -> Problem:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.door.plausibility import LOOKED_AT, marked
+from ingest.door.plausibility import LOOKED_AT, mark_implausible
 from ingest.door.records import NameResolver, Records
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
@@ -62,26 +62,26 @@ def test_a_table_whose_unit_is_right_is_not_doubted(names: NameResolver, shared:
 def test_a_product_faster_than_the_peak_is_doubted_with_all_of_its_table(names: NameResolver) -> None:
     records = Records(names)  # 2 * 4096^3 operations at 312 TFLOP/s take 0.44 ms
     rows = [gemm(records, 900.0, "us"), gemm(records, 400.0, "us"), gemm(records, 0.9, "us")]
-    found = list(marked(rows, facts, records))
+    found = list(mark_implausible(rows, facts, records))
     assert [case.measurement.value for case in found] == [case.measurement.value for case in rows]
     assert {case.source.note for case in found} == {"n; unit in doubt: beyond the peak of 312 TFLOP/s"}
     assert len(records.guesses) == 1
     fine = rows[:2]
-    assert list(marked(fine, facts, records)) == fine
+    assert list(mark_implausible(fine, facts, records)) == fine
 
 
 @pytest.mark.parametrize("op", ["fused_moe", "something"])
 def test_what_work_is_not_known_for_is_not_doubted(names: NameResolver, op: str) -> None:
     records = Records(names)
     rows = [gemm(records, 1e-6, op=op)]
-    assert list(marked(rows, facts, records)) == rows
-    assert list(marked([gemm(records, 1e-6)], lambda _: {}, records)) == [gemm(records, 1e-6)]
+    assert list(mark_implausible(rows, facts, records)) == rows
+    assert list(mark_implausible([gemm(records, 1e-6)], lambda _: {}, records)) == [gemm(records, 1e-6)]
 
 
 def test_a_doubt_that_comes_late_marks_what_follows(names: NameResolver) -> None:
     records = Records(names)
     rows = [gemm(records, 1.0 + n) for n in range(LOOKED_AT)] + [gemm(records, 1e-4), gemm(records, 2.0)]
-    notes = [case.source.note for case in marked(rows, facts, records)]
+    notes = [case.source.note for case in mark_implausible(rows, facts, records)]
     assert set(notes[:LOOKED_AT]) == {"n"}
     assert len(set(notes[LOOKED_AT:])) == 1
     assert "doubt" in notes[-1]
@@ -102,5 +102,5 @@ def test_training_faster_than_the_peak_is_doubted(names: NameResolver) -> None:
         )
 
     rows = [run(3500)]  # 6 * 7e9 * 3500 = 147 TFLOP/s
-    assert list(marked(rows, facts, records)) == rows
-    assert "doubt" in next(iter(marked([run(3500 * 8)], facts, records))).source.note
+    assert list(mark_implausible(rows, facts, records)) == rows
+    assert "doubt" in next(iter(mark_implausible([run(3500 * 8)], facts, records))).source.note

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.profiles.cells import nanoseconds, number, table
+from ingest.profiles.cells import nanoseconds, number, read_table
 
 
 @pytest.mark.parametrize("text", ["N/A", "NA", "", " ", "nan", "-", "inf", "text", None])
@@ -35,7 +35,7 @@ def test_damaged_rows_are_told_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "kernel_details.csv"
     path.write_bytes(b'\xef\xbb\xbfName,Duration(us),\nMatMul,1.5,\nAdd\n\n"Mul",2\n')
     faults: list[str] = []
-    rows = [row for _, row in table(path, faults.append)]
+    rows = [row for _, row in read_table(path, faults.append)]
     assert rows == [{"Name": "MatMul", "Duration(us)": "1.5"}, {"Name": "Mul", "Duration(us)": "2"}]
     assert len(faults) == 1
     assert "line 3" in faults[0]

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -227,114 +226,6 @@ def test_starts_in_nanoseconds_under_a_header_of_microseconds_are_no_starts(tmp_
     )
     [rank] = read_profile(tmp_path).ranks
     assert "start times of kernels" in {item.what for item in rank.missing}
-
-
-def task_database(path: Path, *tasks: tuple[int, int], columns: str = "blockDim") -> None:
-    with sqlite3.connect(path) as made:
-        made.execute("CREATE TABLE STRING_IDS (id, value)")
-        made.execute("INSERT INTO STRING_IDS VALUES (0, 'MatMul'), (1, 'dynamic')")
-        made.execute(f"CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, opState, {columns})")
-        made.execute("CREATE TABLE TASK (startNs, endNs, globalTaskId)")
-        for number, (start, end) in enumerate(tasks):
-            values = ", ".join(str(5 + place) for place in range(len(columns.split(","))))
-            made.execute(f"INSERT INTO COMPUTE_TASK_INFO VALUES (0, {number}, 1, {values})")  # noqa: S608  numbers
-            made.execute("INSERT INTO TASK VALUES (?, ?, ?)", (start, end, number))
-    made.close()
-
-
-def test_tasks_of_a_database_that_cannot_be_are_told(tmp_path: Path) -> None:
-    task_database(
-        tmp_path / "msprof_0.db", (100, 50), (2**63 - 2, 2**63 - 1), (-(2**62), 2**62), (1000, 3000)
-    )
-    [rank] = read_profile(tmp_path).ranks
-    assert rank.kernels is not None
-    assert rank.kernels.duration_us.tolist() == [2.0]
-    assert rank.kernels.text("state", 0) == "dynamic"
-    assert any("3 tasks have no time that can be" in note for note in rank.notes)
-
-
-def test_counters_of_tasks_as_text_without_a_task_and_of_tasks_that_run_twice(tmp_path: Path) -> None:
-    path = tmp_path / "msprof_0.db"
-    task_database(path, (1000, 3000), (4000, 6000), (7000, 9000))
-    with sqlite3.connect(path) as made:
-        made.execute("INSERT INTO STRING_IDS VALUES (5, 'aic_mac_ratio'), (6, 'aic_total_time')")
-        made.execute("INSERT INTO TASK VALUES (20000, 21000, 1)")  # the second again
-        made.execute("INSERT INTO TASK VALUES (30000, 31000, '99999999999999999999999')")
-        made.execute("CREATE TABLE TASK_PMU_INFO (globalTaskId, name, value)")
-        rows = [
-            (0, 5, "0.5"),
-            (1, 5, 0.25),
-            (1, 6, 1500),
-            (7, 5, 0.9),
-            (2, 5, None),
-            (2, 6, "x"),
-            (None, 5, 1),
-        ]
-        made.executemany("INSERT INTO TASK_PMU_INFO VALUES (?, ?, ?)", rows)
-    made.close()
-    kernels = kernels_of(tmp_path)
-    assert kernels.start_ns.tolist() == [1000, 4000, 7000, 20000]
-    assert [str(value) for value in kernels.pipe("aic_mac_ratio")] == ["0.5", "0.25", "nan", "0.25"]
-    assert [str(value) for value in kernels.pipe("aicore_time(us)")] == ["nan", "1.5", "nan", "1.5"]
-
-
-def test_blocks_of_newer_schemas_are_not_the_threads_beside_them(tmp_path: Path) -> None:
-    task_database(tmp_path / "msprof_0.db", (1000, 3000), columns="blockDim, blockNum")
-    assert kernels_of(tmp_path).numbers["blocks"].tolist() == [6.0]
-
-
-def test_a_database_of_another_schema_is_read_with_a_note(tmp_path: Path) -> None:
-    task_database(tmp_path / "msprof_0.db", (1000, 3000))
-    with sqlite3.connect(tmp_path / "msprof_0.db") as made:
-        made.execute("CREATE TABLE META_DATA (name, value)")
-        made.execute("INSERT INTO META_DATA VALUES ('SCHEMA_VERSION_MAJOR', '9')")
-    made.close()
-    [rank] = read_profile(tmp_path).ranks
-    assert any("schema 9" in note for note in rank.notes)
-
-
-def test_a_database_that_somebody_writes_is_read_as_far_as_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "msprof_0.db"
-    task_database(path, (1000, 3000))
-    writer = sqlite3.connect(path)
-    writer.execute("PRAGMA journal_mode = WAL")
-    writer.execute("BEGIN EXCLUSIVE")
-    writer.execute("INSERT INTO TASK VALUES (5000, 6000, 0)")
-    writer.commit()
-    before = sorted(tmp_path.iterdir())
-    try:
-        [rank] = read_profile(tmp_path).ranks
-        assert sorted(tmp_path.iterdir()) == before
-    finally:
-        writer.close()
-    assert rank.kernels is not None
-    assert any("msprof_0.db-wal" in note for note in rank.notes)
-
-
-def test_what_a_database_holds_beside_tasks(tmp_path: Path) -> None:
-    path = tmp_path / "msprof_0.db"
-    task_database(path, (1000, 3000))
-    with sqlite3.connect(path) as made:
-        made.execute("CREATE TABLE HBM (deviceId, timestampNs, bandwidth, hbmId, type)")
-        made.execute("INSERT INTO HBM VALUES (0, 10, 1e9, 0, 0), (0, 10, 3e9, 1, 0), (0, 20, 5e8, 0, 1)")
-        made.execute("CREATE TABLE ENUM_MODULE (id, name)")
-        made.execute("INSERT INTO ENUM_MODULE VALUES (3, 'HCCL')")
-        made.execute("CREATE TABLE NPU_MODULE_MEM (moduleId, timestampNs, totalReserved, deviceId)")
-        made.execute(
-            "INSERT INTO NPU_MODULE_MEM VALUES (3, 1, 2097152, 0), (3, 2, 1048576, 0), (4, 1, -1, 0)"
-        )
-        made.execute("CREATE TABLE DDR (deviceId, timestampNs, read, write)")
-        made.execute("INSERT INTO DDR VALUES (0, 1, 1e6, 3e6), (0, 2, 3e6, 5e6)")
-        made.execute("INSERT INTO STRING_IDS VALUES (7, 'mac_ratio'), (8, 'AIC')")
-        made.execute("CREATE TABLE SAMPLE_PMU_SUMMARY (deviceId, metric, value, coreId, coreType)")
-        made.execute("INSERT INTO SAMPLE_PMU_SUMMARY VALUES (0, 7, 0.25, 3, 8), (0, 7, NULL, 4, 8)")
-    made.close()
-    [rank] = read_profile(tmp_path).ranks
-    assert rank.hbm_gb_s == ((10, 4.0), (20, 0.5))
-    [module] = rank.details.modules
-    assert (module.component, module.peak_mb, module.last_mb) == ("HCCL", 2.0, 1.0)
-    means = {counter.name: counter.mean for counter in rank.details.counters}
-    assert means == {"DDR read": 2.0, "DDR write": 4.0, "AIC 3 mac_ratio": 0.25}
 
 
 def test_folders_that_lead_back_to_themselves_are_walked_once(folder: Any, rows: Any) -> None:

@@ -12,37 +12,37 @@ from hypothesis import strategies as st
 from ingest.questions.problems import KnownOperator, parse_limit, problem_from
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, WorkloadKind
-from kg.triples.names import Resolved
+from kg.triples.names import ResolvedName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KNOWN = {
     "hardware": {
-        "910b3": Resolved(id="ascend-910b3"),
-        "910": Resolved(id="ascend-910a", note="910 is taken as 910A"),
+        "910b3": ResolvedName(id="ascend-910b3"),
+        "910": ResolvedName(id="ascend-910a", note="910 is taken as 910A"),
     },
-    "model": {"bert": Resolved(id="bert-large")},
-    "bottleneck": {"wait": Resolved(id="collective-wait"), "memory": Resolved(id="memory")},
+    "model": {"bert": ResolvedName(id="bert-large")},
+    "bottleneck": {"wait": ResolvedName(id="collective-wait"), "memory": ResolvedName(id="memory")},
 }
 
 
 class Names:
     """A few names."""
 
-    def hardware(self, text: str) -> Resolved:
+    def hardware(self, text: str) -> ResolvedName:
         return self._find("hardware", text)
 
-    def model(self, text: str) -> Resolved:
+    def model(self, text: str) -> ResolvedName:
         return self._find("model", text)
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         return ("bert-large", "bert-twin") if sizes.get("layers") == 24 else ()
 
-    def bottleneck(self, text: str) -> Resolved:
+    def bottleneck(self, text: str) -> ResolvedName:
         return self._find("bottleneck", text)
 
-    def _find(self, kind: str, text: str) -> Resolved:
+    def _find(self, kind: str, text: str) -> ResolvedName:
         if text not in KNOWN[kind]:
             raise UnknownEntityError(f"no {kind} named {text!r}", hint="did you mean another?")
         return KNOWN[kind][text]

@@ -5,7 +5,7 @@ import pytest
 from kg.nouns.entities import WorkloadKind
 from kg.terms.metrics import canonical_metric
 from kg.terms.precisions import canonical_precision, is_precision
-from kg.terms.units import unit
+from kg.terms.units import share_of, unit
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,14 @@ def test_a_bare_time_is_a_kernel_time_only_of_a_kernel() -> None:
     assert canonical_metric("Time", WorkloadKind.HPC) == "run_time"
     assert canonical_metric("nvml_energy", WorkloadKind.KERNEL) == "energy"
     assert canonical_metric("E_diff", WorkloadKind.HPC) == "E_diff"
+
+
+@pytest.mark.parametrize("text", ["3%", "3 %", "0.03", " 3e-2 "])
+def test_a_share_is_a_number_or_percent(text: str) -> None:
+    assert share_of(text) == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("text", ["", "%", "3%%", "three", "nan", "inf"])
+def test_no_share_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"share|float"):
+        share_of(text)

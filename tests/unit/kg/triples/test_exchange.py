@@ -16,7 +16,7 @@ from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Leve
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
 from kg.triples import vocabulary as names
-from kg.triples.exchange import FORMATS, SUFFIXES, export_graph, export_triples, format_named, import_graph
+from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named, import_graph
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import batch_triples, from_graph, newest_batch, problem_triples, to_triples
@@ -63,7 +63,7 @@ def test_a_graph_comes_back_the_same(
     store: OxigraphStore, form: str, engine: type[OxigraphStore | RdflibStore]
 ) -> None:
     stream = io.BytesIO()
-    export_graph(store, stream, form)
+    export_triples(store.triples(), stream, form)
     stream.seek(0)
     back = engine()
     assert import_graph(back, stream, form) == len(store)
@@ -81,7 +81,7 @@ def test_another_library_reads_the_same_graph(
 ) -> None:
     monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", False)
     stream = io.BytesIO()
-    export_graph(store, stream, form)
+    export_triples(store.triples(), stream, form)
     dataset = rdflib.Dataset(default_union=True)
     dataset.parse(data=stream.getvalue(), format=theirs)
     read = rdflib.Graph()
@@ -101,7 +101,7 @@ def test_a_part_can_be_exported_alone(store: OxigraphStore) -> None:
 
 def test_importing_twice_changes_nothing(store: OxigraphStore) -> None:
     stream = io.BytesIO()
-    export_graph(store, stream, "nquads")
+    export_triples(store.triples(), stream, "nquads")
     before = set(store.triples())
     stream.seek(0)
     import_graph(store, stream, "nquads")
@@ -110,7 +110,7 @@ def test_importing_twice_changes_nothing(store: OxigraphStore) -> None:
 
 def test_batches_of_another_workspace_can_stay_out(store: OxigraphStore) -> None:
     stream = io.BytesIO()
-    export_graph(store, stream, "ntriples")
+    export_triples(store.triples(), stream, "ntriples")
     stream.seek(0)
     ours = OxigraphStore()
     ours.extend(batch_triples(Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))))

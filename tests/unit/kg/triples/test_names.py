@@ -18,7 +18,7 @@ from kg.nouns.knowledge import (
     ModelFamily,
     Strategy,
 )
-from kg.triples.names import Names, Resolved, normalise, slug
+from kg.triples.names import Names, ResolvedName, normalise, slug
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 
@@ -116,7 +116,7 @@ def test_normalise(text: str, key: str) -> None:
     ],
 )
 def test_one_device_by_many_names(store: GraphStore, text: str) -> None:
-    assert Names(store).hardware(text) == Resolved(id="ascend-910b3")
+    assert Names(store).hardware(text) == ResolvedName(id="ascend-910b3")
 
 
 def test_a_family_whose_devices_differ_must_be_chosen_from(store: GraphStore) -> None:
@@ -127,7 +127,7 @@ def test_a_family_whose_devices_differ_must_be_chosen_from(store: GraphStore) ->
 
 
 def test_a_family_that_stands_for_a_device_is_taken_for_it_and_said_to_be(store: GraphStore) -> None:
-    assert Names(store).hardware("Ascend 910") == Resolved(
+    assert Names(store).hardware("Ascend 910") == ResolvedName(
         id="ascend-910a", note="Ascend 910 is taken as Ascend 910A"
     )
 

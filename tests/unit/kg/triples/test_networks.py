@@ -1,37 +1,21 @@
-"""Chains of causes, circles refused, strategies that exclude each other."""
+"""Circles of causes and of trees are found and named."""
 
 from __future__ import annotations
 
-import pytest
-
-from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Source
-from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, Relation, Strategy
-from kg.triples.networks import (
-    cause_chains,
-    cause_graph,
-    compatible,
-    conflict_graph,
-    conflict_sets,
-    conflicts,
-    hardware_graph,
-    hardware_steps,
-)
+from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, HardwareProfile, Level
+from kg.triples.iris import cause_iri, hardware_iri
+from kg.triples.networks import circle, circles
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
+from kg.triples.validation import knowledge_violations
+from kg.triples.vocabulary import TG, Shared
 
-SOURCE = Source(title="a document")
+SOURCE = Source(title="a document", url="https://example.org", licence="MIT")
 
 
 def causes(*names: str) -> tuple[CauseEdge, ...]:
     return tuple(CauseEdge(cause=name, confidence=Confidence.MEDIUM, source=SOURCE) for name in names)
-
-
-def strategy(id_: str, *excluded: str) -> Strategy:
-    relations = tuple(Relation(target=name, source=SOURCE) for name in excluded)
-    return Strategy(
-        id=id_, labels={"en": id_}, kind="documented", conflicts_with=relations, sources=(SOURCE,)
-    )
 
 
 def store_of(*nouns: object) -> OxigraphStore:
@@ -42,44 +26,33 @@ def store_of(*nouns: object) -> OxigraphStore:
 
 
 CHAIN = (
-    Bottleneck(id="wait", labels={"en": "wait"}, caused_by=causes("link", "skew")),
-    Bottleneck(id="link", labels={"en": "link"}, caused_by=causes("retransmission")),
-    Cause(id="retransmission", labels={"en": "retransmission"}, caused_by=causes("cable"), source=SOURCE),
+    Bottleneck(id="wait", labels={"en": "wait"}, caused_by=causes("link")),
+    Cause(id="link", labels={"en": "link"}, caused_by=causes("cable"), source=SOURCE),
     Cause(id="cable", labels={"en": "cable"}, caused_by=causes("dust"), source=SOURCE),
-    Cause(id="skew", labels={"en": "skew"}, source=SOURCE),
 )
 
 
-def test_chains_reach_as_deep_as_asked() -> None:
-    graph = cause_graph(store_of(*CHAIN))
-    assert cause_chains(graph, "wait") == [("wait", "link", "retransmission", "cable"), ("wait", "skew")]
-    assert cause_chains(graph, "wait", depth=1) == [("wait", "link"), ("wait", "skew")]
-    assert cause_chains(graph, "wait", depth=9)[0][-1] == "dust"
-    assert cause_chains(graph, "skew") == []
-    assert graph.edges["wait", "link"]["confidence"] == "medium"
+def test_edges_without_a_circle_have_none() -> None:
+    assert circle([]) == ()
+    assert circle([("a", "b"), ("a", "c"), ("b", "c")]) == ()
+    assert set(circle([("a", "b"), ("b", "c"), ("c", "b")])) == {"b", "c"}
 
 
-def test_an_unknown_start_is_told() -> None:
-    with pytest.raises(UnknownEntityError, match="'nothing'"):
-        cause_chains(cause_graph(store_of(*CHAIN)), "nothing")
+def test_a_chain_of_causes_is_no_circle() -> None:
+    dust = Cause(id="dust", labels={"en": "dust"}, source=SOURCE)
+    assert list(circles(store_of(*CHAIN, dust))) == []
 
 
-def test_a_circle_is_refused_and_named() -> None:
-    back = Cause(id="dust", labels={"en": "dust"}, caused_by=causes("link"), source=SOURCE)
-    named = "cable is caused by dust is caused by link is caused by retransmission is caused by cable"
-    with pytest.raises(InputError, match=named):
-        cause_graph(store_of(*CHAIN, back))
+def test_a_circle_of_causes_is_a_violation_that_names_it() -> None:
+    store = store_of(*CHAIN, Cause(id="dust", labels={"en": "dust"}, caused_by=causes("link"), source=SOURCE))
+    assert list(circles(store)) == [(TG.CAUSED_BY, tuple(map(cause_iri, ("cable", "dust", "link"))))]
+    messages = [item.message for item in knowledge_violations(store)]
+    assert "a circle: cable > dust > link > cable" in messages
 
 
-def test_strategies_that_exclude_each_other() -> None:
-    graph = conflict_graph(
-        store_of(strategy("a", "b", "c"), strategy("b", "c"), strategy("d", "a"), strategy("e"))
+def test_a_circle_of_the_hardware_tree_is_found() -> None:
+    store = store_of(
+        HardwareProfile(id="a", labels={"en": "a"}, level=Level.FAMILY, broader="b"),
+        HardwareProfile(id="b", labels={"en": "b"}, level=Level.ARCHITECTURE, broader="a"),
     )
-    assert conflicts(graph, ["c", "e", "b", "d"]) == [("b", "c")]
-    assert conflict_sets(graph) == [("a", "b", "c"), ("a", "d")]
-    assert compatible(graph, ["d", "c", "a", "e", "b", "d"]) == ["d", "c", "e"]
-
-
-def test_hardware_that_is_not_there_is_told() -> None:
-    with pytest.raises(UnknownEntityError, match="'h100'"):
-        hardware_steps(hardware_graph(store_of()), "h100", "h100")
+    assert list(circles(store)) == [(Shared.BROADER, (hardware_iri("a"), hardware_iri("b")))]

@@ -24,12 +24,15 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.nouns.provenance import Batch
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
+from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import CATALOGUE
 from kg.triples.serialisation import batch_triples, from_graph, newest_batch, problem_triples, to_triples
-from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared, literal
+from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
 
 BOOK = Source(
     title="ai-dynamo/aiconfigurator", url="https://github.com/ai-dynamo/aiconfigurator", licence="Apache-2.0"
@@ -63,15 +66,15 @@ def short(triple: Triple, *known: tuple[NamedNode, str]) -> str:
 
 
 def test_a_problem_is_these_triples() -> None:
-    work = names.workload_iri(PROBLEM.task_id)
+    work = iris.workload_iri(PROBLEM.task_id)
     goal = NamedNode(f"{names.NAMESPACE}objective/latency/lower/s")
     known = [
-        (names.problem_iri(PROBLEM.id), "P"),
+        (iris.problem_iri(PROBLEM.id), "P"),
         (work, "W"),
         (goal, "O"),
-        (names.source_iri(BOOK.id), "S"),
-        (names.batch_iri(3), "B"),
-        (names.hardware_iri("a100-sxm4-80gb"), "H"),
+        (iris.source_iri(BOOK.id), "S"),
+        (iris.batch_iri(3), "B"),
+        (iris.hardware_iri("a100-sxm4-80gb"), "H"),
     ]
     assert sorted(short(triple, *known) for triple in problem_triples(PROBLEM, 3, [BOOK])) == [
         "O qudt:hasUnit unit:SEC",
@@ -134,7 +137,7 @@ def test_the_documented_questions_are_answered() -> None:
         store.extend(to_triples(noun))
     memory, remedies = (part.partition("```")[0] for part in DOCUMENT.split("```sparql")[1:])
     assert [[str(term) for term in row[:1]] for row in store.select(memory)] == [['"X"@en']]
-    assert list(store.select(remedies)) == [(names.cause_iri("cable"), names.strategy_iri("plug"))]
+    assert list(store.select(remedies)) == [(iris.cause_iri("cable"), iris.strategy_iri("plug"))]
 
 
 def test_problems_of_one_task_share_its_workload() -> None:
@@ -157,9 +160,9 @@ def test_known_bottlenecks_put_a_problem_into_contexts() -> None:
     )
     store = OxigraphStore()
     store.extend(problem_triples(problem, 1, [BOOK], family="moe"))
-    node = names.problem_iri(problem.id)
+    node = iris.problem_iri(problem.id)
     contexts = {triple.object for triple in store.triples(node, TG.IN_CONTEXT)}
-    assert contexts == {names.context_iri(name, "a100-sxm4-80gb", "moe") for name in ("slow-link", "bubble")}
+    assert contexts == {iris.context_iri(name, "a100-sxm4-80gb", "moe") for name in ("slow-link", "bubble")}
     assert {triple.object for triple in store.triples(None, RDF_TYPE, TG.CONTEXT)} == {TG.CONTEXT}
     assert from_graph(store, Problem, problem.id) == problem
 
@@ -187,8 +190,8 @@ def test_a_fact_is_a_statement_with_its_source_and_a_plain_value() -> None:
     )
     store = OxigraphStore()
     store.extend(to_triples(device))
-    node = names.hardware_iri("x")
-    assert [t.object for t in store.triples(node, names.named("property", "memory_bytes"))] == [literal(64)]
+    node = iris.hardware_iri("x")
+    assert [t.object for t in store.triples(node, iris.named("property", "memory_bytes"))] == [literal(64)]
     statement = next(store.triples(node, TG.HAS_FACT)).object
     assert isinstance(statement, NamedNode)
     assert {t.predicate: t.object for t in store.triples(statement)} == {
@@ -197,7 +200,7 @@ def test_a_fact_is_a_statement_with_its_source_and_a_plain_value() -> None:
         TG.VALUE: literal(64),
         TG.FACT_KIND: literal("documented"),
         TG.CONFIDENCE: literal("high"),
-        Shared.DERIVED_FROM: names.source_iri(BOOK.id),
+        Shared.DERIVED_FROM: iris.source_iri(BOOK.id),
         Shared.UNIT: names.UNITS["B"],
     }
     keys = {t.object for t in store.triples(node, TG.KEY)}
@@ -210,7 +213,8 @@ def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
         labels={"en": "S"},
         kind="documented",
         mitigates=(Relation(target="slow-link", source=BOOK),),
-        requires=(Relation(condition="even heads", source=BOOK),),
+        applies_when=(ScopeClause(condition="heads % 2 == 0", source=BOOK, reason="even heads"),),
+        caveats=(Caveat(text="odd heads are padded", source=BOOK),),
         sets=(Assignment(parameter="use_flash", value=True),),
     )
     bottleneck = Bottleneck(
@@ -220,14 +224,14 @@ def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
     )
     store = OxigraphStore()
     store.extend(to_triples(strategy) + to_triples(bottleneck))
-    plain = {t.object for t in store.triples(names.strategy_iri("s"), TG.MITIGATES)}
-    assert plain == {names.bottleneck_iri("slow-link")}
-    assert list(store.triples(names.strategy_iri("s"), TG.REQUIRES)) == []
-    assert {t.object for t in store.triples(names.bottleneck_iri("b"), TG.CAUSED_BY)} == {
-        names.cause_iri("cable")
+    plain = {t.object for t in store.triples(iris.strategy_iri("s"), TG.MITIGATES)}
+    assert plain == {iris.bottleneck_iri("slow-link")}
+    assert list(store.triples(iris.strategy_iri("s"), TG.REQUIRES)) == []
+    assert {t.object for t in store.triples(iris.bottleneck_iri("b"), TG.CAUSED_BY)} == {
+        iris.cause_iri("cable")
     }
     assert {t.subject for t in store.triples(None, TG.KEY, literal("useflash"))} == {
-        names.parameter_iri("use_flash")
+        iris.parameter_iri("use_flash")
     }
 
 
@@ -243,7 +247,7 @@ def test_what_is_not_there_is_said() -> None:
     store = OxigraphStore()
     with pytest.raises(UnknownEntityError, match="no Problem 'abc'"):
         from_graph(store, Problem, "abc")
-    store.extend([Triple(names.problem_iri("abc"), RDF_TYPE, TG.PROBLEM)])
+    store.extend([Triple(iris.problem_iri("abc"), RDF_TYPE, TG.PROBLEM)])
     with pytest.raises(WorkspaceError, match="problem/abc has no workload"):
         from_graph(store, Problem, "abc")
 

@@ -20,6 +20,7 @@ from kg.nouns.entities import (
     Workload,
     WorkloadKind,
 )
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -42,12 +43,15 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
+from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, batch_triples, problem_triples, to_triples
 from kg.triples.validation import KNOWLEDGE, batch_part, knowledge_part, validate
-from kg.triples.vocabulary import RDF_TYPE, TG, Shared, literal
+from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,7 +144,9 @@ KNOWN = (
         ),
         mitigates=(Relation(target="slow-link", source=BOOK),),
         requires=(Relation(target="bf16", source=BOOK),),
-        conflicts_with=(Relation(condition="one device", source=BOOK),),
+        conflicts_with=(Relation(target="fp16", source=BOOK),),
+        applies_when=(ScopeClause(condition="devices > 1", source=BOOK),),
+        caveats=(Caveat(text="no gain on one device", source=BOOK),),
         contraindicated_by=(Relation(target="communication", source=BOOK),),
         since=(VersionBound(software="cann", version="8.0", source=BOOK),),
         removed=(VersionBound(software="cann", version="9.0", source=BOOK),),
@@ -148,6 +154,8 @@ KNOWN = (
         sources=(BOOK,),
     ),
     Strategy(**concept("bf16"), kind="claimed", sources=(BOOK,)),
+    Strategy(**concept("fp16"), kind="claimed", sources=(BOOK,)),
+    Framework(**concept("vllm"), phases=("decode",), hardware=("vendor",), stack=("cann",), sources=(BOOK,)),
     FaultPattern(
         **concept("timeout"),
         codes=("507014",),
@@ -218,12 +226,12 @@ def test_a_batch_is_checked_with_what_it_shares() -> None:
     store = OxigraphStore()
     batch = Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))
     store.extend(problem_triples(PROBLEM, 1, [BOOK]) + batch_triples(batch))
-    part = list(batch_part(store, names.batch_iri(1)))
+    part = list(batch_part(store, iris.batch_iri(1)))
     assert len(set(part)) == len(store)
     assert validate(part) == []
     other = Problem(workload=PROBLEM.workload, hardware=Hardware(name="x"), objective=PROBLEM.objective)
     store.extend(problem_triples(other, 2, [BOOK]))
-    assert names.problem_iri(other.id) not in {t.subject for t in batch_part(store, names.batch_iri(1))}
+    assert iris.problem_iri(other.id) not in {t.subject for t in batch_part(store, iris.batch_iri(1))}
 
 
 def test_the_knowledge_is_checked_without_the_problems() -> None:
@@ -246,8 +254,8 @@ def test_what_a_part_points_at_may_be_in_the_store() -> None:
     assert validate(to_triples(new), known=store) == []
 
 
-DEVICE = names.hardware_iri("device")
-STRATEGY = names.strategy_iri("overlap")
+DEVICE = iris.hardware_iri("device")
+STRATEGY = iris.strategy_iri("overlap")
 NOWHERE = NamedNode(names.NAMESPACE + "hardware/nowhere")
 
 
@@ -259,9 +267,10 @@ def statement(subject: NamedNode, predicate: NamedNode) -> NamedNode:
     return NamedNode(found[0].strip("<>"))
 
 
-LINK_COUNT = statement(names.hardware_iri("vendor"), TG.HAS_FACT)
+LINK_COUNT = statement(iris.hardware_iri("vendor"), TG.HAS_FACT)
 CONFLICT = statement(STRATEGY, TG.CONFLICT)
-SYMPTOM = statement(names.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
+CLAUSE = statement(STRATEGY, TG.APPLIES_WHEN)
+SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
 
 
 @pytest.mark.parametrize(
@@ -279,26 +288,29 @@ SYMPTOM = statement(names.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
         (LINK_COUNT, Shared.DERIVED_FROM, None, "A fact names exactly one source"),
         (LINK_COUNT, TG.CONFIDENCE, Literal("certain"), "A fact is trusted high, medium or low"),
         (LINK_COUNT, TG.FACT_KIND, Literal("guessed"), "A fact says how it is known"),
-        (STRATEGY, TG.MITIGATES, names.bottleneck_iri("nowhere"), "mitigates is a bottleneck"),
-        (STRATEGY, TG.MITIGATES, names.bottleneck_iri("cable"), "mitigates is a bottleneck"),
+        (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("nowhere"), "mitigates is a bottleneck"),
+        (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("cable"), "mitigates is a bottleneck"),
         (STRATEGY, TG.PHASE, Literal("lunch"), "A phase is training"),
         (STRATEGY, Shared.DERIVED_FROM, None, "A strategy names at least one source"),
-        (CONFLICT, TG.CONDITION, None, "either a target or a condition"),
+        (CONFLICT, TG.TARGET, None, "A relation points at one node"),
+        (CLAUSE, TG.EXPRESSION, None, "exactly one expression"),
+        (CLAUSE, TG.READS_FACT, None, "reads at least one fact"),
+        (CLAUSE, Shared.DERIVED_FROM, None, "A condition names exactly one source"),
         (SYMPTOM, TG.COMPARATOR, Literal("near"), "above or below its threshold"),
         (SYMPTOM, TG.SOFTNESS, literal(-0.1), "not below zero"),
-        (names.fault_iri("timeout"), TG.REMEDY, Literal("wait"), "A remedy has a language tag"),
-        (names.schedule_iri("fr-00-24"), TG.END_HOUR, literal(25), "ends at an hour from 1 to 24"),
-        (names.schedule_iri("fr-00-24"), TG.START_HOUR, literal(24), "before it ends"),
-        (names.schedule_iri("fr-00-24"), TG.CARBON_INTENSITY, literal(-1), "A carbon intensity"),
-        (names.model_iri("bert-large"), TG.FAMILY, names.family_iri("nowhere"), "exactly one family"),
-        (names.problem_iri(PROBLEM.id), TG.OF_WORKLOAD, None, "exactly one workload"),
-        (names.problem_iri(PROBLEM.id), TG.DEVICE_COUNT, literal(0), "at least 1"),
-        (names.workload_iri(PROBLEM.task_id), TG.WORKLOAD_KIND, Literal("game"), "A workload is a kernel"),
-        (names.source_iri(BOOK.id), Shared.TITLE, None, "exactly one title"),
-        (names.batch_iri(1), Shared.ENDED_AT, Literal("today"), "A batch has exactly one time"),
+        (iris.fault_iri("timeout"), TG.REMEDY, Literal("wait"), "A remedy has a language tag"),
+        (iris.schedule_iri("fr-00-24"), TG.END_HOUR, literal(25), "ends at an hour from 1 to 24"),
+        (iris.schedule_iri("fr-00-24"), TG.START_HOUR, literal(24), "before it ends"),
+        (iris.schedule_iri("fr-00-24"), TG.CARBON_INTENSITY, literal(-1), "A carbon intensity"),
+        (iris.model_iri("bert-large"), TG.FAMILY, iris.family_iri("nowhere"), "exactly one family"),
+        (iris.problem_iri(PROBLEM.id), TG.OF_WORKLOAD, None, "exactly one workload"),
+        (iris.problem_iri(PROBLEM.id), TG.DEVICE_COUNT, literal(0), "at least 1"),
+        (iris.workload_iri(PROBLEM.task_id), TG.WORKLOAD_KIND, Literal("game"), "A workload is a kernel"),
+        (iris.source_iri(BOOK.id), Shared.TITLE, None, "exactly one title"),
+        (iris.batch_iri(1), Shared.ENDED_AT, Literal("today"), "A batch has exactly one time"),
         (
-            names.effect_iri(
-                names.context_iri("slow-link", "device", "bert"), "overlap", "step_time", "measured"
+            iris.effect_iri(
+                iris.context_iri("slow-link", "device", "bert"), "overlap", "step_time", "measured"
             ),
             TG.SAMPLES,
             literal(0.5),

@@ -1,23 +1,13 @@
-"""Terms are documented, IRIs follow from names, literals keep their values."""
+"""Terms of the code are those of the ontology, and are documented."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING
-
 import pytest
 import rdflib
-from hypothesis import given
-from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode
 from rdflib import RDF, RDFS
 
 import data
-from kg.triples import vocabulary as names
-from kg.triples.vocabulary import NAMESPACE, TERMS, TG, Shared
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
+from kg.triples.vocabulary import TERMS, TG, Shared
 
 RDF_PROPERTY = str(RDF.Property)
 
@@ -84,85 +74,3 @@ def test_terms_of_other_vocabularies_are_theirs() -> None:
             iri = rdflib.URIRef(term.value)
             spaces = [space for space in theirs.values() if iri in space]
             assert spaces or term.value == "http://qudt.org/schema/qudt/hasUnit", term
-
-
-@pytest.mark.parametrize(
-    ("iri", "expected"),
-    [
-        (names.hardware_iri("ascend-910b3"), "hardware/ascend-910b3"),
-        (names.model_iri("meta-llama/Llama-3"), "model/meta-llama%2FLlama-3"),
-        (names.family_iri("bert"), "family/bert"),
-        (names.bottleneck_iri("slow-link"), "pattern/slow-link"),
-        (names.cause_iri("slow-link"), "pattern/slow-link"),
-        (names.strategy_iri("昇腾"), "strategy/%E6%98%87%E8%85%BE"),
-        (names.fault_iri("timeout"), "fault/timeout"),
-        (names.problem_iri("abc"), "problem/abc"),
-        (names.workload_iri("abc"), "workload/abc"),
-        (names.source_iri("abc"), "source/abc"),
-        (names.batch_iri(7), "batch/7"),
-        (names.dimension_iri("seq len"), "dimension/seq%20len"),
-        (names.context_iri("slow-link", "h100", ""), "context/slow-link/h100/"),
-        (
-            names.effect_iri(names.context_iri("a", "b", "c"), "overlap", "step_time", "measured"),
-            "effect/a/b/c/overlap/step_time/measured",
-        ),
-        (names.hardware_iri(".."), "hardware/%2E%2E"),
-    ],
-)
-def test_iris_are_readable_and_fixed(iri: NamedNode, expected: str) -> None:
-    assert iri.value == NAMESPACE + expected
-
-
-@given(name=st.text(max_size=20))
-def test_a_name_comes_back_from_its_iri(name: str) -> None:
-    assert names.name_of(names.hardware_iri(name)) == name
-
-
-@given(one=st.text(max_size=5), other=st.text(max_size=5), third=st.text(max_size=5))
-def test_contexts_do_not_run_into_each_other(one: str, other: str, third: str) -> None:
-    parts = names.context_iri(one, other, third).value.removeprefix(f"{NAMESPACE}context/").split("/")
-    assert len(parts) == 3
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "datatype"),
-    [
-        (True, "true", names.XSD_BOOLEAN),
-        (5, "5", names.XSD_INTEGER),
-        (2**70, str(2**70), names.XSD_INTEGER),
-        (0.5, "0.5", names.XSD_DOUBLE),
-        ("5", "5", names.XSD_STRING),
-        (None, "null", names.RDF_JSON),
-        ((1, (2.5, "x")), '[1,[2.5,"x"]]', names.RDF_JSON),
-    ],
-)
-def test_a_value_keeps_its_type(value: Value, text: str, datatype: NamedNode) -> None:
-    term = names.literal(value)
-    assert (term.value, term.datatype) == (text, datatype)
-    back = names.value_of(term)
-    assert back == value
-    assert type(back) is type(value)
-
-
-def test_literals_of_other_graphs_are_understood() -> None:
-    assert names.value_of(Literal("1", datatype=names.XSD_BOOLEAN)) is True
-    assert names.value_of(Literal("2.50", datatype=NamedNode(names.PREFIXES["xsd"] + "decimal"))) == 2.5
-    assert names.value_of(Literal("2026", datatype=NamedNode(names.PREFIXES["xsd"] + "gYear"))) == "2026"
-    with pytest.raises(ValueError, match="invalid literal"):
-        names.value_of(Literal("five", datatype=names.XSD_INTEGER))
-
-
-def test_a_moment_has_one_spelling() -> None:
-    east = timezone(timedelta(hours=8))
-    assert names.time_text(datetime(2026, 1, 2, 8, tzinfo=east)) == "2026-01-02T00:00:00Z"
-    assert names.time_text(datetime(2026, 1, 2, 0, 0, 0, 500_000, tzinfo=UTC)) == "2026-01-02T00:00:00.5Z"
-
-
-def test_labels_of_one_language_give_the_first() -> None:
-    terms = [
-        Literal("b", language="en"),
-        Literal("a", language="en"),
-        Literal("甲", language="zh"),
-        Literal("x"),
-    ]
-    assert names.labels_of(terms) == {"en": "a", "zh": "甲"}

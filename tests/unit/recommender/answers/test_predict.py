@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kg.errors import InputError, NoEvidenceError
 from kg.nouns.gain import NORMAL_90, Gain
 from recommender.answers.benefit import carbon_g
-from recommender.answers.predict import job_of, weighed
+from recommender.answers.predict import question_of, weighed
 from recommender.cost_model.change import GAIN_SPREAD
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def test_an_intensity_that_no_grid_has_is_refused(shipped: Workspace, intensity:
 
 def test_an_operator_is_nothing_for_the_cost_model_of_steps(shipped: Workspace) -> None:
     problem, _ = shipped.problem({**LLAMA, "phase": "serving"})
-    job, notes = job_of(problem, {}, shipped.hardware)
-    assert job is None
+    question, notes = question_of(problem, {}, shipped.hardware)
+    assert question is None
     assert notes == ("not modelled: llama-2-7b: hidden_size is not known",)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -127,12 +129,12 @@ def test_no_configuration_is_told_twice(shipped: Workspace) -> None:
 def test_a_strategy_that_does_not_fit_does_not_come_back_as_a_case(shipped: Workspace) -> None:
     def is_left_to_strategies(configuration: str, **question: Any) -> bool:
         problem, _ = shipped.problem({"phase": "training", "hardware": "910b3", **question})
-        neighbours = shipped._retriever.find(problem)
-        rules = shipped._recommender.feasibility.of(problem, {}, neighbours)
-        cases = shipped._recommender.cases.choose(problem, neighbours, 50, rules).recommendations
-        ranked, _ = shipped._recommender.strategies.rank(problem)
+        neighbours = shipped.snapshot.retriever.find(problem)
+        rules = shipped.snapshot.recommender.feasibility.of(problem, {}, neighbours)
+        cases = shipped.snapshot.recommender.cases.choose(problem, neighbours, 50, rules).recommendations
+        ranked, _ = shipped.snapshot.recommender.strategies.rank(problem)
         [case] = [item for item in cases if str(item.configuration) == configuration]
-        return shipped._recommender._is_for_strategies(case, ranked, problem)
+        return shipped.snapshot.recommender._is_for_strategies(case, ranked, problem)
 
     # Fused SwiGLU is for models that have SwiGLU: BERT has none, and for LLaMA the strategy itself speaks.
     assert is_left_to_strategies("use_fused_swiglu=true", model="bert-large")
@@ -211,8 +213,20 @@ def test_cases_stay_in_the_order_of_their_ranking(layouts: Workspace) -> None:
     problem, _ = layouts.problem(
         {"op": "moe_layer", "hardware": "acme-one", "shape": {"experts": 8, "inter": 128}, "count": 8}
     )
-    rules = layouts._recommender.feasibility.of(problem, {}, layouts._retriever.find(problem))
-    ranked = layouts._recommender.cases.choose(problem, layouts._retriever.find(problem), 4, rules)
+    rules = layouts.snapshot.recommender.feasibility.of(problem, {}, layouts.snapshot.retriever.find(problem))
+    ranked = layouts.snapshot.recommender.cases.choose(
+        problem, layouts.snapshot.retriever.find(problem), 4, rules
+    )
     told = [item.id for item in layouts.recommend(problem, 4)]
     assert told == [item.id for item in ranked.recommendations]
     assert told[0] == ranked.telling[0]
+
+
+def test_the_query_path_imports_no_search() -> None:
+    script = (
+        "import sys\n"
+        "import recommender.answers.recommend, recommender.workspace, recommender.answers.explanation\n"
+        "print([m for m in sys.modules if m.startswith('recommender.search') or m.split('.')[0] == 'optuna'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.layers.layer_statistics import Layer
+from ingest.layers.layer import Layer
 from kg.errors import InputError, NoEvidenceError
 from recommender.answers.sensitivity import KEPT, kind_of, rank, space
 from recommender.space.space_file import read_space

@@ -7,6 +7,10 @@ import math
 import random
 from pathlib import Path
 
+import pytest
+
+from kg.errors import WorkspaceError
+from kg.lock import WriterLock
 from kg.nouns.gain import Gain
 from recommender.answers.answer import Answer
 from recommender.calibration.outlook import Outlook
@@ -95,6 +99,19 @@ def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
         assert done.similarity is None
         assert [note.split(" as ")[0] for note in done.notes] == ["similarity stays", "intervals stay"]
         assert opened.knowledge_version == before
+        assert not opened.layout.outlook.exists()
+
+
+def test_recalibration_waits_for_no_other_writer_and_leaves_its_files(
+    empty_path: Path, tmp_path: Path
+) -> None:
+    with workspace(empty_path, tmp_path, 40) as opened:
+        with (
+            WriterLock(opened.layout.lock, command="tunegraph ingest"),
+            pytest.raises(WorkspaceError) as error,
+        ):
+            opened.recalibrate()
+        assert "tunegraph ingest" in str(error.value)
         assert not opened.layout.outlook.exists()
 
 

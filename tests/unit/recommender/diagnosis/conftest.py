@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
-from ingest.profiles.facts.run import Call, Collective, FactPlace, Profile, Rank, StepTime, Transfer
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Collective, Profile, Rank, StepTime, Transfer
 from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.thresholds import Thresholds
@@ -81,12 +82,12 @@ def make() -> Callable[..., Profile]:
             collectives.append(
                 Collective(
                     name="hcom_allReduce__1", group="", step="", is_p2p=False, elapse_ms=wait_ms + 0.1, transit_ms=0.1,
-                    wait_ms=wait_ms, synchronisation_ms=wait_ms, idle_ms=0.0, start_us=None, transfers=(moved,),
+                    wait_ms=wait_ms, idle_ms=0.0, start_us=None, transfers=(moved,),
                     place=FactPlace("communication.json"),
                 )
             )  # fmt: skip
         kernels = builder.done()
-        counted = split(kernels)[0]
+        counted = split_steps(kernels)[0]
         told = StepTime(
             step="7", step_us=counted.step_us, computing_us=counted.computing_us, exposed_us=counted.exposed_us,
             overlapped_us=counted.overlapped_us, free_us=counted.free_us, place=FactPlace("step_trace_time.csv", (2,)),

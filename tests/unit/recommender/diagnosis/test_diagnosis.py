@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ingest.profiles.facts.details import Details, Iteration
-from ingest.profiles.facts.run import Call, FactPlace, Profile
-from recommender.diagnosis.diagnosis import ModelledGain, diagnose
-from recommender.diagnosis.repair.fix_tests import repaired
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Profile
+from recommender.diagnosis.diagnosis import diagnose, modelled_gain
+from recommender.diagnosis.repair.fix_tests import repair
 from recommender.diagnosis.thresholds import significance
 
 
@@ -56,11 +58,12 @@ def test_a_known_loss_is_named_first_with_where_it_stands(
     profile = make(**given)
     found = diagnose(profile, network, thresholds)
     first = found.findings[0]
-    assert first.accused.cause == cause
-    assert first.accused.evidence[-1].places or first.accused.evidence[-1].rank == 0
-    assert 0.05 < first.accused.share < 1
-    assert first.accused.ceiling == pytest.approx(1 / (1 - first.accused.share))
-    assert 1 <= first.gain.low <= first.gain.expected <= first.gain.high <= first.accused.ceiling + 1e-9
+    assert first.cause.node == cause
+    assert first.cause.evidence[-1].places or first.cause.evidence[-1].rank == 0
+    assert 0.05 < first.cause.share < 1
+    assert first.cause.ceiling == pytest.approx(1 / (1 - first.cause.share))
+    ceiling = math.log(first.cause.ceiling)
+    assert 0 <= first.gain.low <= first.gain.expected <= first.gain.high <= ceiling + 1e-9
 
 
 @pytest.mark.parametrize(("cause", "given"), FAULTS)
@@ -72,9 +75,9 @@ def test_a_repaired_cause_is_gone(
     assert first.fix is not None
     assert first.fix.factor > 1.04
     assert first.fix.holds
-    evidence = next(e for e in first.accused.evidence if e.node == cause)
-    again = diagnose(repaired(profile, evidence), network, thresholds)
-    assert all(item.accused.cause != cause for item in again.findings)
+    evidence = next(e for e in first.cause.evidence if e.node == cause)
+    again = diagnose(repair(profile, evidence), network, thresholds)
+    assert all(item.cause.node != cause for item in again.findings)
 
 
 def test_kernels_are_measured_against_what_their_shapes_need(
@@ -92,7 +95,7 @@ def test_kernels_are_measured_against_what_their_shapes_need(
 def test_a_chain_goes_from_the_symptom_to_the_cause(make: Any, network: Any, thresholds: Any) -> None:
     slow, other = make(slower=1.5, rank=0), make(wait_ms=4.0, rank=1)
     found = diagnose(Profile(path="run", ranks=(*slow.ranks, *other.ranks)), network, thresholds)
-    assert found.findings[0].accused.chain == ("exposed-communication", "collective-wait", "slow-rank")
+    assert found.findings[0].cause.chain == ("exposed-communication", "collective-wait", "slow-rank")
 
 
 def test_what_was_there_before_is_not_what_became_worse(make: Any, network: Any, thresholds: Any) -> None:
@@ -100,7 +103,7 @@ def test_what_was_there_before_is_not_what_became_worse(make: Any, network: Any,
     before = make(extra=casts)
     after = make(extra=[*casts, *[("TransData", "AI_VECTOR_CORE", 60.0)] * 40])
     found = diagnose(after, network, thresholds, before=before)
-    assert [item.accused.cause for item in found.findings] == ["layout-transform"]
+    assert [item.cause.node for item in found.findings] == ["layout-transform"]
     assert diagnose(before, network, thresholds, before=before).findings == ()
 
 
@@ -108,7 +111,7 @@ def test_ranks_in_another_order_say_the_same(make: Any, network: Any, thresholds
     one, two = make(slower=1.4, rank=0).ranks, make(wait_ms=3.0, rank=1).ranks
     found = [
         [
-            (f.accused.cause, f.accused.chance)
+            (f.cause.node, f.cause.chance)
             for f in diagnose(Profile(path="", ranks=r), network, thresholds).findings
         ]
         for r in ((*one, *two), (*two, *one))
@@ -130,10 +133,11 @@ def test_significance_is_a_half_between_the_marks_and_asked_for_less() -> None:
 
 
 def test_the_gain_of_a_sure_cause_spans_its_ceiling() -> None:
-    sure = ModelledGain.of(1.0, 0.5)
-    assert sure.low == pytest.approx(1 / (1 - 0.5 * 0.05))
-    assert sure.high == pytest.approx(1 / (1 - 0.5 * 0.95))
-    assert ModelledGain.of(0.5, 0.5).low == 1.0
+    sure = modelled_gain(1.0, 0.5)
+    assert sure.factor == pytest.approx(1 / (1 - 0.5 * 0.5))
+    assert math.exp(sure.low) == pytest.approx(1 / (1 - 0.5 * 0.05))
+    assert math.exp(sure.high) == pytest.approx(1 / (1 - 0.5 * 0.95))
+    assert modelled_gain(0.5, 0.5).low == 0.0
 
 
 def test_the_content_is_plain_json(make: Any, network: Any, thresholds: Any) -> None:
@@ -151,7 +155,7 @@ def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any
         data_us=14_000.0, reduces=(), place=FactPlace("step_trace_0.csv", (2,)),
     )  # fmt: skip
     told = replace(rank, details=Details(iterations=(waits,)))
-    first = diagnose(Profile(path="run", ranks=(told,)), network, thresholds).findings[0].accused
-    assert first.cause == "slow-dataloader"
+    first = diagnose(Profile(path="run", ranks=(told,)), network, thresholds).findings[0].cause
+    assert first.node == "slow-dataloader"
     assert first.evidence[-1].places == (FactPlace("step_trace_0.csv", (2,)),)
     assert first.lost_us == pytest.approx(14_000.0)

@@ -17,8 +17,8 @@ from kg.nouns.knowledge import HardwareProfile, Level
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.evolution.components import fitted, load
-from recommender.evolution.exploring import draw, explored_values, without_noise
+from recommender.evolution.components import fit_components, load
+from recommender.evolution.exploring import draw, exploration_values, without_noise
 from recommender.evolution.hypotheses import value_of_information
 from recommender.evolution.proposing import value_between
 from recommender.ranking.changes.posterior import EQUAL
@@ -65,7 +65,7 @@ def test_exploring_keeps_to_expectation_where_it_does_not_pay(
     one: float, first: float, other: float, second: float, seed: int
 ) -> None:
     gains = {"one": gain(one, first), "other": gain(other, second)}
-    values = explored_values(gains, 0.0, 3, np.random.default_rng(seed))
+    values = exploration_values(gains, 0.0, 3, np.random.default_rng(seed))
     chosen = max(values, key=lambda name: values[name])
     best = max(item.expected for item in gains.values())
     price = best - gains[chosen].expected
@@ -77,7 +77,7 @@ def test_what_may_be_best_is_tried_and_what_cannot_be_is_not() -> None:
     gains = {"known": gain(0.10, 0.001), "open": gain(0.09, 0.10), "hopeless": gain(-0.5, 0.05)}
     firsts = []
     for _ in range(300):
-        values = explored_values(gains, 0.0, 5, rng)
+        values = exploration_values(gains, 0.0, 5, rng)
         firsts.append(max(values, key=lambda name: values[name]))
     assert 60 < firsts.count("open") < 240
     assert firsts.count("hopeless") == 0
@@ -128,14 +128,14 @@ def test_shares_follow_what_gains_differ_by(tree: HardwareTree, by: str) -> None
                 context = Context(hardware=device, family=family)
                 effect = Effect(context=context, strategy=f"s{number}", metric="m", kind=Kind.MEASURED)
                 effects.append(effect.add([deviation + float(rng.normal(0, 0.01)) for _ in range(4)]))
-    shares = fitted(effects, tree)
+    shares = fit_components(effects, tree)
     assert max(("hardware", "family", "own"), key=lambda name: getattr(shares, name)) == by
     assert getattr(shares, by) > 0.6
 
 
 def test_without_evidence_shares_stay_equal(tree: HardwareTree, tmp_path: Path) -> None:
     lone = Effect(context=Context(hardware="one-0"), strategy="s", metric="m", kind=Kind.MEASURED).add([0.1])
-    assert fitted([], tree) == fitted([lone], tree) == EQUAL
+    assert fit_components([], tree) == fit_components([lone], tree) == EQUAL
     assert load(tmp_path / "components.json") == EQUAL
     for text in ("{", "[]", '{"hardware": 1, "family": 1, "own": 1}', '{"hardware": "x"}'):
         (tmp_path / "components.json").write_text(text)

@@ -14,7 +14,7 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.evolution.incompatibilities import failed_strategies, revised
+from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def conflicts(outcomes: Sequence[Outcome], told: tuple[Relation, ...] = ()) -> d
         graph.extend(to_triples(noun))
     for item in outcomes:
         graph.extend(to_triples(item))
-        for changed in revised(graph, failed_strategies(graph)):
+        for changed in revise_conflicts(graph, failed_strategies(graph)):
             graph.remove(to_triples(now))
             graph.extend(to_triples(changed))
             now = changed

@@ -21,6 +21,7 @@ from kg.triples.snapshots import open_newest
 from recommender.experiment.concluding import Conclusion, TestedChange, conclude
 from recommender.experiment.design import CONTROL
 from recommender.experiment.journal import ExperimentJournal, read
+from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.files import WorkspaceFiles
@@ -46,7 +47,7 @@ def ran(folder: Path, name: str, **world: Any) -> Logged:
     made = design(pairs=12, seed=world.get("seed", 1))
     made_world = World(**world)
     evaluators = {arm: [made_world] for arm in made.arms}
-    with ExperimentJournal(path, made, {}) as journal:
+    with ExperimentJournal(path, made, ExperimentMetadata()) as journal:
         Experiment(design=made, evaluators=evaluators, journal=journal).run(threading.Event())
     return read(path)
 
@@ -102,14 +103,14 @@ def test_another_metric_is_another_problem(logs: list[Logged]) -> None:
 
 def test_what_says_nothing_is_refused(tmp_path: Path, logs: list[Logged]) -> None:
     made = design()
-    with ExperimentJournal(tmp_path / "empty.jsonl", made, {}):
+    with ExperimentJournal(tmp_path / "empty.jsonl", made, ExperimentMetadata()):
         pass
     with pytest.raises(InputError, match="measured nothing"):
         conclude(read(tmp_path / "empty.jsonl"), TRIED, NOW)
     with pytest.raises(InputError, match="no treatment 'third'"):
         conclude(logs[0], TestedChange(problem=PROBLEM, arm="third"), NOW)
     same = design(arms={CONTROL: A, "treatment": A}, is_self_test=True)
-    with ExperimentJournal(tmp_path / "same.jsonl", same, {}):
+    with ExperimentJournal(tmp_path / "same.jsonl", same, ExperimentMetadata()):
         pass
     with pytest.raises(InputError, match="same configuration twice"):
         conclude(read(tmp_path / "same.jsonl"), TRIED, NOW)
@@ -122,7 +123,7 @@ def effects(path: Path) -> tuple[list[Effect], set[str]]:
 
 def take_in(path: Path, conclusions: list[Conclusion]) -> list[int]:
     with Workspace.editor(path, cache=path.parent / "cache", clock=lambda: NOW) as editor:
-        return [editor.add_outcome(item).rows for item in conclusions]
+        return [editor.add_outcomes([item]).rows for item in conclusions]
 
 
 def test_an_outcome_moves_the_effect_by_its_estimate_and_only_once(

@@ -16,6 +16,7 @@ from kg.nouns.values import Settings
 from recommender.experiment.comparison import GuardState
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
 from recommender.experiment.journal import ExperimentJournal, find, names, path_of, read
+from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.samples import rounds
 from recommender.experiment.standing import ExperimentState, standing
@@ -26,7 +27,7 @@ from tests.unit.recommender.experiment.trials import A, B, C, Clock, World, desi
 
 def run(path: Path, made: ExperimentDesign, world: World, **more: Any) -> ExperimentState:
     evaluators = {arm: [world] * len(made.inputs) for arm in made.arms}
-    with ExperimentJournal(path, made, {}) as journal:
+    with ExperimentJournal(path, made, ExperimentMetadata()) as journal:
         return Experiment(design=made, evaluators=evaluators, journal=journal, **more).run(threading.Event())
 
 
@@ -223,13 +224,13 @@ def test_a_log_is_of_one_design_and_one_process(path: Path) -> None:
     run(path, design(pairs=6), World(noise=0.5))
     with (
         pytest.raises(InputError, match="begun with another margin"),
-        ExperimentJournal(path, design(pairs=6, margin=0.02), {}),
+        ExperimentJournal(path, design(pairs=6, margin=0.02), ExperimentMetadata()),
     ):
         pass
     with (
-        ExperimentJournal(path, design(pairs=6), {}),
+        ExperimentJournal(path, design(pairs=6), ExperimentMetadata()),
         pytest.raises(WorkspaceError, match="being run by another process"),
-        ExperimentJournal(path, design(pairs=6), {}),
+        ExperimentJournal(path, design(pairs=6), ExperimentMetadata()),
     ):
         pass
 

@@ -11,8 +11,9 @@ from kg.errors import InputError
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL, ExperimentDesign
+from recommender.experiment.metadata import Runs
 from recommender.experiment.metrics import readings_of
-from recommender.experiment.preparing import Runs, evaluators_of
+from recommender.experiment.preparing import evaluators_of
 from recommender.experiment.verification import Candidate, verification
 
 NOW = Settings({"batch": 32})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kg.errors import InputError
 from kg.nouns.values import Settings
-from recommender.search.run.task import Task
+from recommender.search.run.task_reader import read_task
 from recommender.space.parts import cut, subspace
 from recommender.space.space_file import read_space
+
+if TYPE_CHECKING:
+    from recommender.search.run.task import Task
 
 RAW: dict[str, Any] = {
     "parameters": {
@@ -37,7 +40,7 @@ PARTS = {
 
 
 def task(parts: object, **more: object) -> Task:
-    return Task.of({**RAW, "parts": parts, **more}, name="t")
+    return read_task({**RAW, "parts": parts, **more}, name="t")
 
 
 def test_a_part_has_its_own_parameters_and_those_of_nobody() -> None:

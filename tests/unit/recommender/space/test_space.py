@@ -9,8 +9,9 @@ import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.values import Settings, Value
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 
 def ordinal(name: str, *values: Value, when: str = "") -> Parameter:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kg.triples.vocabulary import TG, problem_iri
+from kg.triples.iris import problem_iri
+from kg.triples.vocabulary import TG
 from recommender.files import WorkspaceFiles
 from recommender.store.environment_checks import installation
 from recommender.store.inspection import Severity

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from recommender.store.merging import Merged
+    from recommender.store.merging import MergeResult
 
 PUBLISHED: dict[str, Any] = {
     "kind": "published",
@@ -192,7 +192,7 @@ def test_a_crash_in_the_middle_leaves_both_whole_and_merging_goes_on(
     assert ours.trials.counts().trials == 5
     assert [found for found in ours.check() if found.severity == "fault"] == []
     assert content(theirs) == before
-    merged: Merged = ours.merge(theirs.layout.root)
+    merged: MergeResult = ours.merge(theirs.layout.root)
     assert (merged.added.rows, merged.added.known) == (2, 4)
 
 

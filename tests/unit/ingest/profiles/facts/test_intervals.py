@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.profiles.facts.intervals import length_us, split
+from ingest.profiles.facts.intervals import length_us, split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
-from recommender.diagnosis.rank.view import alone
+from recommender.diagnosis.rank.view import exclusive_shares
 
 spans = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 80)), min_size=1, max_size=30)
 
@@ -26,7 +26,7 @@ def test_time_alone_is_what_nothing_else_shares(given_spans: list[tuple[int, int
     builder = KernelBuilder("x")
     for row, (start, lasted) in enumerate(given_spans):
         builder.add(row, start * 1000, duration_us=float(lasted))
-    found = alone(builder.done())
+    found = exclusive_shares(builder.done())
     for row, (start, lasted) in enumerate(given_spans):
         others = {t for r, (s, d) in enumerate(given_spans) if r != row for t in range(s, s + d)}
         mine = set(range(start, start + lasted))
@@ -39,7 +39,7 @@ def test_parallel_streams_are_not_added_up() -> None:
     builder.add(2, 2000, duration_us=10.0, name="b", core="AI_CORE")
     builder.add(3, 10_000, duration_us=10.0, name="hcom_allReduce__1", core="HCCL")
     builder.add(4, 30_000, duration_us=5.0, name="c", core="AI_CORE")
-    [step] = split(builder.done())
+    [step] = split_steps(builder.done())
     assert (step.computing_us, step.exposed_us, step.overlapped_us, step.free_us) == (17.0, 8.0, 2.0, 10.0)
     assert step.step_us == 35.0
     assert step.is_counted

@@ -8,7 +8,13 @@ import pytest
 
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.facts.device import Device, precision
-from recommender.cost_model.operators.kinds import KINDS, load, reference_device, save, shipped
+from recommender.cost_model.operators.kinds import (
+    KINDS,
+    load,
+    reference_device,
+    save,
+    shipped,
+)
 
 DEVICE = reference_device()
 

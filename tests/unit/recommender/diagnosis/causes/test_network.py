@@ -1,73 +1,12 @@
-"""The network of causes: exact posteriors, and what explains what away."""
+"""The cause graph: strengths of its edges, no circles."""
 
 from __future__ import annotations
 
-import math
-from itertools import combinations, product
-
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.diagnosis.causes.network import CauseNetwork, Edge
-from recommender.diagnosis.causes.posterior import MOST_CAUSES, infer
+from recommender.diagnosis.causes.network import CauseNetwork
 
-RATE = 0.1
-NAMES = ("a", "b", "c", "d", "e")
 strengths = st.sampled_from([0.0, 0.2, 0.5, 0.8])
-ratios = st.sampled_from([0.2, 1.0, 4.0, 40.0])
-
-
-def by_hand(edges: list[Edge], seen: dict[str, float]) -> dict[str, float]:
-    """Every subset that may come on by itself, every outcome of every edge, one by one."""
-    candidates = [name for name in NAMES if seen[name] > 1]
-    on = dict.fromkeys(NAMES, 0.0)
-    total = 0.0
-    for size in range(MOST_CAUSES + 1):
-        for chosen in combinations(candidates, size):
-            for fires in product([False, True], repeat=len(edges)):
-                chance = (RATE / (1 - RATE)) ** size
-                active = set(chosen)
-                for edge, fired in zip(edges, fires, strict=True):
-                    chance *= edge.strength if fired else 1 - edge.strength
-                for _ in NAMES:
-                    active |= {
-                        e.effect for e, fired in zip(edges, fires, strict=True) if fired and e.cause in active
-                    }
-                likely = chance * math.prod(seen[name] for name in active)
-                total += likely
-                for name in active:
-                    on[name] += likely
-    return {name: value / total for name, value in on.items()}
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(strengths, min_size=10, max_size=10), st.lists(ratios, min_size=5, max_size=5))
-def test_posteriors_are_those_of_the_sum_over_everything(weights: list[float], found: list[float]) -> None:
-    edges = [Edge(a, b, w) for (a, b), w in zip(combinations(NAMES, 2), weights, strict=True) if w]
-    seen = dict(zip(NAMES, found, strict=True))
-    network = CauseNetwork(edges, dict.fromkeys(NAMES, ""), {})
-    posterior = infer(network, seen, rate=RATE)
-    for name, chance in by_hand(edges, seen).items():
-        assert posterior.on.get(name, 0.0) == pytest.approx(chance, abs=1e-9)
-
-
-def test_a_cause_that_is_seen_explains_another_away() -> None:
-    edges = [Edge("rain", "wet", 0.8), Edge("sprinkler", "wet", 0.8)]
-    network = CauseNetwork(edges, {}, {})
-    alone = infer(network, {"wet": 50.0, "rain": 2.0})
-    both = infer(network, {"wet": 50.0, "rain": 2.0, "sprinkler": 100.0})
-    assert both.on["rain"] < alone.on["rain"]
-
-
-def test_evidence_for_a_cause_never_makes_it_less_likely() -> None:
-    network = CauseNetwork([Edge("a", "b", 0.5), Edge("b", "c", 0.8)], {}, {})
-    chances = [infer(network, {"a": ratio, "b": 5.0, "c": 5.0}).on["a"] for ratio in (1.5, 3.0, 30.0)]
-    assert chances == sorted(chances)
-
-
-def test_nothing_seen_leaves_nothing_on() -> None:
-    assert infer(CauseNetwork([Edge("a", "b", 0.5)], {}, {}), {"a": 0.3, "b": 0.3}).on == {}
 
 
 def test_outcomes_move_the_strength_of_an_edge(network: CauseNetwork) -> None:
@@ -87,12 +26,6 @@ def test_outcomes_move_the_strength_of_an_edge(network: CauseNetwork) -> None:
 def test_the_shipped_network_has_no_circle(network: CauseNetwork) -> None:
     for node in network.labels:
         assert all(node not in network.above(edge.effect) for edge in network.effects(node))
-
-
-def test_four_plain_causes_do_not_make_each_other_unlikely(network: CauseNetwork) -> None:
-    plain = dict.fromkeys(("cast-traffic", "precision-excess", "frequency-drop", "host-bound"), 100.0)
-    found = infer(network, plain)
-    assert all(found.on[node] > 0.85 for node in plain)
 
 
 def test_how_much_memory_there_is_makes_no_kernel_longer(network: CauseNetwork) -> None:

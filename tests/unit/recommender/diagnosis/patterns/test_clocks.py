@@ -7,13 +7,13 @@ import pytest
 
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Rank
-from recommender.diagnosis.patterns.clocks import clocks, highest_mhz
-from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.patterns.clocks import highest_mhz, kernel_clocks_mhz
+from recommender.diagnosis.rank.view import KernelView, view_of
 
 MHZ, CORES = 1800, 24
 
 
-def seen(*kernels: tuple[str, float, float]) -> View:
+def seen(*kernels: tuple[str, float, float]) -> KernelView:
     """A rank of kernels of 100 us, each as core type, blocks, and cores that were busy."""
     builder = KernelBuilder("kernel_details.csv")
     for row, (core, blocks, busy) in enumerate(kernels, 2):
@@ -23,7 +23,9 @@ def seen(*kernels: tuple[str, float, float]) -> View:
             row, row * 200_000, duration_us=100.0, blocks=blocks, name="k", kind="K", core=core, state="static",
             stream="2", pipes={time: 100.0, f"{part}_total_cycles": 100.0 * MHZ * busy},
         )  # fmt: skip
-    return View(rank=Rank(rank=0, folder="", layout="test", kernels=builder.done()))
+    view = view_of(Rank(rank=0, folder="", layout="test", kernels=builder.done()))
+    assert isinstance(view, KernelView)
+    return view
 
 
 @pytest.mark.parametrize(
@@ -32,17 +34,17 @@ def seen(*kernels: tuple[str, float, float]) -> View:
 )
 def test_cycles_by_time_and_blocks_are_the_clock(core: str, blocks: float, busy: float) -> None:
     view = seen(("AI_CORE", CORES, CORES), (core, blocks, busy))
-    assert clocks(view)[1] == pytest.approx(MHZ)
+    assert kernel_clocks_mhz(view)[1] == pytest.approx(MHZ)
 
 
 @pytest.mark.parametrize(("core", "blocks"), [("MIX_AIC", 256), ("AI_CORE", 48), ("MIX_AIV", 20)])
 def test_blocks_in_several_rounds_or_of_unsaid_width_tell_nothing(core: str, blocks: float) -> None:
     view = seen(("AI_CORE", CORES, CORES), (core, blocks, CORES))
-    assert np.isnan(clocks(view)[1])
+    assert np.isnan(kernel_clocks_mhz(view)[1])
     assert highest_mhz(view) == pytest.approx(MHZ)
 
 
 def test_without_a_number_of_cores_no_clock_is_known() -> None:
     view = seen(("MIX_AIC", 256, CORES), ("MIX_AIC", 128, 20))
-    assert np.isnan(clocks(view)).all()
+    assert np.isnan(kernel_clocks_mhz(view)).all()
     assert highest_mhz(view) == 0

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.profiles.facts.intervals import split
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import TextColumn
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.rank.view import view_of
 
 CASTS = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
 HELD_UP = {"aiv_vec_ratio": 0.1, "aiv_mte2_ratio": 0.15, "aiv_scalar_ratio": 0.96}
@@ -35,12 +35,12 @@ def held_up(
         columns.setdefault(name, np.full(len(kernels), 0.1))[mask] = value
     for name, by in (("aiv_time(us)", factor), ("aiv_total_cycles", factor * cycles)):
         columns[name][mask] *= by
-    kernels = kernels.replaced(
+    kernels = kernels.with_values(
         start_ns=kernels.start_ns + np.rint(before * 1e3).astype(np.int64),
         duration_us=kernels.duration_us + more,
     )
     kernels = replace(kernels, pipes=columns)
-    counted = split(kernels)[0]
+    counted = split_steps(kernels)[0]
     step = replace(rank.steps[0], step_us=counted.step_us, computing_us=counted.computing_us)
     return Profile(path="after", ranks=(replace(rank, kernels=kernels, steps=(step,)),))
 
@@ -53,21 +53,21 @@ def test_casts_that_were_there_before_are_not_what_became_worse(
     answer = diagnose(after, network, thresholds, before=before)
     assert json.loads(json.dumps(answer.to_json()))["against"] == before.path
     found = answer.findings
-    assert [item.accused.cause for item in found] == ["scalar-bound"]
+    assert [item.cause.node for item in found] == ["scalar-bound"]
     longer = after.ranks[0].steps[0].step_us - before.ranks[0].steps[0].step_us
-    assert found[0].accused.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is
+    assert found[0].cause.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is
     assert found[0].fix is not None
     assert found[0].fix.holds
 
 
 def test_more_casts_are(make: Any, network: Any, thresholds: Any) -> None:
     found = diagnose(make(CASTS * 2), network, thresholds, before=make(CASTS)).findings
-    assert [item.accused.cause for item in found] == ["cast-traffic"]
+    assert [item.cause.node for item in found] == ["cast-traffic"]
 
 
 def test_without_an_earlier_run_casts_are_told_as_such(make: Any, network: Any, thresholds: Any) -> None:
     found = diagnose(held_up(make(CASTS), "Cast", 2.0, HELD_UP), network, thresholds).findings
-    assert found[0].accused.cause == "cast-traffic"
+    assert found[0].cause.node == "cast-traffic"
 
 
 def test_a_kernel_slowed_by_its_clock_alone_is_held_up_by_no_pipe(make: Any, thresholds: Any) -> None:
@@ -87,7 +87,7 @@ def test_two_steps_beside_one_of_the_same_are_no_regression(make: Any, network: 
     later[len(rank.kernels) :] += round(rank.steps[0].step_us * 1e3) + 30_000
     after = Profile(
         path="after",
-        ranks=(replace(rank, kernels=twice.replaced(start_ns=later), steps=rank.steps * 2),),
+        ranks=(replace(rank, kernels=twice.with_values(start_ns=later), steps=rank.steps * 2),),
     )
     assert diagnose(after, network, thresholds, before=before).findings == ()
 
@@ -103,7 +103,7 @@ def test_a_type_that_runs_on_a_core_elsewhere_is_not_why_one_ran_on_the_ai_cpu(
     assert beside["aicpu-operator"].lost_us == alone["aicpu-operator"].lost_us
 
 
-def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
+def test_ranks_agree_on_how_many_cores_there_are(make: Any, network: Any, thresholds: Any) -> None:
     (rank,) = make(rank=2).ranks
     assert rank.kernels is not None
     cycles = (
@@ -112,12 +112,15 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
     blocks = rank.kernels.numbers["blocks"].copy()
     cycles[0], blocks[0] = 100.0 * 1800 * 12, 12.0
     kernels = replace(
-        rank.kernels.replaced(blocks=blocks), pipes={**rank.kernels.pipes, "aic_total_cycles": cycles}
+        rank.kernels.with_values(blocks=blocks), pipes={**rank.kernels.pipes, "aic_total_cycles": cycles}
     )
     struck = replace(rank, kernels=kernels)
-    assert View(struck).cores == 21
-    now, _ = views(Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks, struck)))
+    assert view_of(struck).cores == 21
+    run = Profile(path="run", ranks=(*make(rank=0).ranks, *make(rank=1).ranks, struck))
+    now, _ = views(run)
     assert {view.cores for view in now} == {24.0}
+    shown: Any = diagnose(run, network, thresholds).to_json()["ranks"]
+    assert [rank["cube_cores"] for rank in shown] == [24.0, 24.0, 24.0]
     now, _ = views(Profile(path="run", ranks=(struck,)), make(rank=2))
     assert now[0].cores == 24
 
@@ -125,8 +128,8 @@ def test_ranks_agree_on_how_many_cores_there_are(make: Any) -> None:
 def test_one_rank_each_are_a_pair_whatever_their_numbers(make: Any, network: Any, thresholds: Any) -> None:
     found = diagnose(make(CASTS * 2, rank=0), network, thresholds, before=make(CASTS, rank=7))
     assert found.doubts == ()
-    assert [item.accused.cause for item in found.findings] == ["cast-traffic"]
-    assert found.findings[0].accused.lost_us == pytest.approx(30 * 60.0)
+    assert [item.cause.node for item in found.findings] == ["cast-traffic"]
+    assert found.findings[0].cause.lost_us == pytest.approx(30 * 60.0)
 
 
 def test_a_rank_that_the_earlier_run_lacks_is_told(make: Any, network: Any, thresholds: Any) -> None:
@@ -141,7 +144,7 @@ def test_kernels_of_two_levels_are_alike_by_their_names(make: Any, network: Any,
     assert kernels is not None
     blank = TextColumn(np.zeros(len(kernels), np.int32), ("",))
     texts = {name: column if name == "name" else blank for name, column in kernels.texts.items()}
-    low = replace(kernels.replaced(blocks=np.zeros(len(kernels))), texts=texts, pipes={})
+    low = replace(kernels.with_values(blocks=np.zeros(len(kernels))), texts=texts, pipes={})
     before = Profile(path="low", ranks=(replace(rank, kernels=low),))
     for after, earlier in ((make(CASTS), before), (before, make(CASTS))):
         found = diagnose(after, network, thresholds, before=earlier)

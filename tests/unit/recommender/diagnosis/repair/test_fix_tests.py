@@ -9,12 +9,12 @@ import pytest
 
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.analysis import analyse, ratios
-from recommender.diagnosis.causes.findings import ACCUSED, Accused, accuse
+from recommender.diagnosis.causes.findings import LIKELY, LikelyCause, likely_causes
 from recommender.diagnosis.causes.posterior import infer
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.rank.collectives import lateness_us
-from recommender.diagnosis.rank.repairs import earlier
-from recommender.diagnosis.repair.fix_tests import FAILED, FixTest, fix_test, weighed
+from recommender.diagnosis.rank.repairs import arrive_earlier
+from recommender.diagnosis.repair.fix_tests import FAILED, FixTest, fix_test, weigh
 
 
 def two(make: Any, *, late_waits_ms: float, other_waits_ms: float) -> Profile:
@@ -23,9 +23,9 @@ def two(make: Any, *, late_waits_ms: float, other_waits_ms: float) -> Profile:
     return Profile(path="run", ranks=(*late.ranks, *other.ranks))
 
 
-def accused_of(profile: Profile, network: Any, thresholds: Any, cause: str) -> Accused:
+def accused_of(profile: Profile, network: Any, thresholds: Any, cause: str) -> LikelyCause:
     found = analyse(profile, thresholds)
-    return next(a for a in accuse(network, found, infer(network, ratios(found))) if a.cause == cause)
+    return next(a for a in likely_causes(network, found, infer(network, ratios(found))) if a.node == cause)
 
 
 def test_who_waits_longer_than_its_peer_does_not_hold_it_up(make: Any, network: Any, thresholds: Any) -> None:
@@ -33,12 +33,12 @@ def test_who_waits_longer_than_its_peer_does_not_hold_it_up(make: Any, network: 
     before = accused_of(profile, network, thresholds, "host-bound")
     assert before.chain == ("exposed-communication", "collective-wait", "host-bound")
     told = diagnose(profile, network, thresholds).findings
-    assert told[0].accused.cause == "collective-wait"
+    assert told[0].cause.node == "collective-wait"
     for item in told[1:]:
-        if item.accused.cause == "host-bound":
+        if item.cause.node == "host-bound":
             assert item.fix is not None
             assert not item.fix.holds
-            assert item.accused.chance < before.chance
+            assert item.cause.chance < before.chance
 
 
 def test_a_rank_that_comes_late_passes(make: Any, network: Any, thresholds: Any) -> None:
@@ -48,14 +48,14 @@ def test_a_rank_that_comes_late_passes(make: Any, network: Any, thresholds: Any)
     assert test is not None
     assert test.holds
     assert test.share_after < test.share_before
-    assert weighed(before, test).chance == before.chance
+    assert weigh(before, test).chance == before.chance
 
 
 def test_a_wait_falls_by_no_more_than_the_lateness(make: Any) -> None:
     late, other = two(make, late_waits_ms=3.0, other_waits_ms=4.0).ranks
     assert lateness_us(other, late) == pytest.approx(1000.0)
     assert lateness_us(late, other) == 0.0
-    eased = earlier(other, 1000.0)
+    eased = arrive_earlier(other, 1000.0)
     assert lateness_us(other, eased) == pytest.approx(1000.0)
     assert other.steps[0].step_us - eased.steps[0].step_us == pytest.approx(1000.0)
 
@@ -83,7 +83,7 @@ def test_what_a_test_takes_is_bounded(
 ) -> None:
     assert low <= test.ratio <= high
     accused = accused_of(make(gap_us=140.0), network, thresholds, "host-bound")
-    after = weighed(accused, test).chance
+    after = weigh(accused, test).chance
     assert after <= accused.chance
     assert after > 0.0
 
@@ -92,26 +92,24 @@ def test_a_cause_that_the_test_leaves_unlikely_is_not_told(make: Any, network: A
     profile = make(gap_us=140.0)
     weak = 0.6
     found = accused_of(profile, network, thresholds, "host-bound")
-    lowered = weighed(replace(found, chance=weak), outcome(0.0))
-    assert lowered.chance < ACCUSED
+    lowered = weigh(replace(found, chance=weak), outcome(0.0))
+    assert lowered.chance < LIKELY
     assert lowered.chance == pytest.approx(FAILED * weak / (FAILED * weak + 1 - weak))
 
 
 def test_an_idle_host_is_not_why_a_rank_computes_longer(make: Any, network: Any, thresholds: Any) -> None:
     idle, slow = make(gap_us=100.0, rank=0), make(slower=1.6, rank=1)
     found = diagnose(Profile(path="run", ranks=(*idle.ranks, *slow.ranks)), network, thresholds).findings
-    assert {item.accused.cause for item in found} == {"host-bound", "slow-rank"}
-    assert all("slow-rank" not in item.accused.chain[:-1] for item in found)
+    assert {item.cause.node for item in found} == {"host-bound", "slow-rank"}
+    assert all("slow-rank" not in item.cause.chain[:-1] for item in found)
 
 
 def test_what_all_ranks_lose_alike_makes_none_the_slow_one(make: Any, network: Any, thresholds: Any) -> None:
     casts = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
     alike = Profile(path="run", ranks=(*make(casts, rank=0).ranks, *make(casts, rank=1, slower=1.5).ranks))
     found = diagnose(alike, network, thresholds).findings
-    assert next(item.accused.chain for item in found if item.accused.cause == "cast-traffic") == (
-        "cast-traffic",
-    )
-    assert any(item.accused.cause == "slow-rank" for item in found)
+    assert next(item.cause.chain for item in found if item.cause.node == "cast-traffic") == ("cast-traffic",)
+    assert any(item.cause.node == "slow-rank" for item in found)
     own = Profile(path="run", ranks=(*make(rank=0).ranks, *make(casts, rank=1).ranks))
-    first = diagnose(own, network, thresholds).findings[0].accused
+    first = diagnose(own, network, thresholds).findings[0].cause
     assert first.chain[-2:] == ("slow-rank", "cast-traffic")

@@ -10,19 +10,19 @@ import pytest
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
 from kg.rows.trial_rows import Trial
-from recommender.ranking.cases.evidence import CandidateEvidence, ConfigurationReader, Question, gather
+from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
 from tests.unit.recommender.known_cases import neighbour, problem, store, trial
 
 A, B, C = {"x": 1, "fw": "p"}, {"x": 2, "fw": "p"}, {"x": 4, "fw": "q"}
 
 
-def read(folder: Path, rows: list[Trial], question: Question | None = None) -> CandidateEvidence:
+def read(folder: Path, rows: list[Trial], question: CaseQuestion | None = None) -> CandidateEvidence:
     known = {problem("near"): rows}
     with store(folder, known) as trials:
         asked = problem()
         return gather(
             [neighbour(trials, about, asked) for about in known],
-            question or Question(),
+            question or CaseQuestion(),
             trials,
             ConfigurationReader(trials),
         )
@@ -59,13 +59,13 @@ def test_a_claimed_number_is_no_evidence(tmp_path: Path) -> None:
 
 def test_only_what_is_to_be_decided_is_told_apart(tmp_path: Path) -> None:
     rows = [trial({"x": 1, "y": 1}, 3.0), trial({"x": 1, "y": 2}, 2.0), trial({"x": 2, "y": 1}, 4.0)]
-    evidence = read(tmp_path, rows, Question(decide=("x",)))
+    evidence = read(tmp_path, rows, CaseQuestion(decide=("x",)))
     assert set(evidence.candidates) == {Settings({"x": 1}), Settings({"x": 2})}
     assert evidence.ratios[0, column(evidence, {"x": 2})] == pytest.approx(np.log(2))
 
 
 def test_what_is_fixed_is_kept_and_others_answer_only_where_nobody_has_it(tmp_path: Path) -> None:
-    question = Question(fixed=Settings({"fw": "p"}), decide=("x",))
+    question = CaseQuestion(fixed=Settings({"fw": "p"}), decide=("x",))
     evidence = read(tmp_path, [trial(A, 2.0), trial(B, 1.0), trial(C, 0.1)], question)
     assert not evidence.relaxed.any()
     assert np.isnan(evidence.ratios[0, column(evidence, {"x": 4, "fw": "p"})])

@@ -12,7 +12,7 @@ from kg.rows.copies import LEAST_EQUAL, mark_copied_devices
 from kg.rows.trial_rows import Trial
 from kg.triples.hardware_tree import Distance
 from recommender.calibration.reliability import Reliability
-from recommender.ranking.cases.evidence import Question
+from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.ranker import Ranker, Ranking
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
 
@@ -32,7 +32,7 @@ def rank(
             trials.set_trust(1, source, trust)
         ranker = Ranker(trials, tree(), None, Reliability.shipped())
         neighbours = [neighbour(trials, about, asked) for about in known]
-        return ranker.rank(asked, neighbours, Question(), k)
+        return ranker.rank(asked, neighbours, CaseQuestion(), k)
 
 
 def table(*costs: float | None) -> list[Trial]:
@@ -122,7 +122,7 @@ def test_a_copied_choice_has_one_vote(tmp_path: Path) -> None:
                 mark_copied_devices(trials, trials.operators())
                 near, far = (neighbour(trials, problem(device, size=2), asked) for device in ("near", "far"))
             for neighbours in ([near], [near, far]):
-                ranking = ranker.rank(asked, neighbours, Question(), 1)
+                ranking = ranker.rank(asked, neighbours, CaseQuestion(), 1)
                 charged.append(float(ranking.scores.charged[0]))
     one, two, marked_one, marked_two = charged
     assert two < one
@@ -154,7 +154,7 @@ def test_what_cannot_run_is_left_out(tmp_path: Path) -> None:
     with store(tmp_path, {problem("near"): table(1.0, 2.0, 3.0)}) as trials:
         ranker = Ranker(trials, tree(), None, Reliability.shipped())
         neighbours = [neighbour(trials, problem("near"), asked)]
-        ranking = ranker.rank(asked, neighbours, Question(), 3, lambda _, item: item["x"] != 1)
+        ranking = ranker.rank(asked, neighbours, CaseQuestion(), 3, lambda _, item: item["x"] != 1)
     assert xs(ranking) == [2, 4]
 
 

@@ -13,7 +13,7 @@ from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence
 from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.ranking.changes.bottlenecks import MOST_STEPS, Match, Observed
+from recommender.ranking.changes.bottlenecks import MOST_STEPS, Match, ObservedBottlenecks
 
 SOURCE = Source(title="Manual")
 
@@ -42,14 +42,14 @@ def graph() -> OxigraphStore:
     return store
 
 
-def observed(**shares: float | None) -> Observed:
+def observed(**shares: float | None) -> ObservedBottlenecks:
     problem = Problem(
         workload=Workload(kind=WorkloadKind.TRAINING, operator="train"),
         hardware=Hardware(name="h100"),
         objective=Objective(metric="throughput", better=Better.HIGHER),
         bottlenecks=Settings(shares),
     )
-    return Observed(graph(), problem)
+    return ObservedBottlenecks(graph(), problem)
 
 
 @pytest.mark.parametrize(

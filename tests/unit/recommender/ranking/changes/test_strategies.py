@@ -33,11 +33,12 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.iris import source_iri
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
-from kg.triples.vocabulary import Shared, source_iri
-from recommender.ranking.changes.recommendations import as_recommendation, choose, flag
+from kg.triples.vocabulary import Shared
+from recommender.ranking.changes.recommendations import as_recommendation, choose
 from recommender.ranking.changes.strategies import StrategyRanker
 
 if TYPE_CHECKING:
@@ -241,18 +242,3 @@ def test_ids_depend_on_question_configuration_and_knowledge(ranker: StrategyRank
     first = as_recommendation(item, asked, "1").id
     assert first == as_recommendation(item, asked, "1").id
     assert len({first, as_recommendation(item, asked, "2").id, as_recommendation(item, other, "1").id}) == 3
-
-
-@pytest.mark.parametrize(
-    ("assignment", "text"),
-    [
-        (Assignment(parameter="HCCL_X", value=1, environment=True), "export HCCL_X=1"),
-        (Assignment(parameter="a", value=True, flag="--a"), "--a"),
-        (Assignment(parameter="a", value=4, flag="--a"), "--a 4"),
-        (Assignment(parameter="a", value="o1", flag="--opt=o1"), "--opt=o1"),
-        (Assignment(parameter="a", value=4), "a=4"),
-        (Assignment(parameter="a", value=None), "a"),
-    ],
-)
-def test_an_assignment_is_written_as_its_software_takes_it(assignment: Assignment, text: str) -> None:
-    assert flag(assignment) == text

@@ -59,7 +59,7 @@ def test_one_row_is_as_all_rows() -> None:
     assert mean == pytest.approx(beliefs.mean[50])
     assert stdev**2 == pytest.approx(beliefs.variance[50])
     assert beliefs.look(F[40:60], TRUTH[40:60, None], 0.5) == pytest.approx(
-        beliefs.log_improvement(0.5)[40:60], abs=0.05
+        beliefs.log_improvement(0.5)[40:60], abs=0.05, rel=0.05
     )
 
 

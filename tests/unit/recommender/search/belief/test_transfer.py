@@ -11,8 +11,9 @@ from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.search.belief.transfer import learn, project
 from recommender.search.evaluations import SourceTable
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 SPACE = SearchSpace(
     parameters=(

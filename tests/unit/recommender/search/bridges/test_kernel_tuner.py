@@ -105,7 +105,7 @@ def test_a_known_device_comes_first(recorded: Path) -> None:
 
 def test_a_cache_of_another_device_is_a_source(recorded: Path, shipped: Workspace) -> None:
     from recommender.search.bridges.kernel_tuner import SearchStrategy
-    from recommender.search.run.known_tables import sources_of
+    from recommender.search.run.source_tables import sources_of
 
     sources = sources_of([recorded], shipped.names, similarity=0.8)
     assert [(len(item.configurations), item.similarity) for item in sources] == [(160, 0.8)]

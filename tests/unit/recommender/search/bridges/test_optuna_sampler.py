@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recommender.space.space import Constraint
+from recommender.space.constraint import Constraint
 
 optuna = pytest.importorskip("optuna")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from recommender.search.engine.candidates import SCREENED, Candidates
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 
 def grid(side: int) -> SearchSpace:
@@ -19,19 +20,19 @@ def grid(side: int) -> SearchSpace:
 def test_a_small_space_is_the_pool() -> None:
     pool = Candidates(grid(10), np.random.default_rng(0))
     assert pool.complete
-    assert (len(pool), pool.left, len(pool.reserve)) == (55, 55, 0)
+    assert (len(pool), pool.remaining, len(pool.reserve)) == (55, 55, 0)
 
 
 def test_of_a_large_space_the_best_leave_the_reserve() -> None:
     pool = Candidates(grid(120), np.random.default_rng(0))
-    assert len(pool) < SCREENED < 7260 == pool.left
+    assert len(pool) < SCREENED < 7260 == pool.remaining
     scores = pool.reserve.sum(axis=1)
     best = pool.reserve[np.argmax(scores)]
     before = len(pool)
     gone = pool.promote(scores, 100)
     assert (len(gone), len(pool)) == (100, before + 100)
     assert pool.row(best) is not None
-    assert pool.left == 7260
+    assert pool.remaining == 7260
 
 
 def test_what_is_there_is_not_added_again() -> None:
@@ -59,7 +60,7 @@ def test_a_huge_space_is_sampled_and_neighbours_are_allowed() -> None:
     space = grid(4000)
     pool = Candidates(space, np.random.default_rng(0))
     assert not pool.complete
-    assert pool.left is None
+    assert pool.remaining is None
     near = pool.neighbours(5, np.random.default_rng(1))
     assert len(near)
     assert all(space.violated(s) is None for s in space.decode(near))

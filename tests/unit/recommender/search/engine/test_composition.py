@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -14,9 +14,10 @@ from kg.nouns.entities import Better, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.parts import SearchPart, subspace
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +94,9 @@ def test_a_failure_is_not_laid_to_parts_that_ran() -> None:
     for k in range(4, 8):  # part a is new and fails, b and c have run before
         search.tell(told(Settings({**good, "a3": k, "b3": 1, "c3": 1}), fails=True))
     assert search._parts is not None
-    failed = [sum(not item.ok for item in side.search.evaluations) for side in search._parts._sides]
+    failed = [
+        sum(not item.ok for item in cast("Search", side.search).evaluations) for side in search._parts._sides
+    ]
     assert failed == [4, 0, 0]
 
 

@@ -96,7 +96,7 @@ def test_now_and_then_the_sources_are_not_asked() -> None:
     world = World(source=True)  # which foretells the reverse
     for row in (0, 1, 2):
         world.tell(row, float(np.exp(COST[row])))
-    alone = world.beliefs.objectives[0].alone_improvement(float(COST[2]) - 0.05)
+    alone = world.beliefs.objectives[0].improvement_without_sources(float(COST[2]) - 0.05)
     assert alone is not None
     assert world.next(4) == int(np.argmax(np.where(world.open, alone, -np.inf)))
     assert world.next(4) > world.next(5)

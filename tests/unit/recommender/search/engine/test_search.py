@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from kg.nouns.entities import Better, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
+from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
-from recommender.space.space import Constraint, SearchSpace
+from recommender.space.space import SearchSpace
 
 TIME = Objective(metric="time", better=Better.LOWER, unit="s")
 RATE = Objective(metric="throughput", better=Better.HIGHER)
@@ -265,3 +268,14 @@ def test_what_is_wrong_is_refused() -> None:
             space=SearchSpace(parameters=SPACE.parameters, constraints=(Constraint(expression="x > 99"),)),
             objectives=(TIME,),
         )
+
+
+def test_the_search_needs_neither_optuna_nor_learning_libraries() -> None:
+    script = (
+        "import sys\n"
+        "import recommender.search.engine.search\n"
+        "heavy = {'optuna', 'scipy', 'sklearn', 'torch', 'rdflib'}\n"
+        "print(sorted(heavy & {m.split('.')[0] for m in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.search.log.addresses import is_server, shown, with_driver, without_password
+from recommender.search.log.addresses import hide_password, is_server, with_driver, without_password
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from recommender.search.log.addresses import is_server, shown, with_driver, with
     ],
 )  # fmt: skip
 def test_a_password_is_three_stars_and_nothing_else_is_hidden(storage: str, expected: str) -> None:
-    assert shown(storage) == expected
-    assert "secret" not in shown(storage)
+    assert hide_password(storage) == expected
+    assert "secret" not in hide_password(storage)
 
 
 def test_a_message_of_a_driver_is_rid_of_the_password() -> None:

@@ -15,6 +15,7 @@ from kg.nouns.entities import Better, Kind, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
+from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.storage_journal import StorageJournal, patiently
 from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import is_gone, worker
@@ -42,7 +43,7 @@ SPACE = read_space(
         }
     }
 )
-WHOLE = {
+RECORD = {
     "task": {"kind": "training", "op": "train", "model": "bert-large", "shape": {"seq_len": 128}},
     "hardware": {"name": "acme-one", "count": 8},
     "kind": "measured",
@@ -60,7 +61,12 @@ SECOND = Settings({"mode": "b", "on": False, "tile": 16, "depth": 9, "rate": 1})
 
 def log_of(storage: str, **more: Any) -> SearchLog:
     """A new log."""
-    given: dict[str, Any] = {"about": {"seed": 1}, "whole": WHOLE, "objectives": OBJECTIVES, **more}
+    given: dict[str, Any] = {
+        "metadata": SearchMetadata(seed=1),
+        "record": RECORD,
+        "objectives": OBJECTIVES,
+        **more,
+    }
     return SearchLog.create(storage, name="toy", **given)
 
 

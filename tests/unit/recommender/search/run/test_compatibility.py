@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kg.errors import InputError
+from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
-from recommender.search.run.compatibility import check, differences, made_by
-from recommender.search.run.task import Task
+from recommender.search.run.compatibility import check, differences, program_stamp
+from recommender.search.run.task import TaskCommand
+from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,24 +28,26 @@ def begun(place: Path, **more: Any) -> SearchLog:
     """A search that was begun in a folder with two files."""
     (place / "bench.py").write_text("1")
     (place / "unused").write_text("1")
-    task = Task.of(RAW, name="toy")
-    about = {"task": RAW, "digest": task.digest, "made_by": made_by(RAW, place), **more}
+    task = read_task(RAW, name="toy")
+    stamp = program_stamp(task.number_source, place)
+    metadata = SearchMetadata(file=RAW, digest=task.digest, program=stamp, **more)
     return SearchLog.create(
-        str(place / "toy.journal"), name="toy", objectives=task.objectives, about=about, whole={}
+        str(place / "toy.journal"), name="toy", objectives=task.objectives, metadata=metadata, record={}
     )
 
 
 def faults(log: SearchLog, folder: Path) -> str:
     """Why a search cannot be joined from a folder."""
     with pytest.raises(InputError) as fault:
-        check(log, Task.of(RAW, name="toy"), folder)
+        check(log, read_task(RAW, name="toy"), folder)
     return f"{fault.value} {fault.value.hint}"
 
 
 def test_the_same_files_may_take_part(tmp_path: Path) -> None:
     log = begun(tmp_path)
-    assert list(log.about["made_by"]["files"]) == ["bench.py"]
-    check(log, Task.of(RAW, name="toy"), tmp_path)
+    assert log.metadata.program is not None
+    assert list(log.metadata.program.files) == ["bench.py"]
+    check(log, read_task(RAW, name="toy"), tmp_path)
 
 
 def test_a_file_that_is_missing_or_another_is_named(tmp_path: Path) -> None:
@@ -56,16 +61,17 @@ def test_a_file_that_is_missing_or_another_is_named(tmp_path: Path) -> None:
 
 def test_another_program_or_space_is_named(tmp_path: Path) -> None:
     log = begun(tmp_path)
-    began = dict(log.about["made_by"])
-    for key, other in (("version", "9.9"), ("code", "abc")):
-        log.about["made_by"] = {**began, key: other}
+    began = log.metadata
+    assert began.program is not None
+    version, code = replace(began.program, version="9.9"), replace(began.program, code="abc")
+    for program, other in ((version, "9.9"), (code, "abc")):
+        log.metadata = replace(began, program=program)
         said = faults(log, tmp_path)
         assert other in said
         assert "install the same" in said
-    log.about["made_by"] = began
-    log.about["digest"] = "another"
+    log.metadata = replace(began, digest="another")
     assert "space, objectives or limits" in faults(log, tmp_path)
-    del log.about["made_by"]
+    log.metadata = replace(began, program=None)
     assert "no workers" in faults(log, tmp_path)
 
 
@@ -77,9 +83,10 @@ def test_another_program_or_space_is_named(tmp_path: Path) -> None:
         (["sh", "a" * 5000, "{x}", "\0"], []),
     ],
 )
-def test_files_of_a_command(tmp_path: Path, command: object, expected: list[str]) -> None:
+def test_files_of_a_command(tmp_path: Path, command: str | list[str], expected: list[str]) -> None:
     (tmp_path / "bench.py").write_text("1")
-    assert sorted(cast("dict[str, str]", made_by({"command": command}, tmp_path)["files"])) == expected
+    words = command if isinstance(command, str) else tuple(command)
+    assert sorted(program_stamp(TaskCommand(words=words), tmp_path).files) == expected
 
 
 def test_another_machine_is_said(tmp_path: Path) -> None:

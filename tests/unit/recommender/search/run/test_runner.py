@@ -12,6 +12,7 @@ from kg.errors import InfeasibleError, InputError
 from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import CancelledError, RunOutcome
+from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import MANUAL
 from recommender.search.objectives.callable import Function
@@ -20,7 +21,7 @@ from recommender.search.report.result import Result
 from recommender.search.run.assembly import search_of
 from recommender.search.run.finalists import REPEATS
 from recommender.search.run.runner import Runner
-from recommender.search.run.task import Task
+from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +45,13 @@ def bowl(settings: Settings) -> float:
 def runner(place: Path, evaluator: Any, **more: Any) -> Runner:
     """A runner of a new search."""
     allow = bool(more.pop("allow", False))
-    task = Task.of({**RAW, **more}, name="toy", allow_unmeasured_accuracy=allow)
+    task = read_task({**RAW, **more}, name="toy", allow_unmeasured_accuracy=allow)
     log = SearchLog.create(
-        str(place / "toy.journal"), name="toy", objectives=task.objectives, about={"seed": 1}, whole={}
+        str(place / "toy.journal"),
+        name="toy",
+        objectives=task.objectives,
+        metadata=SearchMetadata(seed=1),
+        record={},
     )
     return Runner(log=log, task=task, search=search_of(task, seed=1), evaluator=evaluator)
 
@@ -259,7 +264,7 @@ def test_unknown_loss_of_accuracy_is_proposed_on_request_and_marked(tmp_path: Pa
     one = runner(tmp_path, function(precise), allow=True, **ACCURACY)
     one.run()
     result = Result.of(one.log, one.task)
-    unknown = [item for item in result.tried() if item.configuration["precision"] == "int8"]
+    unknown = [item for item in result.configurations() if item.configuration["precision"] == "int8"]
     assert len(unknown) == 2
     assert unknown[0].values[1] is None
     assert not unknown[0].keeps, "a limit that is not known to be kept is not kept"
@@ -285,7 +290,7 @@ def test_what_the_measurement_says_of_accuracy_comes_first(tmp_path: Path) -> No
 
 def test_a_loss_needs_a_source() -> None:
     with pytest.raises(InputError, match="a loss needs a source"):
-        Task.of({**RAW, **ACCURACY, "accuracy": {"precision": {"bf16": 0.01}}}, name="toy")
+        read_task({**RAW, **ACCURACY, "accuracy": {"precision": {"bf16": 0.01}}}, name="toy")
 
 
 def test_a_recorded_table_is_an_objective(tmp_path: Path) -> None:
@@ -321,5 +326,5 @@ def test_a_function_warms_up_and_repeats() -> None:
 )
 def test_a_wrong_file_is_told_by_its_fault(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError) as fault:
-        Task.of({**RAW, **change}, name="toy")
+        read_task({**RAW, **change}, name="toy")
     assert words in f"{fault.value} {fault.value.hint}"

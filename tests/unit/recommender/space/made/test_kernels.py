@@ -15,7 +15,7 @@ from kg.nouns.entities import Case
 from kg.nouns.values import Settings
 from recommender.cost_model.facts.device import Device
 from recommender.ranking.feasibility.buffers import buffers
-from recommender.space.made.generated import Generated
+from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.kernels import KERNELS, kernel_space
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
@@ -38,7 +38,7 @@ def device(shipped: Workspace, name: str) -> Device:
     return Device(found, dict(shipped.hardware.facts(found)))
 
 
-def space_of(made: Generated) -> SearchSpace:
+def space_of(made: GeneratedSpace) -> SearchSpace:
     return read_space(
         {"parameters": dict(made.parameters), "constraints": [dict(x) for x in made.constraints]}
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.space.made.generated import Left
+from recommender.space.made.generated import ExcludedValue
 from recommender.space.made.layer_groups import LayerGroups
 from recommender.space.space_file import read_space
 
@@ -42,7 +42,7 @@ def groups(budget: float | None) -> LayerGroups:
 def test_a_budget_is_kept(budget: float | None, left: int) -> None:
     parameters: dict[str, list[object]] = {"precision": ["bf16", "int8"]}
     constraints: list[dict[str, str]] = []
-    out: list[Left] = []
+    out: list[ExcludedValue] = []
     groups(budget).add(parameters, constraints, out)
     assert parameters["precision"] == ["bf16"]
     assert [item.what for item in out] == ["precision=int8"]

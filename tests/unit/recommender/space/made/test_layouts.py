@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kg.errors import InfeasibleError, InputError
-from recommender.cost_model.estimate import Machine, estimate, machine
+from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.space.made.generated import Generated
+from recommender.cost_model.question import Machine, Question, machine
+from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.layouts import layout_space
 from recommender.space.space_file import read_space
 from recommender.workspace import Workspace
@@ -27,7 +28,13 @@ def where(
     return machine(device, facts, count=count, server=server, server_facts=held)
 
 
-def configurations(made: Generated) -> list[dict[str, object]]:
+def asked(
+    model: ModelSizes, machine: Machine, phase: str = "serving", fixed: dict[str, object] | None = None
+) -> Question:
+    return Question(model=model, machine=machine, phase=phase, settings=fixed or {})
+
+
+def configurations(made: GeneratedSpace) -> list[dict[str, object]]:
     found = read_space(
         {"parameters": dict(made.parameters), "constraints": [dict(x) for x in made.constraints]}
     )
@@ -49,7 +56,7 @@ def test_every_configuration_is_a_layout_that_the_cost_model_takes(
     shipped: Workspace, name: str, count: int, phase: str, fixed: dict[str, object]
 ) -> None:
     sizes, machine_ = model(shipped, name), where(shipped, count)
-    made = layout_space(sizes, machine_, phase=phase, fixed=fixed)
+    made = layout_space(asked(sizes, machine_, phase, fixed))
     settings = [{**fixed, **item} for item in configurations(made)]
     steps = estimate(model=sizes, machine=machine_, phase=phase, settings=settings)
     assert made.skipped == ()
@@ -60,7 +67,7 @@ def test_every_configuration_is_a_layout_that_the_cost_model_takes(
 
 
 def test_what_is_left_out_names_rule_and_source(shipped: Workspace) -> None:
-    made = layout_space(model(shipped, "qwen3-32b"), where(shipped, 8), phase="serving", fixed={})
+    made = layout_space(asked(model(shipped, "qwen3-32b"), where(shipped, 8)))
     left = {item.what: item for item in made.left}
     assert "no fp8" in left["precision=fp8"].why
     assert all(item.why and item.source for item in made.left)
@@ -71,20 +78,18 @@ def test_a_missing_fact_skips_its_rule_and_is_said(shipped: Workspace) -> None:
     whole = where(shipped, 8)
     facts = {name: value for name, value in whole.device.facts.items() if "memory_bytes" not in name}
     bare = machine("unknown-chip", facts, count=8)
-    made = layout_space(model(shipped, "qwen3-8b"), bare, phase="serving", fixed={})
+    made = layout_space(asked(model(shipped, "qwen3-8b"), bare))
     assert any("memory_bytes" in text for text in made.skipped)
 
 
 def test_an_empty_space_names_what_emptied_it(shipped: Workspace) -> None:
+    small, eight = where(shipped, 1), where(shipped, 8)
+    large, model_ = model(shipped, "deepseek-v3"), model(shipped, "qwen3-8b")
     with pytest.raises(InfeasibleError, match="nothing fits: at least"):
-        layout_space(
-            model(shipped, "deepseek-v3"), where(shipped, 1), phase="training", fixed={"seq_len": 4096}
-        )
+        layout_space(asked(large, small, "training", {"seq_len": 4096}))
     with pytest.raises(InfeasibleError, match="no precision"):
-        layout_space(
-            model(shipped, "qwen3-8b"), where(shipped, 8), phase="serving", fixed={"precision": "fp8"}
-        )
+        layout_space(asked(model_, eight, "serving", {"precision": "fp8"}))
     with pytest.raises(InputError, match="sequence length"):
-        layout_space(model(shipped, "qwen3-8b"), where(shipped, 1), phase="training", fixed={})
+        layout_space(asked(model_, small, "training"))
     with pytest.raises(InputError, match="no phase"):
-        layout_space(model(shipped, "qwen3-8b"), where(shipped, 1), phase="dreaming", fixed={})
+        asked(model_, small, "dreaming")

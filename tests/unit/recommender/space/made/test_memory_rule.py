@@ -10,12 +10,12 @@ import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.entities import Limit, Status
-from recommender.cost_model.estimate import machine
 from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.question import Question, machine
 from recommender.search.engine.search import Search
 from recommender.search.objectives.modelled import CostModel
 from recommender.search.run.memory_tally import fit_notes, fit_tally
-from recommender.search.run.task import Task
+from recommender.search.run.task_reader import read_task
 from recommender.space.made.memory_rule import MARGIN, MemoryRule, fit_constraint
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
@@ -47,11 +47,11 @@ def cost_model(shipped: Workspace, name: str = "qwen3-8b", count: int = 8) -> Co
         server_facts=shipped.hardware.facts("atlas-800t-a2"),
     )
     model = model_of(name, str(sizes.get("architecture", "")), sizes)
-    return CostModel(model=model, machine=where, phase="training", fixed=FIXED)
+    return CostModel(question=Question(model=model, machine=where, phase="training", settings=FIXED))
 
 
 def space_of(objective: CostModel, margin: float = 0.0) -> SearchSpace:
-    fits, unasked = fit_constraint(objective, margin=margin)
+    fits, unasked = fit_constraint(objective.question, margin=margin)
     assert fits is not None
     assert unasked == ""
     declared = read_space({"parameters": PARAMETERS})
@@ -68,14 +68,14 @@ def test_it_leaves_out_what_fails_and_nothing_else(shipped: Workspace) -> None:
         assert (space.violated(item) is None) == ran
     tally = fit_tally(space, most=10_000)
     assert tally is not None
-    assert tally.left == len(inside)
+    assert tally.remaining == len(inside)
     assert all(tally.removed.values())
     assert all(name in str(tally) for name in ("modelled memory", "layout", "precision", "memory"))
 
 
 def test_no_search_proposes_what_cannot_run(shipped: Workspace) -> None:
     objective = cost_model(shipped)
-    throughput = Task.of({"parameters": PARAMETERS, "objectives": ["throughput"]}, name="t").objectives
+    throughput = read_task({"parameters": PARAMETERS, "objectives": ["throughput"]}, name="t").objectives
     search = Search(space=space_of(objective), objectives=throughput)
     asked = search.ask(30)
     assert all(
@@ -94,29 +94,29 @@ def test_a_margin_lets_more_through(shipped: Workspace) -> None:
 
 def test_a_limit_on_the_memory_counts_like_the_capacity(shipped: Workspace) -> None:
     limit = Limit(metric="peak_memory", maximum=30e9, unit="B")
-    fits, _ = fit_constraint(cost_model(shipped), [limit])
+    fits, _ = fit_constraint(cost_model(shipped).question, [limit])
     assert fits is not None
     assert cast("MemoryRule", fits.holds).most_bytes == 30e9
 
 
 def test_what_it_cannot_tell_is_said(shipped: Workspace) -> None:
-    objective = cost_model(shipped)
-    facts = {name: x for name, x in objective.machine.device.facts.items() if "memory_bytes" not in name}
+    question = cost_model(shipped).question
+    facts = {name: x for name, x in question.machine.device.facts.items() if "memory_bytes" not in name}
     bare = machine("chip", facts, count=8)
     fits, unasked = fit_constraint(
-        CostModel(model=objective.model, machine=bare, phase="training", fixed=FIXED)
+        Question(model=question.model, machine=bare, phase="training", settings=FIXED)
     )
     assert fits is not None
     assert "memory_bytes of chip is not known" in unasked
     small = model_of("small-net", "cnn", {"parameters": 1e6, "flops_per_sample": 1e9})
-    none, why = fit_constraint(CostModel(model=small, machine=bare, phase="training"))
+    none, why = fit_constraint(Question(model=small, machine=bare, phase="training"))
     assert none is None
     assert "not modelled" in why
 
 
 def test_a_space_that_is_sampled_is_checked_as_it_is_drawn(shipped: Workspace) -> None:
     objective = cost_model(shipped)
-    fits, _ = fit_constraint(objective)
+    fits, _ = fit_constraint(objective.question)
     assert fits is not None
     declared = read_space({"parameters": {**PARAMETERS, "expert_imbalance": {"low": 1.0, "high": 2.0}}})
     space = SearchSpace(parameters=declared.parameters, constraints=(fits,))
@@ -148,7 +148,7 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
         told = raw(**{name: item for name, item in more.items() if name != "parameters"})
         told |= {"parameters": more["parameters"]} if "parameters" in more else {}
         found = shipped.prepare_search(told, name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
-        return "\n".join(found.notes)
+        return "\n".join(found.metadata.notes)
 
     assert "by memory" in notes(**MODELLED)
     assert "modelled memory" not in notes(**MEASURED)  # what is measured is not forbidden unasked

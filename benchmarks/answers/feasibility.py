@@ -1,0 +1,76 @@
+"""How often the rules of feasibility refuse what ran, and how much of what failed they catch.
+
+    python -m benchmarks.answers.feasibility --known FOLDER [--quick]
+
+Every case of the folder is put to the rules on its own device, without what was tried there: what ran, or was
+somebody's tuned choice, should pass; what failed or was forbidden should not. A baseline that refuses nothing
+has 0 of both. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+from benchmarks.protocols.lines import last_line
+from benchmarks.worlds.shipped import ShippedKnowledge
+from ingest.reading import read
+from kg.nouns.entities import Case, Kind
+from recommender.ranking.feasibility.feasibility import QuestionFeasibility
+
+QUICK = 3000
+"""Cases of a file with ``--quick``."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--known", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help=f"the first {QUICK} cases of a file")
+    chosen = parser.parse_args()
+    shipped = ShippedKnowledge.load()
+    cases, refused, rules = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
+    known: dict[str, QuestionFeasibility] = {}
+    for path in sorted(chosen.known.rglob("*.jsonl*")):
+        found = (item for item in read([path], shipped.names) if isinstance(item, Case))
+        before = Counter(cases), Counter(refused)
+        for case in islice(found, QUICK if chosen.quick else None):
+            status = case.measurement.status
+            if status.cannot_run:
+                fate = "failed"
+            elif case.kind is Kind.WINNER:
+                fate = "winner"
+            elif case.measurement.value is not None:
+                fate = "ran"
+            else:
+                continue
+            checked = known.get(case.problem.id)
+            if checked is None:
+                facts = shipped.hardware.facts(case.problem.hardware.name)
+                model = shipped.model_facts(case.problem.workload.model or "")
+                checked = known[case.problem.id] = QuestionFeasibility(case.problem, model, facts)
+            broken = checked.check(case.configuration)
+            cases[fate] += 1
+            refused[fate] += bool(broken)
+            rules.update((fate, item.rule) for item in broken)
+        shown = {
+            fate: f"{refused[fate] - before[1][fate]} of {n - before[0][fate]}" for fate, n in cases.items()
+        }
+        print(f"{path.name}: refused {shown}")
+    for (fate, rule), n in rules.most_common():
+        print(f"  {n:6d} that {fate}: {rule}")
+    result: dict[str, object] = {f"n_{fate}": cases[fate] for fate in ("ran", "winner", "failed")}
+    for fate, key in (
+        ("ran", "false_refusals"),
+        ("winner", "refused_winners"),
+        ("failed", "caught_failures"),
+    ):
+        result[key] = round(refused[fate] / cases[fate], 5) if cases[fate] else None
+    last_line(result)
+
+
+if __name__ == "__main__":
+    main()

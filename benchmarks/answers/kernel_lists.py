@@ -1,0 +1,166 @@
+"""Lists of configurations for an autotuner: how good is the best of the first k, timed on the device?
+
+``python -m benchmarks.answers.kernel_lists --known CASES --asked CASES`` asks about every device of the exhaustive
+Kernel Tuner spaces as if it were not known (``unseen.py``, whose folds these are), for lists of 1, 3, 5 and 10.
+Beside ours: the nearest space copied in its order, the most frequent winners, the configurations that lost least on
+average, and random ones. ``expected`` is what is said of the list before anything is timed. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.answers.unseen import WITHIN, counts, questions
+from benchmarks.protocols.baselines import LONGEST, UNTRIED, Defaults, nearest_copied, random_choice
+from benchmarks.protocols.folds import CLASSES, Fold, folds
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
+from benchmarks.worlds.world import World, load
+from recommender.calibration.outlook import Outlook
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES, circumstances
+from recommender.ranking.cases.evidence import ConfigurationReader
+from recommender.ranking.cases.reference import reference_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+LISTS = (1, 3, 5, 10)
+METHODS = ("ours", "nearest", "popular", "robust")
+
+
+@dataclass(frozen=True, slots=True)
+class ListRegrets:
+    """The lists for one device of one kernel.
+
+    Attributes:
+        regrets: By method, least log regret of the first k of :data:`LISTS`.
+        chance: Of random lists, the chance to be within 5 % and the expected log regret.
+        expected: Log regret by k as it is said beforehand; empty where nothing was timed.
+    """
+
+    regrets: Mapping[str, tuple[float, ...]]
+    chance: tuple[tuple[float, float], ...]
+    expected: Mapping[int, float]
+
+
+def answers(fold: Fold, known: World, asked: World) -> Iterator[ListRegrets]:
+    """The lists for every problem of a fold, judged."""
+    read, asked_read = ConfigurationReader(known.trials), ConfigurationReader(asked.trials)
+    outlook = Outlook.shipped(CIRCUMSTANCES)
+    with fold.ranker(known, asked) as ranker:
+        default = Defaults(
+            (known.problems[key].hardware.count, table)
+            for key in ranker.taught
+            for _, table in questions(known, read, key, "kernels")
+        )
+        for key in fold.asked:
+            problem = asked.problems[key]
+            for question, truth in questions(asked, asked_read, key, "kernels"):
+                if not counts("kernels", truth):
+                    continue
+                ranking = ranker.rank(problem, LONGEST, question)
+                reference = reference_of(problem, ranking)
+                expected: Mapping[int, float] = {}
+                if reference is not None:
+                    expected = outlook.regret(circumstances(ranking, ranking.order[0], reference))
+                lists = {
+                    "ours": ranking.configurations,
+                    "nearest": nearest_copied(ranking, LONGEST),
+                    "popular": default.popular(problem.hardware.count),
+                    "robust": default.robust(problem.hardware.count),
+                }
+                regrets = {
+                    method: tuple(
+                        min((truth.get(item, UNTRIED) for item in items[:k]), default=UNTRIED) for k in LISTS
+                    )
+                    for method, items in lists.items()
+                }
+                values = list(truth.values())
+                yield ListRegrets(regrets, tuple(random_choice(values, k, WITHIN) for k in LISTS), expected)
+
+
+def figures(lists: Sequence[ListRegrets]) -> dict[str, object]:
+    """Shares within 5 % and mean log regrets of one class."""
+
+    def row(within: NDArray[Any], regrets: NDArray[np.float64]) -> dict[str, float]:
+        return {
+            **{f"k{k}": round(float(within[:, at].mean()), 4) for at, k in enumerate(LISTS)},
+            **{f"log_regret_k{k}": round(float(regrets[:, at].mean()), 4) for at, k in enumerate(LISTS)},
+        }
+
+    made: dict[str, object] = {"n": len(lists)}
+    for method in METHODS:
+        table = np.array([item.regrets[method] for item in lists])
+        made[method] = row(table < WITHIN, table)
+    chance = np.array([item.chance for item in lists])
+    made["random"] = row(chance[:, :, 0], chance[:, :, 1])
+    expected = [item.expected for item in lists if item.expected]
+    made["expected"] = {
+        f"log_regret_k{k}": round(float(np.mean([item[k] for item in expected])), 4) if expected else None
+        for k in LISTS
+    }
+    return made
+
+
+def show(name: str, lists: Sequence[ListRegrets]) -> None:
+    """One class for people."""
+    print(
+        f"\n{name} (n = {len(lists)}): within 5 % by the best of k; mean factor above the best",
+        file=sys.stderr,
+    )
+    columns = " ".join(f"k={k:<5}" for k in LISTS)
+    print(f"  {'':8} {columns}   {columns}", file=sys.stderr)
+    for method in METHODS:
+        table = np.array([item.regrets[method] for item in lists])
+        shown = " ".join(f"{x:<7.2f}" for x in (table < WITHIN).mean(axis=0))
+        lost = " ".join(f"{math.exp(x):<7.3f}" for x in table.mean(axis=0))
+        print(f"  {method:8} {shown}   {lost}", file=sys.stderr)
+
+
+def main() -> None:
+    """Ask every fold of the kernels and print the figures."""
+    one_thread()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--known", type=Path, required=True)
+    parser.add_argument("--asked", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="pnpoly alone")
+    arguments = parser.parse_args()
+    started = time.process_time()
+    only = "kerneltuner_pnpoly*" if arguments.quick else "kerneltuner_*"
+
+    def shares(folder: Path) -> dict[str, float]:
+        return {"*": 0} | {path.name.split(".")[0]: 1.0 for path in folder.glob(only)}
+
+    by_class: dict[str, list[ListRegrets]] = {name: [] for name in CLASSES}
+    with tempfile.TemporaryDirectory() as place:
+        known = load(arguments.known, Path(place) / "known", shares(arguments.known))
+        one = arguments.known.resolve() == arguments.asked.resolve()
+        asked = known if one else load(arguments.asked, Path(place) / "asked", shares(arguments.asked))
+        for fold in folds(known, asked, quick=False):
+            if fold.name == "kernels":
+                lists = list(answers(fold, known, asked))
+                for name in fold.classes:
+                    by_class[name] += lists
+                print(f"{time.process_time() - started:6.0f} CPU s  {fold.family[0]}", file=sys.stderr)
+    for name, lists in by_class.items():
+        if lists:
+            show(name, lists)
+    result: dict[str, object] = {name: figures(lists) if lists else None for name, lists in by_class.items()}
+    last_line(result | {"cpu_s": round(time.process_time() - started, 1)})
+
+
+if __name__ == "__main__":
+    main()

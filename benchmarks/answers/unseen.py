@@ -1,0 +1,335 @@
+"""First recommendations for hardware and tasks never seen, beside what copying would give.
+
+``python -m benchmarks.answers.unseen --known DIR --asked DIR`` takes the first folder of cases into a workspace and
+asks it about every scorable problem of the second: task and hardware facts, never the list of configurations that
+were measured there. With one folder given twice, one device is left out at a time; for ``other_vendor``
+one foreign device is known at a time and source-target pairs count; then one task is left out
+(``known_device``; the response model leaves out one task in five at a time).
+
+Within 5 % of the best counts as right. ``kernels``: spaces with less than a tenth of their configurations
+within 5 %; a proposal that was not measured there costs a factor of 10. ``moe_layout``: tp x ep at fixed
+framework and device count, worst/best at least 1.5. Elsewhere the whole configuration is asked for, and a
+proposal that was not measured is a miss that lowers ``coverage``: the share of problems of which at least
+one of five proposals was measured. ``log_regret`` is the mean over those; ``*_se`` is the standard error of ours
+over devices. Constants of the ranking and the shipped reliability have seen the public collections.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.answers import outlook_figures
+from benchmarks.protocols.baselines import UNTRIED, Defaults, nearest_copied, random_choice
+from benchmarks.protocols.folds import CLASSES, Fold, folds
+from benchmarks.protocols.groups import standard_error
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
+from benchmarks.worlds.world import World, load
+from kg.nouns.values import Settings
+from recommender.calibration.outlook import LISTED, Outlook
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES
+from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
+from recommender.ranking.cases.scoring_against_truth import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kg.nouns.entities import Configuration
+
+    Truth = Mapping[Configuration, float]
+
+WITHIN = math.log(1.05)
+KS = (1, 3, 5)
+EXHAUSTIVE = 0.95
+"""A table is exhaustive that has so much of the largest one of its task; others are samples, and what they
+lack may run."""
+
+BASELINES = ("random", "popular", "robust", "nearest")
+QUICK = {
+    "*": 1.0,
+    "aiconfigurator_attention_backend": 0,
+    "aiconfigurator_gemm_backend": 0,
+    "aiconfigurator_moe_parallel": 0.08,
+    "aiter_tuned_kernels": 0,
+    "clblast_winners": 0,
+    "lightllm_triton_winners": 0,
+    "tpu_tuned_blocks_winners": 0,
+    "vllm_mamba_ssu_winners": 0,
+    "vllm_sglang_fp8_block_gemm_winners": 0,
+    "vllm_sglang_moe_winners": 0,
+}
+"""Share of tasks that ``--quick`` reads of each corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One method on one question.
+
+    Attributes:
+        name: Corpus, as it is reported.
+        classes: Where it counts.
+        method: Ours or a baseline.
+        device: Hardware of the question.
+        within: Chance that the best of the first k is within 5 %, by k.
+        regrets: Least log regret of the first k, by k; nan where none of them was measured.
+        infeasible: Of each proposal, whether it failed there; empty where the table cannot tell.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    method: str
+    device: str
+    within: tuple[float, ...]
+    regrets: tuple[float, ...]
+    infeasible: tuple[bool, ...] = ()
+
+
+def questions(
+    world: World, read: ConfigurationReader, key: int, name: str
+) -> Iterator[tuple[CaseQuestion, Truth]]:
+    """The questions of a problem with their truth: answer to log ratio over the best."""
+    table = world.trials.table(key)
+    configurations = read([int(item) for item in table.configuration_ids])
+    asked = [CaseQuestion()]
+    if name == "moe_layout":
+        frameworks = sorted({str(configurations[int(i)].get("framework")) for i in table.configuration_ids})
+        asked = [
+            CaseQuestion(fixed=Settings({"framework": framework}), decide=("moe_tp_size", "moe_ep_size"))
+            for framework in frameworks
+        ]
+    for question in asked:
+        truth: dict[Configuration, float] = {}
+        for item, cost in zip(table.configuration_ids.tolist(), table.costs.tolist(), strict=True):
+            answer = question.answer(configurations[item])
+            if answer is not None and math.isfinite(cost) and cost > 0:
+                truth[answer] = min(truth.get(answer, math.inf), math.log(cost))
+        if len(truth) >= 2:
+            least = min(truth.values())
+            yield question, {item: value - least for item, value in truth.items()}
+
+
+def counts(name: str, truth: Truth) -> bool:
+    """Whether a problem is hard enough to count."""
+    if name == "kernels":
+        return sum(value < WITHIN for value in truth.values()) < 0.1 * len(truth)
+    return name != "moe_layout" or max(truth.values()) >= math.log(1.5)
+
+
+def judge(
+    name: str, truth: Truth, proposals: Sequence[Configuration]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Whether the best of the first k is within 5 %, and its log regret; nan where it was not measured."""
+    lacking = UNTRIED if name == "kernels" else math.inf
+    least = [min((truth.get(item, lacking) for item in proposals[:k]), default=math.inf) for k in KS]
+    return tuple(float(x < WITHIN) for x in least), tuple(x if math.isfinite(x) else math.nan for x in least)
+
+
+def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
+    """Ask one fold: every method judged, and each ranking beside its truth."""
+    known, asked = _WORLDS
+    read, asked_read = ConfigurationReader(known.trials), ConfigurationReader(asked.trials)
+    largest: dict[str, int] = defaultdict(int)  # known table of a task
+    for key in fold.known if fold.name == "kernels" else ():
+        task = known.problems[key].task_id
+        largest[task] = max(largest[task], int(np.isfinite(known.trials.table(key).costs).sum()))
+    judged: list[Judged] = []
+    checked: list[outlook_figures.Row] = []
+    defaults: dict[CaseQuestion, Defaults] | None = None
+    with fold.ranker(known, asked) as ranker:
+        for key in fold.asked:
+            problem = asked.problems[key]
+            hard = [
+                item for item in questions(asked, asked_read, key, fold.name) if counts(fold.name, item[1])
+            ]
+            near = ranker.neighbours(problem) if hard else []
+            for question, truth in hard:
+                ranking = ranker.rank(problem, LISTED[-1], question, neighbours=near)
+                item = check(problem, ranking, truth)
+                if item is not None:
+                    checked.append((fold.name, fold.classes, item))
+                if defaults is None:
+                    defaults = _defaults(known, read, list(ranker.taught), fold.name)
+                default = defaults.get(question) or Defaults([])
+                count = problem.hardware.count
+                first = ranking.configurations[: KS[-1]]
+                exhaustive = len(truth) >= EXHAUSTIVE * largest[problem.task_id] and fold.name == "kernels"
+                proposals = {
+                    "ours": first,
+                    "popular": default.popular(count),
+                    "robust": default.robust(count),
+                    "nearest": nearest_copied(ranking, KS[-1]),
+                }
+                for method, proposed in proposals.items():
+                    within, regrets = judge(fold.name, truth, proposed)
+                    failed = tuple(x not in truth for x in first) if exhaustive and method == "ours" else ()
+                    about = (fold.name, fold.classes, method, problem.hardware.name)
+                    judged.append(Judged(*about, within, regrets, failed))
+                drawn = [random_choice(list(truth.values()), k, WITHIN) for k in KS]
+                judged.append(
+                    Judged(
+                        *(fold.name, fold.classes, "random", problem.hardware.name),
+                        *(tuple(x for x, _ in drawn), tuple(x for _, x in drawn)),
+                    )
+                )
+    return judged, checked
+
+
+_SEEN: dict[tuple[str, int], list[tuple[CaseQuestion, Truth]]] = {}
+
+
+def _defaults(
+    world: World, read: ConfigurationReader, keys: Sequence[int], name: str
+) -> dict[CaseQuestion, Defaults]:
+    """Popular and robust choices by question, over the problems that may be learned from."""
+    tables: dict[CaseQuestion, list[tuple[int | None, Truth]]] = defaultdict(list)
+    for key in keys:
+        if (name, key) not in _SEEN:
+            _SEEN[name, key] = list(questions(world, read, key, name))
+        for question, table in _SEEN[name, key]:
+            tables[question].append((world.problems[key].hardware.count, table))
+    return {question: Defaults(items) for question, items in tables.items()}
+
+
+def summary(judged: Sequence[Judged]) -> dict[str, float | int | None] | None:
+    """Figures of one class and method; None without a question."""
+    if not judged:
+        return None
+    within = np.array([item.within for item in judged])
+    regrets = np.array([item.regrets for item in judged])
+    figures: dict[str, float | int | None] = {"n": len(judged)}
+    for at, k in enumerate(KS):
+        figures[f"k{k}"] = round(float(within[:, at].mean()), 4)
+    for at, k in ((0, 1), (2, 5)):
+        measured = regrets[np.isfinite(regrets[:, at]), at]
+        figures[f"log_regret_k{k}"] = round(float(measured.mean()), 4) if len(measured) else None
+    figures["coverage"] = round(float(np.isfinite(regrets[:, -1]).mean()), 4)
+    if judged[0].method == "ours":
+        error = standard_error(within[:, 0].tolist(), [item.device for item in judged])
+        figures["k1_se"] = None if error is None else round(error, 4)
+    return figures
+
+
+def report(judged: Sequence[Judged]) -> dict[str, object]:
+    """The tree of figures."""
+    grouped: dict[tuple[str, str, str], list[Judged]] = defaultdict(list)
+    for item in judged:
+        for name in item.classes:
+            grouped[item.name, name, item.method].append(item)
+    names = list(dict.fromkeys(["kernels", "moe_layout", *(item.name for item in judged)]))
+
+    def by_name(method: str) -> dict[str, object]:
+        return {name: {part: summary(grouped[name, part, method]) for part in CLASSES} for name in names}
+
+    def infeasible(part: str) -> float | None:
+        flags = [flag for item in grouped["kernels", part, "ours"] for flag in item.infeasible]
+        return round(sum(flags) / len(flags), 4) if flags else None
+
+    return {
+        **by_name("ours"),
+        "kernels_infeasible": {part: infeasible(part) for part in CLASSES},
+        "baselines": {method: by_name(method) for method in BASELINES},
+    }
+
+
+def show(judged: Sequence[Judged]) -> None:
+    """Ours beside the baselines, for people."""
+    columns = ("k1", "k3", "k5", "log_regret_k1", "log_regret_k5", "coverage")
+    for name in dict.fromkeys(item.name for item in judged):
+        for part in CLASSES:
+            mine = [item for item in judged if item.name == name and part in item.classes]
+            for method in ("ours", *BASELINES) if mine else ():
+                figures = summary([item for item in mine if item.method == method]) or {}
+                if method == "ours":
+                    print(f"\n{name} / {part} (n = {figures['n']})", file=sys.stderr)
+                    print(f"  {'':8}" + "".join(f"{c[-8:]:>9}" for c in columns), file=sys.stderr)
+                cells = [figures[column] for column in columns]
+                shown = "".join("        -" if cell is None else f"{cell:9.3f}" for cell in cells)
+                print(f"  {method:8}{shown}", file=sys.stderr)
+
+
+_WORLDS: tuple[World, World]
+
+
+def use(known: World, asked: World) -> None:
+    """Set the worlds that :func:`run` asks; processes that are forked afterwards inherit them."""
+    global _WORLDS  # noqa: PLW0603 - a pool passes folds alone
+    _WORLDS = (known, asked)
+
+
+def shares(chosen: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """Share of each corpus of a folder that is read."""
+    only = str(chosen.only)
+    if only == "kernels":
+        return {"*": 0} | {path.name.split(".")[0]: 1.0 for path in folder.glob("kerneltuner_*")}
+    if only == "moe_layout":
+        return {"*": 0, "aiconfigurator_moe_parallel": 0.08 if chosen.quick else 1.0}
+    if only:
+        return {"*": 0, only: 1.0}
+    return QUICK if chosen.quick else {"*": 1.0}
+
+
+def main() -> None:
+    """Ask every fold and print the figures."""
+    one_thread()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--known", type=Path, required=True)
+    parser.add_argument("--asked", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="a sample: two minutes instead of twenty")
+    parser.add_argument("--only", default="", help="one corpus, by the name it is reported under")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    arguments = parser.parse_args()
+    started = time.monotonic()
+    judged: list[Judged] = []
+    checked: list[outlook_figures.Row] = []
+    with tempfile.TemporaryDirectory() as place:
+        known = load(arguments.known, Path(place) / "known", shares(arguments, arguments.known))
+        one = arguments.known.resolve() == arguments.asked.resolve()
+        asked = known
+        if not one:
+            asked = load(arguments.asked, Path(place) / "asked", shares(arguments, arguments.asked))
+        print(f"read {len(known.problems)} problems in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        use(known, asked)
+        made = folds(known, asked, quick=arguments.quick)
+        with ExitStack() as stack:
+            answered: Iterator[tuple[list[Judged], list[outlook_figures.Row]]] = map(run, made)
+            if arguments.jobs > 1:
+                context = get_context("fork")
+                pool = stack.enter_context(ProcessPoolExecutor(arguments.jobs, mp_context=context))
+                answered = pool.map(run, made)
+            for number, (fold, part) in enumerate(zip(made, answered, strict=True), 1):
+                judged += part[0]
+                checked += part[1]
+                at = f"{time.monotonic() - started:6.0f} s  {number}/{len(made)}"
+                print(f"{at}  {fold.name} {'/'.join(fold.classes)}: {len(fold.asked)} asked", file=sys.stderr)
+    show(judged)
+    if one:  # the shipped outlook has seen these cases
+        title = "intervals, each device forecast without it"
+        forecast = outlook_figures.left_out(checked, lambda row: row[2].device)
+    else:
+        title = "intervals, by the shipped outlook"
+        errors = [row[2] for row in checked]
+        forecast = outlook_figures.forecasts(checked, Outlook.shipped(CIRCUMSTANCES), errors)
+    by_class = outlook_figures.figures(checked, forecast)
+    outlook_figures.show(title, by_class)
+    print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
+    last_line(report(judged) | outlook_figures.by_figure(by_class))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,332 @@
+"""How far off the cost model is on operators it never saw, beside three floors of the same run.
+
+    python -m benchmarks.cost_models.cost_model --calibrate DIR --evaluate DIR [--quick]
+
+Both folders hold tables of measured operators (``docs/cost-model.md``). One folder given twice means
+cross-validation: whole groups are left out, and the spread between groups is printed. Two folders:
+constants from the first, errors on the second. Repeats of a shape are merged first. The last line
+is one JSON object.
+
+Floors: a fitted roofline (launch + larger of compute and traffic), gradient boosting on the logs of
+the sizes, and gradient boosting on what the roofline leaves over.
+
+``*_coverage_90`` is the share of shapes left out within the 90 % interval, whose width comes from the
+other folds. ``collective_b_mape`` is the mesh model of an Atlas 800T A2, which is fitted to none of it
+but its start-up time, on machine B with its sizes read as 16-bit elements over all ranks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.protocols.lines import last_line
+from recommender.cost_model.fit import profiles
+from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, predict_left_out
+from recommender.cost_model.fit.learning import fit_constants
+from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table
+from recommender.cost_model.operators.kinds import KINDS, CalibratedOperator, OperatorKind, reference_device
+from recommender.cost_model.operators.residual import Residual
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+DEVICE = reference_device()
+KEYS = {
+    "matmul_bf16": "mape", "matmul_w8a8": "mape", "attention_prefill": "mape", "attention_decode": "mape",
+    "moe_bf16": "median", "moe_w8a8": "median", "collective": "a_mape",
+}  # fmt: skip
+
+
+def work_and_traffic(stem: str, x: Floats) -> tuple[Floats, Floats]:
+    """Floating-point operations and bytes of a call, as a textbook counts them."""
+    if stem.startswith("matmul"):
+        m, n, k = x.T
+        size = 2 if stem.endswith("bf16") else 1
+        return 2 * m * n * k, size * (m * k + n * k) + 2 * m * n
+    if stem.startswith("attention"):
+        b, s, h, kv, d = x.T
+        if stem.endswith("prefill"):
+            return 2 * b * h * s * s * d, 4 * b * s * d * (h + kv)
+        return 4 * b * h * s * d, 4 * b * s * kv * d
+    if stem.startswith("moe"):
+        tokens, hidden, inner, experts, chosen, _, local = x.T
+        size = 2 if stem.endswith("bf16") else 1
+        rows = tokens * chosen * local / experts
+        active = local * (1 - (1 - chosen / experts) ** tokens)
+        return 6 * rows * hidden * inner, 3 * size * active * hidden * inner + 4 * rows * hidden
+    code, ranks, size = x.T
+    share = np.where(code >= 2, size / ranks, size)
+    return np.ones(len(x)), share * (ranks - 1) * np.where(code == 2, 2, 1)
+
+
+def roofline(stem: str, x: Floats, logs: Floats) -> Floats:
+    work, traffic = work_and_traffic(stem, x)
+    launch, compute, memory = np.exp(logs)
+    return np.asarray(launch + np.maximum(work / compute, traffic / memory))
+
+
+def floor_predictions(stem: str, known: ShapeTable, x: Floats) -> dict[str, Floats]:
+    """Predictions of the three floors for ``x`` after seeing ``known``."""
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    prior = np.log([float(known.measured_us.min()), 2e8, 1e6])
+    logs = fit_constants(lambda c: roofline(stem, known.x, c), prior, known.measured_us, pull=0.001)
+
+    def features(rows: Floats) -> Floats:
+        work, traffic = work_and_traffic(stem, rows)
+        return np.column_stack([np.log2(np.maximum(rows, 0.5)), np.log2(work), np.log2(traffic)])
+
+    def boosted(target: Floats) -> Floats:
+        model = GradientBoostingRegressor(
+            n_estimators=300, max_depth=4, learning_rate=0.06, subsample=0.7, random_state=0
+        )
+        return np.asarray(model.fit(features(known.x), target).predict(features(x)))
+
+    line, line_x = roofline(stem, known.x, logs), roofline(stem, x, logs)
+    return {
+        "roofline": line_x,
+        "boosting": np.exp(boosted(np.log(known.measured_us))),
+        "roofline_x_boosting": line_x * np.exp(boosted(np.log(known.measured_us / line))),
+    }
+
+
+def spearman(a: Floats, b: Floats) -> float:
+    def ranks(values: Floats) -> Floats:
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
+
+
+def errors(predicted: Floats, measured: Floats) -> Floats:
+    return np.asarray(100 * np.abs(predicted / measured - 1))
+
+
+def read(folder: Path, kind: OperatorKind) -> ShapeTable:
+    path = folder / f"{kind.stem}.csv"
+    return table(path, kind, read_rows(path), keep=MACHINE if kind.stem == "collective" else "")
+
+
+def evaluate(
+    kind: OperatorKind, known: ShapeTable, asked: ShapeTable, *, same: bool, quick: bool
+) -> tuple[Floats, dict[str, Floats]]:
+    """Our predictions for the asked shapes and those of the floors."""
+    iterations, count = (5, 3) if quick else (15, FOLDS)
+    if not same:
+        model = fit(kind, known, DEVICE, iterations=iterations)
+        return model.times_us(DEVICE, asked.x), floor_predictions(kind.stem, known, asked.x)
+    ours = predict_left_out(kind, known, DEVICE, count=count, iterations=iterations)
+    floors: dict[str, Floats] = {}
+    for mask in folds(known.groups, count):
+        for name, values in floor_predictions(kind.stem, known.select(~mask), known.x[mask]).items():
+            floors.setdefault(name, np.full(len(mask), np.nan))[mask] = values
+    return ours, floors
+
+
+def coverage(
+    kind: OperatorKind, known: ShapeTable, ours: Floats, asked: ShapeTable, *, same: bool, quick: bool
+) -> float:
+    """Share of the asked shapes within their 90 % interval, the spread taken from shapes left out."""
+    miss = np.log(asked.measured_us / ours)
+    if not same:
+        guess = predict_left_out(kind, known, DEVICE, count=3, iterations=5)
+        spread = np.sqrt(np.mean(np.log(known.measured_us / guess) ** 2))
+        return float(np.mean(np.abs(miss) <= 1.645 * spread))
+    inside = np.zeros(len(miss), dtype=bool)
+    for mask in folds(known.groups, 3 if quick else FOLDS):
+        inside[mask] = np.abs(miss[mask]) <= 1.645 * np.sqrt(np.mean(miss[~mask] ** 2))
+    return float(np.mean(inside))
+
+
+def machine_b(folder: Path) -> float | None:
+    """Mean error of the mesh model on the second machine of the collectives, per cent."""
+    from benchmarks.worlds.shipped import A2, ShippedKnowledge
+    from recommender.cost_model.operators.collective import OPERATIONS
+    from recommender.cost_model.operators.kinds import shipped
+    from recommender.cost_model.operators.network import collective_us
+
+    rows = [row for row in read_rows(folder / "collective.csv") if row["group"].startswith("B/")]
+    if not rows:
+        return None
+    network = ShippedKnowledge.load().machine(*A2).network
+    found = []
+    for row in rows:
+        name = "all_to_all" if OPERATIONS[row["op"]] == OPERATIONS["all_to_all"] else row["op"]
+        ranks = np.array([float(row["n_ranks"])])
+        # sizes fit as elements, times the ranks where data is gathered or exchanged
+        over = {"all_reduce": 0, "all_to_all": 1}.get(name, 2)
+        size = np.array([2 * float(row["message_size"])]) / ranks**over
+        guess = collective_us(network, shipped(), name, size, ranks, np.ones(1))
+        found.append(abs(float(guess[0]) / float(row["measured_us"]) - 1))
+    return 100 * float(np.mean(found))
+
+
+def repeat_spread(folder: Path, kind: OperatorKind) -> float:
+    """Mean relative distance of single measurements from their shape's geometric mean, per cent."""
+    held: dict[tuple[str, ...], list[float]] = {}
+    for row in read_rows(folder / f"{kind.stem}.csv"):
+        if kind.stem == "collective" and not row["group"].startswith(MACHINE):
+            continue
+        key = tuple(row.get(name, row.get("op", "")) for name in kind.columns)
+        held.setdefault(key, []).append(float(row["measured_us"]))
+    apart = [abs(t / np.exp(np.mean(np.log(ts))) - 1) for ts in held.values() if len(ts) > 1 for t in ts]
+    return 100 * float(np.mean(apart)) if apart else 0.0
+
+
+def kernel_errors(known: Path, asked: Path, *, same: bool) -> dict[str, tuple[Floats, Floats, list[str]]]:
+    """Predicted and measured kernels of serving runs and of profiles, each job left out in turn."""
+    stems = ("insitu_kernel", "profile_kernels")
+    seen = {
+        stem: profiles.jobs(known / f"{stem}.csv", read_rows(known / f"{stem}.csv"), DEVICE) for stem in stems
+    }
+    kind = KINDS["matmul_bf16"]
+    products = fit(kind, read(known, kind), DEVICE)
+    found: dict[str, tuple[Floats, Floats, list[str]]] = {}
+    for stem in stems:
+        path = asked / f"{stem}.csv"
+        targets = seen[stem] if same else profiles.jobs(path, read_rows(path), DEVICE)
+        everything = [job for jobs in seen.values() for job in jobs]
+        model = None if same else profiles.fit_jobs(everything, products)
+        guesses, truth, names = [], [], []
+        for job in targets:
+            rest = [other for other in everything if other is not job]
+            fitted = model or profiles.fit_jobs(rest, products)
+            guesses.append(fitted.times_us(job.batch(products)))
+            truth.append(job.measured_us)
+            names += [job.name] * len(job.measured_us)
+        found[stem] = (np.concatenate(guesses), np.concatenate(truth), names)
+    return found
+
+
+def by_group(stem: str, error: Floats, groups: Sequence[str]) -> str:
+    means = [float(np.mean(error[np.asarray(groups) == name])) for name in sorted(set(groups))]
+    return (
+        f"{stem}: over {len(means)} groups the mean error is {np.min(means):.1f} to {np.max(means):.1f} %, "
+        f"median {np.median(means):.1f} %, standard deviation {np.std(means):.1f}"
+    )
+
+
+def speed() -> dict[str, float]:
+    """Operator estimates per second on shapes that all differ, residual included."""
+    from recommender.cost_model.operators.kinds import shipped
+
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.uniform(np.log(1), np.log(16384), size=(20000, 3))).round()
+    x = np.maximum(x, 1)
+    kind = shipped()["matmul_bf16"]
+    kind.times_us(DEVICE, x[:64])
+    begin = time.process_time()
+    kind.times_us(DEVICE, x)
+    bare = CalibratedOperator(kind.kind, kind.constants, Residual(None, None, 0.0), 0.0, {})
+    middle = time.process_time()
+    bare.times_us(DEVICE, x)
+    end = time.process_time()
+    return {
+        "operator_estimates_per_s": len(x) / (middle - begin),
+        "physics_only_per_s": len(x) / (end - middle),
+        **step_speed(rng),
+    }
+
+
+def step_speed(rng: np.random.Generator, n: int = 2000) -> dict[str, float]:
+    """Whole-step configurations per second; every one has a length or batch of its own."""
+    from benchmarks.worlds.shipped import A2, ShippedKnowledge
+    from recommender.cost_model.estimate import estimate
+
+    known = ShippedKnowledge.load()
+    where, model = known.machine(*A2), known.model("qwen3-32b")
+    splits = [int(split) for split in rng.choice([1, 2, 4, 8], n)]
+    settings: dict[str, list[dict[str, object]]] = {
+        "training": [
+            {"tp": split, "gbs": 512, "seq_len": int(64 * rng.integers(16, 600)),
+             "recompute": str(rng.choice(["none", "full"])), "zero": int(rng.integers(0, 2))}
+            for split in splits
+        ],
+        "serving": [
+            {"tp": split, "dp": 8 // split, "batch": int(rng.integers(1, 300)),
+             "input_len": int(rng.integers(100, 20000)), "precision": str(rng.choice(["bf16", "int8"]))}
+            for split in splits
+        ],
+    }  # fmt: skip
+    found = {}
+    for phase, given in settings.items():
+        estimate(model=model, machine=where, phase=phase, settings=given[:8])
+        begin = time.process_time()
+        estimate(model=model, machine=where, phase=phase, settings=given)
+        found[f"{phase}_configurations_per_s"] = n / (time.process_time() - begin)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--calibrate", type=Path, required=True)
+    parser.add_argument("--evaluate", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="three folds and few iterations")
+    chosen = parser.parse_args()
+    same = chosen.calibrate.resolve() == chosen.evaluate.resolve()
+    result: dict[str, object] = {}
+    floors: dict[str, dict[str, float]] = {}
+    summary: dict[str, Callable[[Floats], float]] = {
+        "mape": lambda e: float(np.mean(e)), "a_mape": lambda e: float(np.mean(e)),
+        "median": lambda e: float(np.median(e)),
+    }  # fmt: skip
+    for stem, statistic in KEYS.items():
+        kind = KINDS[stem]
+        known, asked = read(chosen.calibrate, kind), read(chosen.evaluate, kind)
+        ours, theirs = evaluate(kind, known, asked, same=same, quick=chosen.quick)
+        error = errors(ours, asked.measured_us)
+        result[f"{stem}_{statistic}"] = round(summary[statistic](error), 2)
+        result[f"{stem}_spearman"] = round(spearman(ours, asked.measured_us), 4)
+        if stem == "collective":
+            result["collective_a_spearman"] = result["collective_spearman"]
+        result[f"{stem}_coverage_90"] = round(
+            coverage(kind, known, ours, asked, same=same, quick=chosen.quick), 3
+        )
+        if stem.startswith("moe"):
+            result[f"{stem}_p90"] = round(float(np.percentile(error, 90)), 2)
+            result[f"{stem}_mape"] = round(float(np.mean(error)), 2)
+        floors[stem] = {
+            name: round(summary[statistic](errors(values, asked.measured_us)), 2)
+            for name, values in theirs.items()
+        }
+        print(
+            f"{stem}: n = {len(error)}, {statistic} {result[f'{stem}_{statistic}']} %, median "
+            f"{np.median(error):.2f} %, p90 {np.percentile(error, 90):.1f} %, floors {floors[stem]}, repeats "
+            f"of one shape are {repeat_spread(chosen.evaluate, kind):.1f} % off their mean, 90 % interval holds "
+            f"{100 * float(str(result[f'{stem}_coverage_90'])):.1f} %"
+        )
+        print("  " + by_group(stem, error, list(asked.groups)), flush=True)
+    for stem, (guess, truth, names) in kernel_errors(chosen.calibrate, chosen.evaluate, same=same).items():
+        error = errors(guess, truth)
+        short = "insitu" if stem.startswith("insitu") else "profile"
+        result[f"{short}_median"] = round(float(np.median(error)), 2)
+        result[f"{short}_spearman"] = round(spearman(guess, truth), 4)
+        constant = errors(np.full(len(truth), np.median(truth)), truth)
+        floors[short] = {"median_time": round(float(np.median(constant)), 2)}
+        print(
+            f"{stem}: n = {len(error)}, median {np.median(error):.1f} %, p90 {np.percentile(error, 90):.0f} %"
+        )
+        print("  " + by_group(stem, error, names), flush=True)
+    other = machine_b(chosen.evaluate)
+    if other is not None:
+        result["collective_b_mape"] = round(other, 1)
+        print(f"collectives of machine B, mesh model: mean {other:.1f} %")
+    rates = speed()
+    print(", ".join(f"{name} {value:,.0f}" for name, value in rates.items()))
+    result |= {name: round(value) for name, value in rates.items()}
+    last_line({**result, "floors": floors})
+
+
+if __name__ == "__main__":
+    main()

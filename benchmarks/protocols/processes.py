@@ -1,0 +1,28 @@
+"""Processes of a benchmark: one thread each, and where children find these scripts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The repository."""
+
+
+def one_thread() -> None:
+    """Let numerical libraries use one thread: a process a fold is faster than threads that wait for each other.
+
+    The environment holds for libraries that load later and for child processes, the limit for those that are
+    loaded already.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+
+
+def children_import_from_here() -> None:
+    """Let child processes import the packages and scripts of this repository, wherever they are started."""
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(ROOT), *filter(None, paths)]))

@@ -1,0 +1,269 @@
+"""Evaluations that a search needs when it starts from other devices' searches, beside what others need.
+
+``python -m benchmarks.searches.warm_start --known DIR --asked DIR`` reads the exhaustively timed kernel spaces
+(``kerneltuner_*``) of both folders. Each asked space is searched with the devices of the known folder that
+ran the same kernel as its sources, itself left out. A source is known only through the 200 evaluations of
+our own cold search on it, seed for seed. Per space the median over seeds counts, over spaces the geometric
+mean; a run that does not come within 5 % in 100 evaluations counts 100, and a failed run costs one.
+
+``score`` is the performance score of the auto-tuning methodology over function evaluations: the mean over
+t up to the 95 % cutoff of random search (at most 100) of (random(t) - best(t)) / (random(t) - optimum), in
+the metric itself, with random search's expectation in closed form (Willemsen et al., A Methodology for
+Comparing Auto-Tuning Optimization Algorithms, 2024). ``harmed`` counts spaces where the median run needs more
+evaluations than the cold search beyond the spread of its seeds (three quarters of them need fewer).
+A space has a twin if a source's whole table correlates with it above 0.9 (Spearman); only the report knows.
+
+``best_first`` evaluates each source's best in random order, then searches cold; ``rgpe`` is the ranking-weighted
+ensemble (Feurer et al. 2018) of our processes. Optuna's TPE runs where it is installed. ``--external`` adds other
+tools where they are installed, all of them cold: Optuna's GP, SMAC and Kernel Tuner's strategies in its simulation
+mode; ``kernel_tuner`` repeats the strategy that needed the fewest evaluations, chosen afterwards. What did not run
+is null, and stderr says why. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
+from benchmarks.searches import kernel_tools
+from benchmarks.searches.kernel_searches import at_random, best_first, rgpe, run, table
+from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
+from benchmarks.worlds.shipped import ShippedKnowledge
+from kg.triples.hardware_tree import Distance
+from recommender.search.engine.search import Search
+from recommender.search.evaluations import SourceTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LOG = 200
+TWIN = 0.9
+TOOL_SEEDS = 2
+"""Seeds of other tools at most, because most of them are slow."""
+
+SIMILARITY = {
+    Distance.SAME_DEVICE: 1.0,
+    Distance.SIBLING: 0.95,
+    Distance.SAME_ARCHITECTURE: 0.9,
+    Distance.SAME_VENDOR: 0.8,
+    Distance.OTHER_VENDOR: 0.4,
+}
+"""What a device is trusted before anything is measured, from its place in the hardware tree; a choice."""
+
+
+# --- adversaries
+
+
+def adverse(kind: str, source: SourceTable, other: SourceTable | None, seed: int) -> SourceTable | None:
+    """A source that misleads: its ranking reversed, shuffled, or another kernel's costs on its rows."""
+    costs = np.array(source.costs)
+    ran = np.flatnonzero(np.isfinite(costs))
+    order = ran[np.argsort(costs[ran], kind="stable")]
+    if kind == "reversed":
+        costs[order] = costs[order][::-1]
+    elif kind == "shuffled":
+        costs[ran] = np.random.default_rng([seed, 9]).permutation(costs[ran])
+    else:
+        if other is None:
+            return None
+        foreign = other.costs[np.isfinite(other.costs)]
+        costs[ran] = np.resize(foreign, len(ran))
+    return SourceTable(
+        name=source.name, similarity=source.similarity, configurations=source.configurations, costs=costs
+    )
+
+
+# --- figures
+
+
+def figures(
+    runs: dict[int, list[list[Any]]],
+    spaces: Sequence[Space],
+    kept: Iterable[int],
+    cold: dict[int, list[list[Any]]],
+) -> dict[str, Any] | None:
+    """The figures of one method over the spaces ``kept``; None without any."""
+    kept = [k for k in kept if k in runs]
+    if not kept:
+        return None
+    medians, scores, hits, harmed, every = [], [], defaultdict(list), 0, []
+    for k in kept:
+        space = spaces[k]
+        costs = [[c for _, c in log] for log in runs[k]]
+        five = [min(space.within(c, 0.05), CAP) for c in costs]
+        medians.append(float(np.median(five)))
+        every += five
+        scores.append(float(np.mean([space.score(c) for c in costs])))
+        for name, share, limit in (
+            ("hit5_at_10", 0.05, 10),
+            ("hit5_at_20", 0.05, 20),
+            ("hit10_at_20", 0.1, 20),
+        ):
+            hits[name].append(np.mean([space.within(c, share) <= limit for c in costs]))
+        before = [min(space.within([c for _, c in log], 0.05), CAP) for log in cold[k]]
+        harmed += bool(np.median(five) > max(np.quantile(before, 0.75), np.median(before)))
+    return {
+        "evals_to_5_geomean": round(float(np.exp(np.mean(np.log(medians)))), 2),
+        "evals_to_5_runs": round(float(np.exp(np.mean(np.log(every)))), 2),
+        **{name: round(float(np.mean(values)), 3) for name, values in hits.items()},
+        "score_mean": round(float(np.mean(scores)), 3),
+        "score_worst": round(float(np.min(scores)), 3),
+        "harmed": harmed,
+        "spaces": len(kept),
+    }
+
+
+def timed(space: Space, tables: list[SourceTable], seed: int) -> tuple[float, float]:
+    """CPU milliseconds a suggestion of a search of CAP evaluations, its start included; and of its start."""
+    begun = time.process_time()
+    search = Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed)
+    started = time.process_time()
+    run(space, search, CAP, whole=True)
+    return (time.process_time() - begun) * 1e3 / CAP, (started - begun) * 1e3
+
+
+def chosen(external: list[str] | None, *, quick: bool) -> list[str]:
+    """Other tools' methods to run; stderr says why the others do not."""
+    families = () if external is None else tuple(external) or kernel_tools.FAMILIES
+    wanted = [
+        method
+        for method in kernel_tools.NEEDS
+        if method.startswith(families) or (method == "optuna_tpe" and not quick)
+    ]
+    lacking = {method: missing for method in wanted if (missing := kernel_tools.missing(method))}
+    for method, packages in lacking.items():
+        print(f"{method} is null: not installed: {', '.join(packages)}", file=sys.stderr)
+    others = [method for method in kernel_tools.NEEDS if method not in wanted]
+    if others:
+        print(f"null because not asked for: {', '.join(others)}", file=sys.stderr)
+    return [method for method in wanted if method not in lacking]
+
+
+def main() -> None:
+    one_thread()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--known", type=Path, required=True)
+    parser.add_argument("--asked", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=0, help="10; with --quick 2")
+    parser.add_argument("--quick", action="store_true", help="no ensemble, no adversaries, no Optuna")
+    parser.add_argument(
+        "--external",
+        nargs="*",
+        choices=kernel_tools.FAMILIES,
+        help=f"also these tools, all without names; at most {TOOL_SEEDS} seeds",
+    )
+    parser.add_argument("--kernels", default="", help="only kernels whose name holds this")
+    arguments = parser.parse_args()
+    shipped = ShippedKnowledge.load()
+    same = arguments.known.resolve() == arguments.asked.resolve()
+    known = load(arguments.known, shipped.names)
+    asked = known if same else load(arguments.asked, shipped.names)
+    known, asked = ([s for s in spaces if arguments.kernels in s.kernel] for spaces in (known, asked))
+    share_values(known if same else [*known, *asked])
+    pairs = {
+        k: [s for s in known if s.task == space.task and s.device != space.device]
+        for k, space in enumerate(asked)
+    }
+    pairs = {k: sources for k, sources in pairs.items() if sources}
+    seeds = range(arguments.seeds or (2 if arguments.quick else 10))
+    methods = chosen(arguments.external, quick=arguments.quick)
+    start = time.process_time()
+    logs: dict[tuple[int, int], list[Any]] = {}
+
+    def cold(space: Space, seed: int, count: int) -> list[Any]:
+        key = (id(space), seed)
+        if key not in logs or len(logs[key]) < count:
+            search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
+            logs[key] = run(space, search, min(count, len(space.costs)), whole=True)
+        return logs[key]
+
+    results: dict[str, dict[int, list[list[Any]]]] = defaultdict(lambda: defaultdict(list[Any]))
+    candidates, cpu = 0, (0.0, 0.0)
+    twin = {}
+    for k, sources in pairs.items():
+        space = asked[k]
+        twin[k] = max(spearman(space, source) for source in sources) > TWIN
+        for seed in seeds:
+            source_logs = [cold(source, seed, LOG) for source in sources]
+            tables = [
+                table(source, log, SIMILARITY[shipped.hardware.distance(space.device, source.device)])
+                for source, log in zip(sources, source_logs, strict=True)
+            ]
+            results["cold_gp"][k].append(cold(space, seed, LOG if space in known else CAP)[:CAP])
+            ours = Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed)
+            results["ours"][k].append(run(space, ours, CAP))
+            if seed == seeds[0] and len(space.costs) > candidates:
+                candidates, cpu = len(space.costs), timed(space, tables, seed)
+            results["best_first"][k].append(best_first(space, source_logs, seed))
+            results["random"][k].append(at_random(space, seed))
+            for method in methods if seed < TOOL_SEEDS else ():
+                results[method][k].append(kernel_tools.search(space, seed, method))
+            if arguments.quick:
+                continue
+            results["rgpe"][k].append(rgpe(space, tables, seed))
+            if seed < 5:
+                foreign = next((asked[j] for j in pairs if asked[j].task != space.task), None)
+                other = None if foreign is None else table(foreign, cold(foreign, seed, LOG), 0.8)
+                for kind in ("reversed", "shuffled", "other_kernel"):
+                    wrong = [adverse(kind, t, other, seed) for t in tables]
+                    search = Search(
+                        space=space.space, objectives=OBJECTIVES, sources=[t for t in wrong if t], seed=seed
+                    )
+                    results[kind][k].append(run(space, search, CAP))
+        shown = {
+            name: [min(space.within([c for _, c in log], 0.05), CAP) for log in runs[k]]
+            for name, runs in results.items()
+            if k in runs
+        }
+        print(f"{space.kernel} / {space.device}  n={len(space.costs)}  twin={'yes' if twin[k] else 'no'}")
+        for name, five in shown.items():
+            scores = [space.score([c for _, c in log]) for log in results[name][k]]
+            print(
+                f"    {name:<36} to 5 %: median {np.median(five):5.1f}  "
+                f"[{min(five)}, {max(five)}]  score {np.mean(scores):6.3f}",
+                flush=True,
+            )
+    report: dict[str, Any] = {
+        name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
+    }
+    tuned = [name for name in report if name.startswith("kernel_tuner")]
+    best = min(tuned, key=lambda name: report[name]["evals_to_5_geomean"], default=None)
+    report["kernel_tuner"] = None if best is None else {**report[best], "strategy": best}
+    report |= {method: None for method in kernel_tools.NEEDS if method not in report}
+    report["ours_twin"] = figures(results["ours"], asked, [k for k in pairs if twin[k]], results["cold_gp"])
+    report["ours_no_twin"] = figures(
+        results["ours"], asked, [k for k in pairs if not twin[k]], results["cold_gp"]
+    )
+    first_five = {k: runs[:5] for k, runs in results["cold_gp"].items()}
+    report["cold_gp_first_seeds"] = figures(first_five, asked, pairs, results["cold_gp"])
+    report["cpu_ms_per_suggestion"], report["cpu_ms_start"] = (round(x, 2) for x in cpu)
+    report["cpu_candidates"] = candidates
+    report["cpu_s"] = round(time.process_time() - start, 1)
+    report["seeds"] = len(seeds)
+    columns = (
+        "evals_to_5_geomean",
+        "evals_to_5_runs",
+        "hit5_at_10",
+        "hit5_at_20",
+        "hit10_at_20",
+        "score_mean",
+    )
+    print(f"\n{'':<36}" + "".join(f"{c:>20}" for c in (*columns, "score_worst", "harmed")))
+    for name, row in report.items():
+        if isinstance(row, dict):
+            print(f"{name:<36}" + "".join(f"{row[c]:>20}" for c in (*columns, "score_worst", "harmed")))
+    last_line(report)
+
+
+if __name__ == "__main__":
+    main()

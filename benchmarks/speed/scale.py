@@ -1,0 +1,248 @@
+"""Speed and size: ingest of everything, cold and warm answers.
+
+    python -m benchmarks.speed.scale --known ../shared/data/cases [--quick] [--generated 1000000]
+
+Ingests the folder through the command line into a new workspace, then asks: cold (a process for each
+question) and warm (one process, questions drawn from what is known with one size changed, so that no
+question is a stored problem), with words that are cached and with words that are new. CPU time is user +
+system of the process; on a shared machine compare that, not wall time.
+
+``--generated N`` adds problems to the workspace by shifting the sizes of known ones, up to N in all.
+The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.protocols.lines import last_line
+
+if TYPE_CHECKING:
+    from kg.nouns.entities import Case, Problem
+    from recommender.workspace import Workspace
+
+QUESTIONS = 400
+COLD_RUNS = 7
+
+
+def run(arguments: list[str], cache: Path) -> dict[str, float]:
+    """Run the script and measure it: wall and CPU seconds, peak resident bytes.
+
+    Python keeps what it compiled, as it does after an installation, also where the environment says not to.
+    """
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(cache / "compiled")}
+    script = Path(sys.executable).with_name("tunegraph")
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [str(script), *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **compiled, "TUNEGRAPH_CACHE": str(cache)},
+    )
+    said = process.stderr.read().decode() if process.stderr else ""
+    _, status, used = os.wait4(process.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code:
+        raise SystemExit(f"{' '.join(arguments)} ended with {code}: {said}")
+    return {
+        "wall_s": time.monotonic() - started,
+        "cpu_s": used.ru_utime + used.ru_stime,
+        "rss_bytes": used.ru_maxrss * 1024.0,
+    }
+
+
+def subset(known: Path, folder: Path, rows: int) -> Path:
+    """The first rows of each corpus, as a folder of its own."""
+    folder.mkdir()
+    for path in sorted(known.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            head = [line for _, line in zip(range(rows), stream, strict=False)]
+        (folder / path.name.removesuffix(".gz")).write_text("".join(head), encoding="utf-8")
+    return folder
+
+
+def questions(workspace: Workspace, rng: random.Random, number: int) -> list[Problem]:
+    """Problems like the known ones that nobody asked: one size of each is another."""
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Settings
+    from kg.triples.serialisation import from_graph
+
+    rows = workspace.trials.summary(rng.sample(workspace.trials.keys().tolist(), 2 * number))
+    asked: list[Problem] = []
+    for row in rows:
+        problem = from_graph(workspace.graph, Problem, row.id)
+        shape = problem.workload.shape
+        sizes = [name for name, value in shape.items() if type(value) is int and value > 4]
+        if not sizes or len(asked) == number:
+            continue
+        name = rng.choice(sizes)
+        size = int(str(shape[name]))
+        moved = Settings({**shape, name: size + 1 + rng.randrange(size)})
+        asked.append(replace(problem, workload=replace(problem.workload, shape=moved)))
+    return asked
+
+
+def question_files(workspace: Workspace, asked: list[Problem], folder: Path) -> list[Path]:
+    """Problem files of the first questions that have an answer."""
+    from kg.errors import TuningError
+
+    files: list[Path] = []
+    for problem in asked:
+        try:
+            workspace.recommend(problem, 5)
+        except TuningError:
+            continue
+        work = problem.workload
+        raw = {
+            "op": work.operator,
+            "model": work.model,
+            "shape": work.shape.to_json(),
+            "precision": work.precision,
+            "traits": work.traits.to_json(),
+            "hardware": problem.hardware.reported or problem.hardware.name,
+            "count": problem.hardware.count,
+            "objective": problem.objective.metric,
+        }
+        try:
+            workspace.problem({name: value for name, value in raw.items() if value})
+        except TuningError:
+            continue
+        file = folder / f"question-{len(files)}.json"
+        file.write_text(json.dumps({name: value for name, value in raw.items() if value}), encoding="utf-8")
+        files.append(file)
+        if len(files) == COLD_RUNS:
+            break
+    return files
+
+
+def warm(workspace: Workspace, asked: list[Problem]) -> dict[str, float]:
+    """Milliseconds an answer takes in a process that has answered before."""
+    from kg.errors import TuningError
+
+    walls, cpus, abstained = [], [], 0
+    for problem in asked:
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            workspace.recommend(problem, 5)
+        except TuningError:
+            abstained += 1
+        walls.append(1e3 * (time.perf_counter() - wall))
+        cpus.append(1e3 * (time.process_time() - cpu))
+    return {
+        "p50_ms": statistics.median(walls),
+        "p95_ms": statistics.quantiles(walls, n=20)[-1],
+        "cpu_p50_ms": statistics.median(cpus),
+        "cpu_p95_ms": statistics.quantiles(cpus, n=20)[-1],
+        "questions": len(asked),
+        "abstained": abstained,
+    }
+
+
+def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> int:
+    """Fill a workspace with shifted copies of its problems; returns how many it has then."""
+    from kg.rows.cases import all_cases
+    from recommender.workspace import Workspace
+
+    with Workspace.open(workspace, cache=cache) as opened:
+        base: list[Case] = []
+        for case in all_cases(opened.graph, opened.trials):
+            if case.problem.workload.shape:
+                base.append(case)
+            if len(base) >= 60_000:
+                break
+        there = opened.trials.counts().problems
+    with Workspace.editor(workspace, cache=cache) as editor:
+        while there < wanted:
+            shift = rng.randrange(1, 1 << 20)
+            for start in range(0, len(base), 4000):
+                moved = [shifted(case, shift) for case in base[start : start + 4000]]
+                there += editor.add_cases(moved).problems
+                if there >= wanted:
+                    break
+    return there
+
+
+def shifted(case: Any, shift: int) -> Any:
+    """The same case with every size larger by a part that depends on ``shift``."""
+    from kg.nouns.values import Settings
+
+    work = case.problem.workload
+    shape = {
+        name: value + shift % (value + 7) + 1
+        if isinstance(value, int) and not isinstance(value, bool)
+        else value
+        for name, value in work.shape.items()
+    }
+    return replace(case, problem=replace(case.problem, workload=replace(work, shape=Settings(shape))))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--known", type=Path, required=True, help="folder of case JSONL files")
+    parser.add_argument("--generated", type=int, default=0, help="problems in all after generation")
+    parser.add_argument("--quick", action="store_true", help="the first 1,000 rows of each corpus")
+    parser.add_argument("--keep", type=Path, help="leave the workspace here")
+    options = parser.parse_args()
+    rng = random.Random(5)
+    with tempfile.TemporaryDirectory(prefix="tunegraph-scale-") as place:
+        folder = Path(place)
+        workspace = options.keep or folder / "workspace"
+        cache = Path(os.environ.get("TUNEGRAPH_CACHE") or folder / "cache")
+        known = subset(options.known, folder / "cases", 1000) if options.quick else options.known
+        last_line(measure(workspace, cache, known, options.generated, rng))
+
+
+def measure(workspace: Path, cache: Path, known: Path, generated: int, rng: random.Random) -> dict[str, Any]:
+    """All figures."""
+    from recommender.workspace import Workspace
+
+    at = ["--workspace", str(workspace)]
+    figures: dict[str, Any] = {}
+    made = run([*at, "kb", "stats", "--json"], cache)
+    figures["create_cpu_s"] = made["cpu_s"]
+    taken = run([*at, "ingest", str(known), "--keep-going", "--json"], cache)
+    figures.update({f"ingest_{name}": value for name, value in taken.items()})
+    if generated:
+        started = time.monotonic()
+        figures["generated_problems"] = generate(workspace, cache, generated, rng)
+        figures["generate_wall_s"] = time.monotonic() - started
+    help_runs = [run(["--help"], cache)["cpu_s"] for _ in range(COLD_RUNS)]
+    figures["help_cpu_s"] = statistics.median(help_runs)
+    with Workspace.open(workspace, cache=cache) as opened:
+        counts = opened.trials.counts()
+        figures.update({"rows": counts.trials, "problems": counts.problems, "text_model": opened.text_model})
+        asked = questions(opened, rng, QUESTIONS)
+        files = question_files(opened, asked, workspace.parent)
+        cold = [run([*at, "recommend", str(file), "--json"], cache) for file in files]
+        figures["cold_recommend_cpu_s"] = statistics.median(item["cpu_s"] for item in cold)
+        figures["cold_recommend_wall_s"] = statistics.median(item["wall_s"] for item in cold)
+        warm(opened, asked[:40])
+        figures["warm_cached_text"] = warm(opened, asked)
+        new_words = [
+            replace(problem, workload=replace(problem.workload, model=f"Model{chr(97 + n % 26)}{n} Unheard"))
+            for n, problem in enumerate(asked[: QUESTIONS // 4])
+        ]
+        figures["warm_new_text"] = warm(opened, new_words)
+    figures["benchmark_rss_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    for name, value in figures.items():
+        print(f"{name:28} {value}", flush=True)
+    return figures
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The shipped hardware and models, as benchmarks look them up: in the graph, through the product's own readers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import data
+from ingest.knowledge.files import read_knowledge
+from kg.errors import UnknownEntityError
+from kg.nouns.knowledge import Model
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import from_graph, to_triples
+from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.question import Machine, machine
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+
+A2 = ("ascend-910b1", 8, "atlas-800t-a2")
+"""Device, count and server of the Ascend machine that most public measurements are of."""
+A3 = ("ascend-910c", 16, "atlas-800t-a3")
+
+_EDITION = re.compile(r"([-_ ]?id\d+)?[-_ ]?for[-_ ]?pytorch$", re.IGNORECASE)
+_PRECISION = re.compile(r"[-_ ](w8a8.*|w4a8|bf16|a3)$", re.IGNORECASE)
+
+
+class NotExpressibleError(Exception):
+    """A published row that the cost model cannot be asked about; the message says what it leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedKnowledge:
+    """The shipped hardware and models in a graph in memory.
+
+    Attributes:
+        graph: What holds them.
+        hardware: Facts and distances of hardware.
+        names: From what people write to the nodes of the graph.
+    """
+
+    graph: OxigraphStore
+    hardware: HardwareTree
+    names: Names
+
+    @classmethod
+    def load(cls) -> ShippedKnowledge:
+        """Read the shipped files."""
+        graph = OxigraphStore(None)
+        root = Path(data.__file__).parent
+        for path in sorted([*root.glob("hardware/*.yaml"), *root.glob("models/*.yaml")]):
+            for noun in read_knowledge(path.read_text(encoding="utf-8"), path.name):
+                graph.extend(to_triples(noun))
+        hardware = HardwareTree(graph)
+        return cls(graph, hardware, Names(graph, hardware))
+
+    def machine(self, device: str, count: int, server: str) -> Machine:
+        """Devices in a server, for the cost model."""
+        facts = self.hardware.facts
+        return machine(device, facts(device), count=count, server=server, server_facts=facts(server))
+
+    def model_facts(self, name: str) -> dict[str, Value]:
+        """Facts of a model with its architecture; empty if it is not known."""
+        try:
+            noun = from_graph(self.graph, Model, name)
+        except UnknownEntityError:
+            return {}
+        return {**{fact.name: fact.value for fact in noun.facts}, "architecture": noun.architecture}
+
+    def sizes(self, name: str) -> ModelSizes:
+        """Sizes of a model by its id."""
+        facts = {k: v for k, v in self.model_facts(name).items() if isinstance(v, int | float | str)}
+        return model_of(name, str(facts.get("architecture", "")), facts)
+
+    def model(self, text: str) -> ModelSizes:
+        """Sizes of the model that a publication names; endings for its edition and precision are passed over.
+
+        Raises:
+            NotExpressibleError: The graph has no such model.
+        """
+        short = _EDITION.sub("", text.rsplit("/", 1)[-1])
+        for name in (short, _PRECISION.sub("", short)):
+            try:
+                return self.sizes(self.names.model(name).id)
+            except UnknownEntityError:
+                continue
+        raise NotExpressibleError("model not in the graph")
+
+
+def plain(text: str) -> str:
+    """Letters and digits of a name alone, in lower case."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())

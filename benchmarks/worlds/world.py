@@ -1,0 +1,121 @@
+"""Folders of cases as workspaces, so that a benchmark asks what answers users."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ingest.reading import read
+from kg.nouns.entities import Case, Problem
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kg.rows.trials import TrialStore
+    from kg.triples.hardware_tree import HardwareTree
+
+_BATCH = 20_000
+
+
+@dataclass
+class World:
+    """One folder of cases, in a workspace of its own beside the shipped knowledge.
+
+    Attributes:
+        folder: Where the workspace is.
+        problems: Its problems by key; shipped cases are not among them.
+        corpora: Corpus (file) of each problem.
+    """
+
+    folder: Path
+    problems: dict[int, Problem] = field(default_factory=dict)
+    corpora: dict[int, str] = field(default_factory=dict)
+    _open: dict[int, Workspace] = field(default_factory=dict)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace, opened once in each process: what a fork inherits is not used."""
+        process = os.getpid()
+        if process not in self._open:
+            self._open[process] = Workspace.open(self.folder / "workspace", cache=self.folder / "cache")
+        return self._open[process]
+
+    @property
+    def trials(self) -> TrialStore:
+        """What was measured."""
+        return self.workspace.trials
+
+    @property
+    def hardware(self) -> HardwareTree:
+        """Facts and distances of hardware."""
+        return self.workspace.hardware
+
+    @cached_property
+    def families(self) -> Mapping[tuple[str, str, str], list[int]]:
+        """Keys by corpus, operator and metric."""
+        found: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        for key, problem in self.problems.items():
+            found[self.corpora[key], problem.workload.operator, problem.objective.metric].append(key)
+        return dict(found)
+
+
+def sampled(name: str, share: float) -> bool:
+    """Whether a deterministic sample of this share holds ``name``."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) < share * 2**32
+
+
+def load(source: Path, folder: Path, share_of: Mapping[str, float]) -> World:
+    """Take a folder of cases into a new workspace under ``folder``.
+
+    Args:
+        source: Folder of cases, or one file of them.
+        folder: Where the workspace goes.
+        share_of: Share of tasks to keep by corpus; "*" for the others; 0 leaves the file out.
+    """
+    folder.mkdir(parents=True)
+    place, cache = folder / "workspace", folder / "cache"
+    Workspace.create(place, cache=cache, text_model=None)
+    corpora: dict[str, str] = {}
+    problems: dict[str, Problem] = {}
+    with Workspace.open(place, cache=cache) as opened, opened.edit(command="benchmark") as editor:
+        for path in sorted(source.iterdir()) if source.is_dir() else [source]:
+            corpus = path.name.split(".")[0]
+            share = share_of.get(corpus, share_of.get("*", 1.0))
+            if not share or path.suffix not in {".gz", ".jsonl", ".json"}:
+                continue
+            for cases in _batches(path, opened, share):
+                editor.add_cases(cases)
+                for case in cases:
+                    if case.problem.id not in problems:
+                        problems[case.problem.id] = case.problem
+                        corpora[case.problem.id] = corpus
+    world = World(folder)
+    for name, problem in problems.items():
+        key = world.trials.problem_key(name)
+        if key is not None:
+            world.problems[key], world.corpora[key] = problem, corpora[name]
+    return world
+
+
+def _batches(path: Path, workspace: Workspace, share: float) -> Iterator[list[Case]]:
+    waiting: list[Case] = []
+    kept: dict[str, bool] = {}
+    for item in read([path], workspace.names):
+        if not isinstance(item, Case):
+            continue
+        task = item.problem.task_id
+        if task not in kept:
+            kept[task] = share >= 1 or sampled(task, share)
+        if kept[task]:
+            waiting.append(item)
+        if len(waiting) >= _BATCH:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting

@@ -1,0 +1,154 @@
+"""Finders: what a graph knows of a strategy, a bottleneck, a problem or a batch, as nouns and ids.
+
+What is above ``kg`` asks these instead of walking over triples.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Source
+from kg.nouns.knowledge import Strategy
+from kg.nouns.outcomes import Outcome
+from kg.triples import nodes
+from kg.triples.iris import bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
+from kg.triples.serialisation import from_graph
+from kg.triples.tables.effects import EFFECT
+from kg.triples.tables.fields import Node
+from kg.triples.vocabulary import RDF_TYPE, TG, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    from kg.nouns.effects import Effect
+    from kg.triples.graph import GraphStore
+
+    Texts: TypeAlias = dict[str, frozenset[str]]
+
+
+def outcomes_of(graph: GraphStore, strategy: str) -> list[Outcome]:
+    """Return the outcomes of the A/B tests of a strategy, oldest first."""
+    outcomes = [
+        from_graph(graph, Outcome, name_of(node))
+        for node in nodes.subjects(graph, TG.OF_STRATEGY, strategy_iri(strategy))
+        if any(graph.triples(node, RDF_TYPE, TG.OUTCOME))
+    ]
+    return sorted(outcomes, key=lambda outcome: (outcome.time, outcome.id))
+
+
+def failed_outcomes(graph: GraphStore) -> list[Outcome]:
+    """Return the outcomes in which the treatment of a strategy failed and never ran."""
+    failed = [from_graph(graph, Outcome, name_of(node)) for node in nodes.subjects(graph, TG.FAILED_RUNS)]
+    return [outcome for outcome in failed if outcome.strategy and outcome.treatment_never_ran]
+
+
+def effects_of(graph: GraphStore, strategy: str) -> Iterator[Effect]:
+    """Yield the effects of a strategy."""
+    for node in nodes.subjects(graph, TG.OF_STRATEGY, strategy_iri(strategy)):
+        if any(graph.triples(node, RDF_TYPE, TG.EFFECT)):
+            yield EFFECT.read(Node(graph, node))
+
+
+def strategies_setting(graph: GraphStore, parameter: str) -> tuple[str, ...]:
+    """Return the ids of the strategies that set a parameter, sorted."""
+    return tuple(
+        sorted(
+            {
+                name_of(strategy)
+                for assignment in nodes.subjects(graph, TG.OF_PARAMETER, parameter_iri(parameter))
+                for strategy in nodes.subjects(graph, TG.SETS, assignment)
+            }
+        )
+    )
+
+
+def strategy_kinds(graph: GraphStore) -> dict[str, str]:
+    """Return the kind of every strategy, by id."""
+    kinds = nodes.texts_by_name(graph, TG.STRATEGY_KIND, strategy_iri("").value)
+    return {strategy: min(kind) for strategy, kind in kinds.items()}
+
+
+def strategy_scopes(graph: GraphStore) -> tuple[Texts, Texts, Texts]:
+    """Return the phases, the model families and the hardware that strategies are limited to, by id."""
+    return (
+        nodes.texts_by_name(graph, TG.PHASE),
+        nodes.texts_by_name(graph, TG.FOR_FAMILY),
+        nodes.links_by_name(graph, TG.FOR_HARDWARE),
+    )
+
+
+def mitigated(graph: GraphStore) -> dict[str, frozenset[str]]:
+    """Return the bottlenecks that each strategy mitigates, by the strategy's id."""
+    return nodes.links_by_name(graph, TG.MITIGATES)
+
+
+def broader(graph: GraphStore, bottleneck: str) -> list[str]:
+    """Return the bottlenecks that a bottleneck is one kind of."""
+    return [name_of(node) for node in nodes.objects(graph, bottleneck_iri(bottleneck), Shared.BROADER)]
+
+
+def narrower(graph: GraphStore, bottleneck: str) -> list[str]:
+    """Return the bottlenecks that are kinds of a bottleneck."""
+    return [name_of(node) for node in nodes.subjects(graph, Shared.BROADER, bottleneck_iri(bottleneck))]
+
+
+def causes_of(graph: GraphStore, bottleneck: str) -> list[str]:
+    """Return the direct causes of a bottleneck or cause."""
+    return [name_of(node) for node in nodes.objects(graph, bottleneck_iri(bottleneck), TG.CAUSED_BY)]
+
+
+def sources_of_effect(graph: GraphStore, effect: Effect) -> tuple[Source, ...]:
+    """Return the sources whose gains an effect counts."""
+    iris = nodes.objects(graph, EFFECT.iri(effect), Shared.DERIVED_FROM)
+    return tuple(from_graph(graph, Source, name_of(iri)) for iri in iris)
+
+
+def source_of_problem(graph: GraphStore, problem_id: str) -> Source | None:
+    """Return the first source of a problem's measurements; None if the graph names none."""
+    iri = next(nodes.objects(graph, problem_iri(problem_id), Shared.DERIVED_FROM), None)
+    return None if iri is None else from_graph(graph, Source, name_of(iri))
+
+
+def problem_ids(graph: GraphStore) -> set[str]:
+    """Return the ids of all problems that a batch brought."""
+    return {name_of(node) for node in nodes.subjects(graph, TG.BATCH_OF)}
+
+
+def completion_marks(graph: GraphStore) -> list[str]:
+    """Return the marks of everything that batches took in completely."""
+    return [mark.value for mark in nodes.literals(graph, None, TG.COMPLETED)]
+
+
+def name_keys(graph: GraphStore) -> list[str]:
+    """Return every node with each key that finds it, as sorted texts; they change when a name does."""
+    return sorted(f"{triple.subject} {triple.object}" for triple in graph.triples(None, TG.KEY))
+
+
+class StrategyFinder:
+    """The strategies of one graph, each read when it is first needed.
+
+    Args:
+        graph: The graph; it stays open as long as the finder is used.
+    """
+
+    def __init__(self, graph: GraphStore) -> None:
+        self._graph = graph
+        self._by_id: dict[str, Strategy] = {}
+        self._by_parameter: dict[str, tuple[str, ...]] = {}
+
+    def strategy(self, strategy_id: str) -> Strategy:
+        """Return a strategy.
+
+        Raises:
+            UnknownEntityError: The graph has none of this id.
+        """
+        if strategy_id not in self._by_id:
+            self._by_id[strategy_id] = from_graph(self._graph, Strategy, strategy_id)
+        return self._by_id[strategy_id]
+
+    def setting(self, parameter: str) -> tuple[Strategy, ...]:
+        """Return the strategies that set a parameter, sorted by id."""
+        if parameter not in self._by_parameter:
+            self._by_parameter[parameter] = strategies_setting(self._graph, parameter)
+        return tuple(self.strategy(name) for name in self._by_parameter[parameter])

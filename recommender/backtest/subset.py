@@ -1,0 +1,113 @@
+"""Answers from a part of a workspace's problems, the others hidden: for questions whose truth is known."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from embeddings.index import ProblemIndex
+from recommender.calibration.response import ResponseModels
+from recommender.ranking.cases.evidence import CaseQuestion
+from recommender.ranking.cases.ranker import COPIED_BELOW, Ranker
+from recommender.ranking.feasibility.feasibility import by_rules
+from recommender.retrieval.neighbours import Retriever
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from embeddings.encoder import ProblemEncoder
+    from kg.nouns.entities import Problem
+    from kg.rows.trial_rows import ProblemRow
+    from kg.rows.trials import TrialStore
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.calibration.reliability import Reliability
+    from recommender.calibration.similarity import Similarity
+    from recommender.ranking.cases.ranker import Ranking
+    from recommender.retrieval.neighbours import Neighbour
+
+
+class SubsetRanker:
+    """Ranks configurations by what some problems of a workspace know; a context manager.
+
+    Its parts are those that answer for the workspace; the index holds the known problems alone, and response
+    models are trained on them where a workspace would train them.
+
+    Args:
+        known: Problems that may answer, by key.
+        trials: What was measured on them.
+        tree: Hardware.
+        encoder: Makes vectors of problems.
+        reliability: How far each kind of evidence is trusted.
+        similarity: What differences are worth.
+        vectors: Their vectors in the order of ``known``; encoded here if None.
+        hides_tasks: Whether a question's own task is hidden wherever it ran.
+        tasks: The tasks that are asked about, which models must not have seen; empty where they may.
+    """
+
+    def __init__(
+        self,
+        known: Mapping[int, Problem],
+        trials: TrialStore,
+        tree: HardwareTree,
+        encoder: ProblemEncoder,
+        reliability: Reliability,
+        similarity: Similarity,
+        *,
+        vectors: NDArray[np.float32] | None = None,
+        hides_tasks: bool = False,
+        tasks: frozenset[str] = frozenset(),
+    ) -> None:
+        self._known = known
+        self._hides_tasks = hides_tasks
+        self._place = tempfile.TemporaryDirectory()
+        self._index = ProblemIndex(Path(self._place.name), encoder.dimension, encoder.hash)
+        if known:
+            rows = encoder.encode(list(known.values())) if vectors is None else vectors
+            self._index.append(np.fromiter(known, np.int64), 1, rows)
+            self._index.catch_up()
+        self.taught = {key: item for key, item in known.items() if item.task_id not in tasks}
+        models = None
+        if sum(len(trials.table(key).costs) for key in self.taught) >= COPIED_BELOW:
+            models = ResponseModels.train(self.taught, trials, tree.facts)
+        self._retriever = Retriever(trials, self._index, encoder, tree, similarity)
+        self._ranker = Ranker(trials, tree, models, reliability)
+        self._feasible = by_rules(tree.facts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._index.close()
+        self._place.cleanup()
+
+    def neighbours(self, problem: Problem) -> list[Neighbour]:
+        """The nearest of the known problems."""
+
+        def is_hidden(row: ProblemRow) -> bool:
+            return row.key not in self._known or (self._hides_tasks and row.task_id == problem.task_id)
+
+        return self._retriever.find(problem, exclude=is_hidden)
+
+    def rank(
+        self,
+        problem: Problem,
+        k: int,
+        question: CaseQuestion | None = None,
+        *,
+        neighbours: list[Neighbour] | None = None,
+    ) -> Ranking:
+        """The k configurations to try, best first.
+
+        Args:
+            problem: The question.
+            k: How many at most.
+            question: What is fixed and what is to be decided; everything is to be decided if None.
+            neighbours: What :meth:`neighbours` gave for this problem, where it was asked already.
+        """
+        near = self.neighbours(problem) if neighbours is None else neighbours
+        return self._ranker.rank(problem, near, question or CaseQuestion(), k, self._feasible)

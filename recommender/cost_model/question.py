@@ -1,0 +1,294 @@
+"""A question for the cost model: which model runs on which machine, in which phase, with which settings.
+
+Every command that asks the cost model builds its question here, so that all of them treat hardware, sizes
+and settings alike. A server named as hardware stands for the device it holds, inside that server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from kg.errors import InputError
+from kg.triples.model_facts import plain_facts
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.operators.network import Network
+from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.settings.plans import PHASES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
+    from kg.triples.hardware_tree import HardwareTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Devices and what joins them.
+
+    Attributes:
+        device: One device.
+        network: Links of a node and between nodes.
+        count: Devices of the job.
+    """
+
+    device: Device
+    network: Network
+    count: int
+
+
+def machine(
+    device: str,
+    facts: Mapping[str, float | str],
+    *,
+    count: int,
+    server: str = "",
+    server_facts: Mapping[str, float | str] | None = None,
+) -> Machine:
+    """A machine from facts of a device and of the server it sits in.
+
+    Raises:
+        InputError: No device.
+    """
+    if count < 1:
+        raise InputError(f"{count} devices: at least one is needed")
+    held = dict(server_facts or {})
+    nodes = held.get("device_count", held.get("devices_per_node", facts.get("devices_per_node")))
+    per_node = float(nodes) if isinstance(nodes, int | float) else float(count)
+    merged: dict[str, float | str] = {**facts, **held}
+    return Machine(
+        device=Device(device, dict(facts)), network=Network(server or device, merged, per_node), count=count
+    )
+
+
+def device_and_server(tree: HardwareTree, hardware: str, server: str = "") -> tuple[str, str]:
+    """The ids of the device that ``hardware`` means and of the server around it; empty if none is known."""
+    node = tree.node(hardware)
+    if node is not None and node.device:
+        return node.device, server or node.id
+    return hardware, server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionFacts:
+    """The facts that a question rests on, as a search log keeps them.
+
+    Attributes:
+        model: Id of the model.
+        architecture: Kind of network, such as ``"moe-decoder"``.
+        sizes: Facts of the model by name.
+        device: Id of the device.
+        device_facts: Its facts, inherited ones included.
+        server: Id of the server around it; empty if none is known.
+        server_facts: Facts of that server.
+    """
+
+    model: str
+    architecture: str = ""
+    sizes: Mapping[str, float | str] = field(default_factory=dict)
+    device: str
+    device_facts: Mapping[str, float | str]
+    server: str = ""
+    server_facts: Mapping[str, float | str] = field(default_factory=dict)
+
+    @classmethod
+    def look_up(
+        cls,
+        model: str,
+        sizes: Mapping[str, object],
+        tree: HardwareTree,
+        hardware: str,
+        server: str = "",
+        *,
+        assumed: Mapping[str, float | str] | None = None,
+    ) -> Self:
+        """The facts of a model and of its hardware.
+
+        Args:
+            model: Its id.
+            sizes: Its facts by name, with its ``architecture``.
+            tree: Knows hardware.
+            hardware: Id of a device, or of a server: then what it holds is meant.
+            server: Id of the server around the devices; empty if it is not stated.
+            assumed: Facts of the device to use where the tree has none.
+        """
+        device, around = device_and_server(tree, hardware, server)
+        more = assumed or {}
+        held = (
+            {name: value for name, value in tree.facts(around).items() if name not in more} if around else {}
+        )
+        return cls(
+            model=model,
+            architecture=str(sizes.get("architecture", "")),
+            sizes=plain_facts({name: value for name, value in sizes.items() if name != "architecture"}),
+            device=device,
+            device_facts={**more, **tree.facts(device)},
+            server=around,
+            server_facts=held,
+        )
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            KeyError, TypeError: It is none.
+        """
+        model, device, server = content["model"], content["device"], content["server"] or {}
+        return cls(
+            model=model["id"],
+            architecture=model["architecture"],
+            sizes=model["facts"],
+            device=device["id"],
+            device_facts=device["facts"],
+            server=server.get("id", ""),
+            server_facts=server.get("facts", {}),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The facts as JSON."""
+        server = {"id": self.server, "facts": dict(self.server_facts)}
+        return {
+            "model": {"id": self.model, "architecture": self.architecture, "facts": dict(self.sizes)},
+            "device": {"id": self.device, "facts": dict(self.device_facts)},
+            "server": server if self.server else None,
+        }
+
+    def model_sizes(self) -> ModelSizes:
+        """The model's sizes.
+
+        Raises:
+            MissingFactError: One that the architecture cannot do without is unknown.
+        """
+        return model_of(self.model, self.architecture, self.sizes)
+
+    def machine(self, count: int) -> Machine:
+        """A number of these devices.
+
+        Raises:
+            InputError: Fewer than one.
+        """
+        held = self.server_facts if self.server else None
+        return machine(self.device, self.device_facts, count=count, server=self.server, server_facts=held)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question for the cost model.
+
+    Attributes:
+        model: Sizes of the model.
+        machine: The devices, their server and their number.
+        phase: ``"training"`` or ``"serving"``.
+        settings: Settings that hold, lengths and precision among them; others have the model's defaults.
+        ignored: Stated settings for which the cost model has none, sorted.
+    """
+
+    model: ModelSizes
+    machine: Machine
+    phase: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a phase that the cost model does not know.
+
+        Raises:
+            InputError: It does not.
+        """
+        check_phase(self.phase)
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        sizes: Mapping[str, Value],
+        tree: HardwareTree,
+        *,
+        server: str = "",
+        phase: str = "",
+    ) -> Self:
+        """The question that a problem asks the cost model.
+
+        Args:
+            problem: Model, hardware, lengths, precision and current settings.
+            sizes: Facts of the model by name (:func:`model_facts`); sizes that the problem states win.
+            tree: Knows hardware.
+            server: Id of the server around the devices; empty if it is not stated.
+            phase: ``"training"`` or ``"serving"``; that of the problem's workload if empty.
+
+        Raises:
+            InputError: The cost model does not know such a phase or workload.
+            MissingFactError: A size of the model is unknown.
+        """
+        work = problem.workload
+        if not is_step(problem):
+            raise InputError("the cost model knows training and serving of a model")
+        stated = {**sizes, **work.shape, **work.traits}
+        facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
+        return cls.of_facts(
+            facts,
+            count=problem.hardware.count or 1,
+            phase=phase or work.kind.value,
+            lengths=work.shape,
+            precision=work.precision or "",
+            current=problem.current or {},
+        )
+
+    @classmethod
+    def of_facts(
+        cls,
+        facts: QuestionFacts,
+        *,
+        count: int,
+        phase: str,
+        lengths: Mapping[str, object] | None = None,
+        precision: str = "",
+        current: Mapping[str, Value] | None = None,
+    ) -> Self:
+        """A question from facts that were looked up.
+
+        Args:
+            facts: Of model and hardware.
+            count: Devices.
+            phase: ``"training"`` or ``"serving"``.
+            lengths: Sizes of the work, such as ``seq_len``; others than the cost model's are passed over.
+            precision: Number format; empty if it is not stated.
+            current: Settings by the names of a framework or of the cost model; they win.
+
+        Raises:
+            InputError: No such phase, or no device.
+            MissingFactError: A size of the model is unknown.
+        """
+        known = check_phase(phase)
+        model = facts.model_sizes()
+        place = facts.machine(count)
+        translated = translate(current or {}, phase, count=count, layers=int(model.layers) or None)
+        base = {name: value for name, value in (lengths or {}).items() if name in known}
+        if precision:
+            base["precision"] = precision
+        settings = {**base, **translated.settings}
+        return cls(model=model, machine=place, phase=phase, settings=settings, ignored=translated.untold)
+
+    def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:
+        """The settings of the question with ``changes`` laid over them."""
+        return {**self.settings, **changes}
+
+
+def is_step(problem: Problem) -> bool:
+    """Return whether a problem is a step of a model that is named: the cost model knows nothing else."""
+    return problem.workload.kind.value in PHASES and bool(problem.workload.model)
+
+
+def check_phase(phase: str) -> Mapping[str, float | str]:
+    """The settings of a phase with their defaults.
+
+    Raises:
+        InputError: No such phase.
+    """
+    if phase not in PHASES:
+        raise InputError(f"no phase named {phase!r}", hint=f"known: {', '.join(PHASES)}")
+    return PHASES[phase]

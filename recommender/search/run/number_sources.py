@@ -1,0 +1,196 @@
+"""The reader of the sections of a search file that evaluate configurations: command, cost model, table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.nouns.values import Settings
+from recommender.measuring.process import Bounds
+from recommender.search.run.file_content import FileContent, number
+from recommender.search.run.task import TaskCommand, TaskModel, TaskTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Limit
+    from recommender.search.objectives.modelled import CostModel
+    from recommender.search.run.task import NumberSource
+    from recommender.space.constraint import Constraint
+
+_SOURCES = ("command", "cost_model", "table")
+"""Keys that name where the numbers come from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """A fact of a device that a search file assumes, because nobody published it.
+
+    Attributes:
+        name: Of the fact.
+        value: What is assumed.
+        reason: Why; empty if the file gives none.
+    """
+
+    name: str
+    value: float | str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        shown = self.value if isinstance(self.value, str) else f"{self.value:g}"
+        return f"assumed: {self.name} = {shown}" + (f" ({self.reason})" if self.reason else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """The section of a search file that asks the cost model, with names still to be looked up.
+
+    Attributes:
+        key: Of the section in the file.
+        section: Its content, completed from the problem; the facts are still missing.
+        model: Name of the model.
+        hardware: Name of the device.
+        server: Name of the server; empty if none is named.
+        assumptions: Facts of the device that are assumed.
+    """
+
+    key: str
+    section: Mapping[str, object]
+    model: str
+    hardware: str
+    server: str
+    assumptions: tuple[Assumption, ...]
+
+
+def source_of_numbers(raw: Mapping[str, object]) -> str:
+    """The key of a search file that gives the numbers: command, cost_model or table; empty if none does.
+
+    Raises:
+        InputError: Several do.
+    """
+    named = [key for key in _SOURCES if raw.get(key)]
+    if len(named) > 1:
+        raise InputError(f"numbers come from one place, not from {' and '.join(named)}")
+    return named[0] if named else ""
+
+
+def read_number_source(content: FileContent) -> NumberSource | None:
+    """The source of the numbers that a file names; None where people evaluate."""
+    match source_of_numbers(content.raw):
+        case "command":
+            return _command(content)
+        case "cost_model":
+            return TaskModel(cost_model=_cost_model(content, "cost_model"))
+        case "table":
+            return TaskTable(file=str(content.raw["table"]))
+        case _:
+            return None
+
+
+def _command(content: FileContent) -> TaskCommand:
+    words, bounds = content.raw["command"], Bounds()
+    if not isinstance(words, str | list):
+        raise InputError("command: a list of program and arguments, or one text for the shell")
+    inputs = content.raw.get("inputs") or [{}]
+    if not isinstance(inputs, list) or not all(isinstance(item, dict) for item in inputs):
+        raise InputError("inputs: a list of names and values")
+    return TaskCommand(
+        words=words if isinstance(words, str) else tuple(map(str, words)),
+        inputs=tuple(Settings(item) for item in inputs),
+        repeats=int(content.number("repeats", 1)),
+        warmup=int(content.number("warmup", 0)),
+        bounds=Bounds(
+            timeout_s=content.number("timeout_s", bounds.timeout_s),
+            file_bytes=int(content.number("file_bytes", bounds.file_bytes)),
+            disk_bytes=int(content.number("disk_bytes", bounds.disk_bytes)),
+        ),
+        environment={name: str(item) for name, item in content.table("environment").items()},
+    )
+
+
+def _cost_model(content: FileContent, key: str) -> CostModel | None:
+    """The cost model of a section; None before its facts were looked up."""
+    section = content.raw.get(key)
+    if not isinstance(section, dict) or "facts" not in section:
+        return None
+    from recommender.search.objectives.modelled import CostModel, question_of_section
+
+    return CostModel(question=question_of_section(section))
+
+
+def read_memory_rule(
+    content: FileContent, source: NumberSource | None, limits: tuple[Limit, ...]
+) -> tuple[Constraint | None, str]:
+    """The constraint that leaves out what the cost model knows to fail, and why it is not checked."""
+    if isinstance(source, TaskModel):
+        if content.raw.get("modelled_memory"):
+            raise InputError(
+                "modelled_memory is for what is measured",
+                hint="the cost model asks for its memory anyway",
+            )
+        cost_model, margin = source.cost_model, 0.0
+    elif (cost_model := _cost_model(content, "modelled_memory")) is not None:
+        margin = number("modelled_memory: margin", content.table("modelled_memory").get("margin"))
+    if cost_model is None:
+        return None, ""
+    from recommender.space.made.memory_rule import fit_constraint
+
+    return fit_constraint(
+        cost_model.question, limits, margin=margin, measured=not isinstance(source, TaskModel)
+    )
+
+
+def model_request(raw: Mapping[str, object]) -> ModelRequest | None:
+    """The section of a search file that asks the cost model; None where nothing does.
+
+    Raises:
+        InputError: The section is wrong, or names no model or no device.
+    """
+    if source_of_numbers(raw) == "cost_model":
+        return _model_request(raw, "cost_model")
+    section = raw.get("modelled_memory")
+    if not section:
+        return None
+    from recommender.space.made.memory_rule import MARGIN
+
+    share = section.get("margin", MARGIN) if isinstance(section, dict) else None
+    if share is False:  # YAML reads off as false
+        return None
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < math.inf:
+        raise InputError(f"modelled_memory: margin: {share!r}", hint="a share such as 0.1, or off")
+    request = _model_request(raw, "modelled_memory")
+    return replace(request, section={**request.section, "margin": float(share)})
+
+
+def _model_request(raw: Mapping[str, object], key: str) -> ModelRequest:
+    problem, content = FileContent(raw).problem() or {}, raw[key]
+    section: dict[str, object] = dict(content) if isinstance(content, dict) else {}
+    for name in ("model", "hardware", "count"):
+        section.setdefault(name, problem.get(name))
+    if not section["model"] or not section["hardware"]:
+        raise InputError(f"{key}: which model on which hardware?", hint="model: bert-large, hardware: ...")
+    section["count"] = section["count"] or 1
+    return ModelRequest(
+        key=key,
+        section=section,
+        model=str(section["model"]),
+        hardware=str(section["hardware"]),
+        server=str(section.get("server") or ""),
+        assumptions=_assumptions(section.get("assume")),
+    )
+
+
+def _assumptions(content: object) -> tuple[Assumption, ...]:
+    if content is None:
+        return ()
+    if not isinstance(content, dict):
+        raise InputError("assume: expected facts and their values")
+    assumptions = []
+    for name, item in content.items():
+        value, reason = (item.get("value"), item.get("because")) if isinstance(item, dict) else (item, "")
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise InputError(f"assume: {name}: {value!r} is no value")
+        assumptions.append(Assumption(name=str(name), value=value, reason=str(reason or "")))
+    return tuple(assumptions)

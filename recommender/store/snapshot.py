@@ -1,0 +1,177 @@
+"""One acknowledged state of a workspace, open for reading, with what answers questions from it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from embeddings.index import ProblemIndex
+from kg.nouns.values import digest
+from kg.rows.trials import TrialStore
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.model_facts import model_facts
+from kg.triples.names import Names
+from kg.triples.serialisation import newest_batch
+from kg.triples.snapshots import newest, open_newest
+from recommender.answers.recommend import Recommender
+from recommender.calibration.outlook import Outlook
+from recommender.calibration.reliability import Reliability
+from recommender.calibration.response import ResponseModels
+from recommender.calibration.similarity import Similarity
+from recommender.evolution import components
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES
+from recommender.ranking.cases.ranker import Ranker
+from recommender.ranking.cases.recommendations import CaseChooser
+from recommender.ranking.changes.strategies import StrategyRanker
+from recommender.ranking.feasibility.exclusions import Exclusions
+from recommender.ranking.feasibility.feasibility import FeasibilityRules
+from recommender.ranking.feasibility.task_history import TrialFailures
+from recommender.retrieval.neighbours import Retriever
+from recommender.store import creation
+from recommender.store.encoding import problem_encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from embeddings.encoder import ProblemEncoder
+    from kg.nouns.entities import Problem
+    from kg.triples.graph import GraphStore
+    from recommender.backtest.subset import SubsetRanker
+    from recommender.files import WorkspaceFiles
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: cached properties need a dictionary
+class WorkspaceSnapshot:
+    """The newest acknowledged state of a workspace when it was opened; it never changes.
+
+    A reader that wants a newer state opens another snapshot and closes this one.
+
+    Attributes:
+        layout: Files of the workspace.
+        manifest: Content of its manifest.
+        folder: Folder of the published graph.
+        graph: The knowledge, and the problems.
+        batch: Number of the newest acknowledged batch.
+        trials: The measured rows up to that batch.
+        hardware: Devices and their facts.
+        names: Resolves the names of hardware and models.
+        encoder: Makes vectors of problems.
+        index: Vectors of the known problems.
+    """
+
+    layout: WorkspaceFiles
+    manifest: Mapping[str, object]
+    folder: Path
+    graph: GraphStore
+    batch: int
+    trials: TrialStore
+    hardware: HardwareTree
+    names: Names
+    encoder: ProblemEncoder
+    index: ProblemIndex
+
+    @classmethod
+    def open(cls, layout: WorkspaceFiles, cache: Path) -> Self:
+        """Open the newest state.
+
+        Args:
+            layout: Files of the workspace.
+            cache: The user's cache directory, where text models are.
+
+        Raises:
+            WorkspaceError: There is no workspace, it is damaged, or it is of another version.
+        """
+        manifest = layout.read()
+        with ExitStack() as undo:
+            graph = undo.enter_context(open_newest(layout.graph))
+            folder = newest(layout.graph) or layout.live
+            batch = newest_batch(graph)
+            trials = undo.enter_context(TrialStore(layout.trials, read_only=True, acknowledged=batch))
+            hardware = HardwareTree(graph)
+            model = creation.text_model(manifest)
+            encoder = problem_encoder(hardware, layout, cache, model, read_only=False)
+            snapshot = cls(
+                layout=layout,
+                manifest=manifest,
+                folder=folder,
+                graph=graph,
+                batch=batch,
+                trials=trials,
+                hardware=hardware,
+                names=Names(graph, hardware),
+                encoder=encoder,
+                index=ProblemIndex(layout.root, encoder.dimension, encoder.hash, read_only=True),
+            )
+            undo.pop_all()
+        return snapshot
+
+    def close(self) -> None:
+        """Close the files."""
+        self.index.close()
+        self.trials.close()
+        self.graph.close()
+
+    @cached_property
+    def knowledge_version(self) -> str:
+        """Identifier of everything that answers rest on.
+
+        It names the newest acknowledged batch, the shipped knowledge, and the workspace's own calibration.
+        """
+        learned = [p.read_bytes() for p in (self.layout.similarity, self.layout.outlook) if p.is_file()]
+        calibration = f"-{digest(*(part.decode() for part in learned))[:6]}" if learned else ""
+        return f"{self.batch}-{self.manifest.get('shipped') or 'own'}{calibration}"
+
+    def model_facts(self, problem: Problem) -> dict[str, float | str]:
+        """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
+        return model_facts(self.graph, problem)
+
+    def subset(
+        self, known: Mapping[int, Problem], *, hides_tasks: bool = False, tasks: frozenset[str] = frozenset()
+    ) -> SubsetRanker:
+        """A ranker over some of the problems alone, for backtests; see the class for the arguments."""
+        from recommender.backtest.subset import SubsetRanker
+
+        row_of = {key: row for row, key in enumerate(self.index.keys(self.batch).tolist())}
+        return SubsetRanker(
+            known,
+            self.trials,
+            self.hardware,
+            self.encoder,
+            Reliability.load(self.layout.calibration),
+            Similarity.load(self.layout.similarity),
+            vectors=self.index.vectors(np.array([row_of[key] for key in known], np.int64)),
+            hides_tasks=hides_tasks,
+            tasks=tasks,
+        )
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Finds similar problems."""
+        return Retriever(
+            trials=self.trials,
+            index=self.index,
+            encoder=self.encoder,
+            tree=self.hardware,
+            similarity=Similarity.load(self.layout.similarity),
+        )
+
+    @cached_property
+    def recommender(self) -> Recommender:
+        """Answers problems with ranked configurations."""
+        models = ResponseModels.load(self.layout.models)
+        ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.layout.calibration))
+        outlook = Outlook.load(self.layout.outlook, CIRCUMSTANCES)
+        return Recommender(
+            retriever=self.retriever,
+            cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
+            strategies=StrategyRanker(self.graph, self.hardware, components.load(self.layout.components)),
+            feasibility=FeasibilityRules(
+                self.hardware, self.trials, TrialFailures(self.trials), Exclusions(self.graph)
+            ),
+            version=self.knowledge_version,
+        )

@@ -1,0 +1,99 @@
+"""Fenced blocks of the documentation, and the command lines in them.
+
+A line that no test can run carries its reason where a reader sees it: ``# not tested: REASON`` at its end, or as the
+first line of its block for all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_TESTED = re.compile(r"#\s*not tested: \S")
+
+_FENCE = re.compile(r"^```(\w*)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block.
+
+    Attributes:
+        page: Name of its page.
+        line: Number of its first line.
+        language: What its fence says.
+        text: What is in it.
+    """
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether its first line does not say otherwise."""
+        return not NOT_TESTED.match(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line, with what the page shows of its output.
+
+    Attributes:
+        where: Page and line.
+        text: As it is written, its continuation lines joined.
+        shown: Lines of output under it.
+    """
+
+    where: str
+    text: str
+    shown: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """The error that the page shows; empty if the command is to succeed."""
+        return next((line for line in self.shown if line.startswith("tunegraph: ")), "")
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """All fenced blocks of a page."""
+    language, start, inside = "", 0, list[str]()
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if not start and fence:
+            language, start, inside = fence[1], number + 1, []
+        elif start and line.startswith("```"):
+            yield Block(page.name, start, language, "\n".join(inside))
+            start = 0
+        elif start:
+            inside.append(line)
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The command lines of a block of ``sh`` (every line) or ``console`` (those after a dollar sign)."""
+    if block.language not in {"sh", "console"} or not block.is_tested:
+        return
+    lines = block.text.splitlines()
+    at = 0
+    while at < len(lines):
+        start, line = at, lines[at]
+        at += 1
+        if block.language == "console" and not line.startswith("$ "):
+            continue
+        text = line.removeprefix("$ ")
+        while text.endswith("\\"):
+            text, at = f"{text[:-1].rstrip()} {lines[at].strip()}", at + 1
+        shown = []
+        while block.language == "console" and at < len(lines) and not lines[at].startswith("$ "):
+            shown.append(lines[at])
+            at += 1
+        if text.strip() and not NOT_TESTED.search(text):
+            yield Command(f"{block.page}:{block.line + start}", text, tuple(shown))

@@ -1,0 +1,161 @@
+"""The files that the commands of the documentation name, as small as they can be."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tests.docs.blocks import ROOT, blocks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NPU_SMI = """\
++-----------------------------------------------------------------------------------------+
+| npu-smi 24.1.rc2                 Version: 24.1.rc2                                      |
++---------------------------+---------------+---------------------------------------------+
+| NPU   Name                | Health        | Power(W)    Temp(C)     Hugepages-Usage(page)|
+| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB) |
++===========================+===============+=============================================+
+"""
+_DEVICE = """\
+| {0}     910B3               | OK            | 90.1        35                0    / 0      |
+| 0                         | 0000:C{0}:00.0  | 0           0    / 0          3162 / 65536  |
+"""
+_PRETRAIN = """\
+torchrun --nproc_per_node 8 {script} \\
+    --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 \\
+    --num-layers {layers} --hidden-size 4096 --num-attention-heads 32 --ffn-hidden-size {inner} \\
+    --seq-length 4096 --micro-batch-size 1 --global-batch-size 32 --bf16
+"""
+_QWEN3_8B = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "hidden_size": 4096,
+    "intermediate_size": 12288,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151936,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+_TRAIN = """\
+import json, sys
+batch = int(sys.argv[sys.argv.index("--batch") + 1])
+mean = 40 / batch**0.5 + sum(map(int, str(hash(str(batch))))) % 3 * 0.001
+print(json.dumps({"timing": {"mean": mean}, "memory": 900 + batch}))
+"""
+_BENCH = """\
+import json, sys
+setting = dict(word[2:].split("=") for word in sys.argv[1:] if "=" in word)
+mean_ms = 64 / int(setting.get("tile", 1)) + int(setting.get("depth", 1))
+print("error: 0.001")
+print(json.dumps({"ms": mean_ms, "timing": {"mean_ms": mean_ms}}))
+"""
+_CHIP = """\
+sources:
+  data-sheet: {title: Data sheet of my chip, url: "https://example.org/chip"}
+hardware:
+  - id: my-chip
+    level: device
+    broader: huawei
+    label: {en: My chip}
+    facts: {memory_bytes: {value: 68719476736, source: data-sheet, kind: documented, confidence: high}}
+"""
+_LOSSES = """\
+layer,loss_increase,parameters
+layers.0.self_attn.q_proj,0.004,100
+layers.0.mlp.up_proj,0.001,400
+lm_head,0.02,100
+"""
+_SPACE = """\
+problem: {op: gemm, phase: kernel, shape: {M: 512, N: 512, K: 512}, hardware: NVIDIA A100-PCIE-40GB}
+parameters: {MWG: [16, 32, 64], NWG: [16, 32, 64], KWG: [16, 32]}
+command: [python, bench.py, "{MWG}", "{NWG}", "{KWG}"]
+metrics: {kernel_time: {path: ms, unit: ms}}
+objectives: [kernel_time]
+"""
+_WINNERS = {str(m): {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 1,
+                     "num_warps": 4, "num_stages": 3} for m in (1, 64)}  # fmt: skip
+
+
+def write_files(folder: Path) -> None:
+    """Put all files into a folder, each under the name that the pages use."""
+    smi = _NPU_SMI + "".join(_DEVICE.format(number) for number in range(8))
+    texts = {
+        "npu-smi.txt": smi,
+        "pretrain_llama2.sh": _PRETRAIN.format(script="pretrain_gpt.py", layers=32, inner=11008),
+        "pretrain_qwen3_8b.sh": _PRETRAIN.format(script="pretrain_gpt.py", layers=36, inner=12288),
+        "config.json": json.dumps(_QWEN3_8B),
+        "train.py": _TRAIN,
+        "before.log": "".join(f"step took {40 + at % 3} ms\n" for at in range(30)),
+        "after.log": "".join(f"step took {36 + at % 3} ms\n" for at in range(30)),
+        "times.csv": "arm,latency\n" + "".join(f"a,{40 + at % 3}\nb,{36 + at % 4}\n" for at in range(20)),
+        "my-chip.yaml": _CHIP,
+        "losses.csv": _LOSSES,
+        "statistics.json": json.dumps(
+            {"layers": {"layers.0.mlp": {"grad_norm": 0.5}, "lm_head": {"grad_norm": 2}}}
+        ),
+        "search.yaml": "name: by-layers\n",
+        "gemm.yaml": _SPACE,
+        "gemm_A100.json": _kernel_tuner("gemm", "NVIDIA A100-PCIE-40GB", ("MWG", "NWG", "KWG")),
+        "gemm_A4000.json": _kernel_tuner("gemm", "NVIDIA RTX A4000", ("MWG", "NWG", "KWG")),
+        "bench.py": _BENCH,
+        "benchmark_hub/cachefiles/convolution_milo/RTX_3090.json": _kernel_tuner(
+            "convolution_milo", "NVIDIA GeForce RTX 3090", ("block_size_x", "tile_size_x", "use_shmem")
+        ),
+        "benchmark_hub/cachefiles/gemm/A100.json": _kernel_tuner(
+            "gemm", "NVIDIA A100-PCIE-40GB", ("MWG", "NWG", "KWG")
+        ),
+        "vllm/vllm/model_executor/layers/fused_moe/configs/"
+        "E=128,N=768,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
+        "vllm/vllm/model_executor/layers/fused_moe/configs/"
+        "E=8,N=3584,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
+        "train.yaml": _yaml_of("search.md", "name: my-kernel"),
+        "my-search.yaml": _yaml_of("search.md", "name: my-kernel"),
+        "bin/npu-smi": "#!/bin/sh\ncat npu-smi.txt\n",
+    }
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "bin" / "npu-smi").chmod(0o755)
+    (folder / "data").symlink_to(ROOT / "data")
+    _safetensors(folder / "model.safetensors")
+
+
+def _yaml_of(page: str, head: str) -> str:
+    """The block of a page that begins so."""
+    return next(block.text for block in blocks(ROOT / "docs" / page) if block.text.startswith(head))
+
+
+def _kernel_tuner(kernel: str, device: str, parameters: tuple[str, ...]) -> str:
+    """A cache file of Kernel Tuner: every configuration of a small space, larger values faster."""
+    values = (16, 32, 64) if parameters[0] == "MWG" else (1, 2, 4)
+    rows: dict[str, dict[str, object]] = {}
+    for one in values:
+        for two in values:
+            for three in values[:2]:
+                setting = dict(zip(parameters, (one, two, three), strict=True))
+                rows[f"{one},{two},{three}"] = {**setting, "time": 8 / one + 4 / two + 1 / three}
+    head = {
+        "device_name": device,
+        "kernel_name": kernel,
+        "problem_size": [512, 512],
+        "tune_params_keys": list(parameters),
+        "tune_params": {name: list(values) for name in parameters},
+    }
+    body = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+    return f'{json.dumps(head, indent=0)[:-2]},\n"cache": {{\n{body}}}\n}}'
+
+
+def _safetensors(path: Path) -> None:
+    matrix = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
+    about = {"layers.0.mlp.up_proj.weight": {"dtype": "F32", "shape": [8, 8], "data_offsets": [0, 256]}}
+    head = json.dumps(about).encode()
+    path.write_bytes(struct.pack("<Q", len(head)) + head + matrix.tobytes())

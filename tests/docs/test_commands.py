@@ -1,0 +1,89 @@
+"""Every command line and every Python block of README.md and docs/ runs as it is written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import PAGES, ROOT, Command, blocks, commands
+from tests.docs.files import write_files
+
+pytestmark = pytest.mark.long
+
+COMMANDS = [command for page in PAGES for block in blocks(page) for command in commands(block)]
+PYTHON = [block for page in PAGES for block in blocks(page) if block.language == "python" and block.is_tested]
+
+
+LONGEST_S = 300
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> Path:
+    """A folder with the files that the pages name, and a workspace of the shipped knowledge."""
+    folder = tmp_path_factory.mktemp("desk")
+    write_files(folder)
+    workspace = folder / "workspace"
+    subprocess.run(["cp", "-r", str(shipped_path), str(workspace)], check=True)
+    return folder
+
+
+def surroundings(desk: Path) -> dict[str, str]:
+    """The environment of a reader who installed tunegraph and stands in that folder."""
+    scripts = Path(sys.executable).parent
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("TUNEGRAPH_")},
+        "PATH": os.pathsep.join([str(desk / "bin"), str(scripts), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "TUNEGRAPH_WORKSPACE": str(desk / "workspace"),
+        "TUNEGRAPH_CACHE": str(desk / "cache"),
+        "COLUMNS": "120",
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.where)
+def test_every_command_runs_as_it_is_written(command: Command, desk: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command.text],
+        cwd=desk,
+        env=surroundings(desk),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST_S,
+    )
+    if command.refusal:
+        assert done.returncode == 2, done.stderr
+        assert command.refusal in done.stderr.splitlines()
+    else:
+        assert done.returncode == 0, f"{command.text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize(
+    "place", range(len(PYTHON)), ids=lambda place: f"{PYTHON[place].page}:{PYTHON[place].line}"
+)
+def test_every_python_block_runs_as_it_is_written(place: int, desk: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON[place].text],
+        cwd=desk,
+        env=surroundings(desk),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST_S,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_few_lines_are_not_tested() -> None:
+    reasons = [
+        line
+        for page in PAGES
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if "# not tested: " in line
+    ]
+    assert len(COMMANDS) > 30
+    assert len(reasons) <= 15, "\n".join(reasons)

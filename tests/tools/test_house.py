@@ -1,0 +1,51 @@
+"""The layout of the code: one name for one class, folders that can be taken in, imports that go one way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools import house
+from tools.source_tree import SourceModule, modules
+
+SOURCES = modules()
+
+
+def test_no_public_class_name_stands_twice() -> None:
+    assert house.shared_names(SOURCES) == {}
+
+
+def test_no_folder_holds_more_than_twenty_modules() -> None:
+    folders = house.modules_by_folder([*SOURCES, *modules(*house.SCRIPTS)])
+    assert {name: count for name, count in folders.items() if count > house.MOST_MODULES} == {}
+
+
+def test_no_import_goes_round() -> None:
+    assert house.import_cycles(SOURCES) == []
+
+
+def _made(folder: Path, **texts: str) -> list[SourceModule]:
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    return [SourceModule(Path(f"{name}.py"), folder) for name in texts]
+
+
+def test_a_name_in_two_modules_is_seen(tmp_path: Path) -> None:
+    made = _made(tmp_path, one="class Gain: ...\nclass _Own: ...", two="class Gain: ...\nclass _Own: ...")
+    assert house.shared_names(made) == {"Gain": ["one", "two"]}
+
+
+def test_a_circle_through_an_import_for_types_is_seen(tmp_path: Path) -> None:
+    late = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from one import A\n"
+    made = _made(
+        tmp_path, one="from two import B\nclass A: ...", two=f"{late}class B: ...", three="import one"
+    )
+    assert house.import_cycles(made) == [["one", "two"]]
+
+
+def test_who_puts_a_question_to_the_cost_model_together_is_seen(tmp_path: Path) -> None:
+    made = _made(
+        tmp_path,
+        asks="from recommender.cost_model.estimate import machine\nmachine('a', {})",
+        other="import platform\nplatform.machine()",
+    )
+    assert house.question_builders(made) == ["asks"]

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ingest.reading import FileReport, read
+from kg.nouns.entities import Case, Status
+from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.door.records import NameResolver
+
+HEADER: dict[str, Any] = {
+    "device_name": "NVIDIA A100-PCIE-40GB",
+    "kernel_name": "conv_kernel",
+    "problem_size": [64, 64],
+    "tune_params_keys": ["bx", "by", "fixed"],
+    "tune_params": {"bx": [1, 2, 4], "by": [8, 16], "fixed": [15]},
+}
+
+
+def entry(bx: int, by: int, time: object, **more: object) -> dict[str, object]:
+    return {"bx": bx, "by": by, "fixed": 15, "time": time, **more}
+
+
+ROWS = {
+    "1,8,15": entry(1, 8, 2.0, times=[1.0, 2.0, 3.0], nvml_energy=0.5, **{"GFLOP/s": 9.0}),
+    "2,8,15": entry(2, 8, "InvalidConfig"),
+    "4,8,15": entry(4, 8, "RuntimeFailedConfig"),
+    "4,16,15": entry(4, 16, 1e20),
+}
+
+
+def text_of(rows: dict[str, dict[str, object]] = ROWS, header: dict[str, Any] = HEADER) -> str:
+    head = json.dumps(header, indent=0)[:-2]
+    body = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+    return f'{head},\n"cache": {{\n{body}}}\n}}'
+
+
+def result_of(path: Path, names: NameResolver) -> tuple[list[Case], FileReport]:
+    *cases, report = read([path], names)
+    assert isinstance(report, FileReport)
+    return [case for case in cases if isinstance(case, Case)], report
+
+
+def cache(tmp_path: Path, text: str, name: str = "conv_A100.json") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_every_configuration_is_a_case_and_failures_are_data(tmp_path: Path, names: NameResolver) -> None:
+    cases, report = result_of(cache(tmp_path, text_of()), names)
+    assert (report.format, report.good, report.bad) == ("kernel-tuner-cache", 5, 0)
+    found = [(case.measurement.metric, case.measurement.status, case.measurement.reason) for case in cases]
+    assert found == [
+        ("kernel_time", Status.OK, ""),
+        ("energy", Status.OK, ""),
+        ("kernel_time", Status.FORBIDDEN, "InvalidConfig"),
+        ("kernel_time", Status.FAILED, "RuntimeFailedConfig"),
+        ("kernel_time", Status.FAILED, "a time of 1e+20 marks a failure"),
+    ]
+    time, energy = cases[0], cases[1]
+    assert (time.measurement.value, time.measurement.unit) == (0.002, "s")
+    assert (time.measurement.stdev, time.measurement.repeats) == (0.001, 3)
+    assert (energy.measurement.value, energy.measurement.unit) == (0.5, "J")
+    assert energy.problem.objective.metric == "energy"
+    assert energy.problem.workload == time.problem.workload
+    assert time.configuration == energy.configuration == Settings({"bx": 1, "by": 8})
+    assert time.problem.workload.shape == Settings({"problem_size": [64, 64], "fixed": {"fixed": 15}})
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        ("conv_A100.json", "conv"),
+        ("conv_A100_power_UNFINISHED.json", "conv"),
+        ("conv_milo_RTX_2080_Ti.SECONDS.json", "conv_milo"),
+        ("folder/A100.json", "folder"),
+        ("mine.json", "conv_kernel"),
+    ],
+)
+def test_the_benchmark_is_named_by_the_file_where_that_names_a_device(
+    tmp_path: Path, names: NameResolver, name: str, operator: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    cases, report = result_of(cache(tmp_path, text_of(), name), names)
+    assert {case.problem.workload.operator for case in cases} == {operator}
+    assert {case.problem.hardware.name for case in cases} == {"nvidia-a100"}
+    told = operator != "conv_kernel"
+    assert bool(report.guesses) is told
+    assert (cases[0].source.note == "kernel conv_kernel") is told
+
+
+@pytest.mark.parametrize("kept", [4, 3])
+def test_an_unfinished_cache_gives_its_whole_rows(tmp_path: Path, names: NameResolver, kept: int) -> None:
+    text = text_of().removesuffix("}\n}") + ",\n"
+    if kept == 3:
+        text = text[: text.rindex('"time"')]
+    cases, report = result_of(cache(tmp_path, text), names)
+    assert len({case.configuration for case in cases}) == kept
+    assert report.bad == 0
+    assert any("unfinished" in guess for guess in report.guesses)
+
+
+def test_a_damaged_row_does_not_hide_the_next(tmp_path: Path, names: NameResolver) -> None:
+    text = text_of().replace('"time": "InvalidConfig"', '"time": Invalid')
+    cases, report = result_of(cache(tmp_path, text), names)
+    assert [dict(case.configuration) for case in cases[2:]] == [{"bx": 4, "by": 8}, {"bx": 4, "by": 16}]
+    assert report.bad == 1
+    assert report.faults[0].place == "cache/2,8,15"
+    assert "no JSON" in report.faults[0].reason
+
+
+def test_rows_without_time_or_parameters_are_faults(tmp_path: Path, names: NameResolver) -> None:
+    rows: dict[str, dict[str, object]] = {
+        "a": {"bx": 1, "by": 8, "fixed": 15},
+        "b": {"bx": 1, "fixed": 15, "time": 3.0},
+        "c": entry(1, 8, -3.0),
+        "d": entry(1, 8, 3.0),
+    }
+    cases, report = result_of(cache(tmp_path, text_of(rows)), names)
+    assert len(cases) == 1
+    assert [(fault.place, fault.reason) for fault in report.faults] == [
+        ("cache/a", "outcome.value: missing, though the status is ok"),
+        ("cache/b", "without a value of by"),
+        ("cache/c", "outcome.value: -3 is negative"),
+    ]
+
+
+def test_a_header_without_rows_is_a_fault(tmp_path: Path, names: NameResolver) -> None:
+    _, report = result_of(cache(tmp_path, json.dumps(HEADER)), names)
+    assert [str(fault) for fault in report.faults] == ["no member named cache"]

@@ -1,0 +1,25 @@
+"""Tables of Optuna's trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.reading import FileReport, read
+from kg.nouns.entities import Case
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.door.records import NameResolver
+
+
+def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
+    *cases, report = read([path], names, hardware=hardware)
+    assert isinstance(report, FileReport)
+    return [case for case in cases if isinstance(case, Case)], report
+
+
+def test_a_table_without_hardware_is_refused(names: NameResolver, shared: Path) -> None:
+    _, report = ingest(names, shared / "formats/optuna/trials_dataframe.csv")
+    assert (report.good, report.bad) == (0, 1)
+    assert "names no hardware" in report.faults[0].reason

@@ -1,0 +1,114 @@
+"""Optuna studies in SQLite files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.reading import FileReport, read
+from kg.nouns.entities import Case, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.door.records import NameResolver
+
+CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [16, "wide", None]}})
+WHOLE = json.dumps({"name": "IntDistribution", "attributes": {"low": 1, "high": 4, "step": 1, "log": False}})
+
+
+def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
+    *cases, report = read([path], names, hardware=hardware)
+    assert isinstance(report, FileReport)
+    return [case for case in cases if isinstance(case, Case)], report
+
+
+def database(path: Path) -> sqlite3.Connection:
+    made = sqlite3.connect(path)
+    made.executescript("""
+        CREATE TABLE studies (study_id INTEGER, study_name TEXT);
+        CREATE TABLE study_directions (direction TEXT, study_id INTEGER, objective INTEGER);
+        CREATE TABLE study_user_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
+        CREATE TABLE study_system_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
+        CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER, state TEXT);
+        CREATE TABLE trial_params (param_id INTEGER, trial_id INTEGER, param_name TEXT, param_value FLOAT,
+            distribution_json TEXT);
+        CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value FLOAT, value_type TEXT);
+        CREATE TABLE trial_user_attributes (trial_id INTEGER, "key" TEXT, value_json TEXT);
+        INSERT INTO studies VALUES (1, 'gemm on a100');
+        INSERT INTO study_directions VALUES ('MAXIMIZE', 1, 0);
+        INSERT INTO study_user_attributes VALUES (1, 'hardware', '"A100"'), (1, 'kernel', '"gemm"'),
+            (1, 'metric', '"compute_rate"'), (1, 'unit', '"GFLOP/s"'), (1, 'problem_size', '[64, 64]');
+        INSERT INTO trials VALUES (1, 0, 1, 'COMPLETE'), (2, 1, 1, 'PRUNED'), (3, 2, 1, 'PRUNED'),
+            (4, 3, 1, 'FAIL'), (5, 4, 1, 'RUNNING'), (6, 5, 1, 'COMPLETE'), (7, 6, 1, 'COMPLETE');
+        INSERT INTO trial_values VALUES (1, 0, 250, 'FINITE'), (6, 0, NULL, 'INF_POS');
+        INSERT INTO trial_user_attributes VALUES (2, 'status', '"restricted"'), (4, 'reason', '"no memory"');
+    """)
+    made.executemany(
+        "INSERT INTO trial_params VALUES (?, ?, ?, ?, ?)",
+        [(1, 1, "tile", 1.0, CHOICES), (2, 1, "warps", 2.0, WHOLE), (3, 7, "tile", 9.0, CHOICES)],
+    )
+    made.commit()
+    return made
+
+
+def test_the_sample_database_gives_all_trials_of_its_three_studies(names: NameResolver, shared: Path) -> None:
+    cases, report = ingest(names, shared / "formats/optuna/studies.sqlite3", hardware="MI250X")
+    assert (report.good, report.bad, report.format) == (80 + 60 + 2 * 60, 0, "optuna")
+    first = [case for case in cases if case.problem.workload.operator == "convolution_milo"]
+    assert Counter(case.measurement.status for case in first) == {Status.OK: 60, Status.FORBIDDEN: 20}
+    assert first[1].measurement.value == pytest.approx(0.001093376)
+    assert dict(first[1].configuration) == {
+        "block_size_x": 112,
+        "block_size_y": 4,
+        "read_only": 1,
+        "tile_size_x": 3,
+        "tile_size_y": 3,
+        "use_padding": 0,
+        "use_shmem": 1,
+    }
+    assert first[1].problem.hardware.name == "nvidia-a100"
+    metrics = Counter(case.measurement.metric for case in cases)
+    assert metrics == {"kernel_time": 80, "value": 60, "value_0": 60, "value_1": 60}
+
+
+def test_a_database_is_not_changed_and_newer_trials_beside_it_are_told(
+    names: NameResolver, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.db"
+    database(path).close()
+    before = path.read_bytes()
+    (tmp_path / "s.db-wal").write_bytes(b"x")
+    _, report = ingest(names, path)
+    assert "s.db-wal beside it holds trials" in report.faults[0].reason
+    assert path.read_bytes() == before
+
+
+def test_a_view_in_the_place_of_a_table_is_not_asked(names: NameResolver, tmp_path: Path) -> None:
+    made = database(tmp_path / "s.db")
+    made.executescript(
+        "DROP TABLE trials; CREATE VIEW trials AS WITH RECURSIVE n(i) AS"
+        " (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS trial_id, i AS number, 1 AS study_id,"
+        " 'COMPLETE' AS state FROM n;"
+    )
+    made.close()
+    (tmp_path / "a.jsonl").write_text("{}")
+    reports = [item for item in read([tmp_path], names) if isinstance(item, FileReport)]
+    assert {report.path.name: report.skipped for report in reports}["s.db"] == "an SQLite database"
+
+
+@pytest.mark.parametrize("damage", [200, 3000, 9000])
+def test_a_damaged_database_gives_a_fault(
+    names: NameResolver, shared: Path, tmp_path: Path, damage: int
+) -> None:
+    raw = bytearray((shared / "formats/optuna/studies.sqlite3").read_bytes())
+    raw[damage : damage + 60_000] = b"\xff" * 60_000
+    (tmp_path / "s.db").write_bytes(raw)
+    (tmp_path / "a.jsonl").write_text("{}")
+    for item in read([tmp_path], names):
+        if isinstance(item, FileReport) and item.path.name == "s.db":
+            assert item.bad or item.skipped

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ingest.reading import FileReport, read
+from kg.nouns.entities import Better, Case, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.door.records import NameResolver
+
+CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [16, "wide", None]}})
+WHOLE = json.dumps({"name": "IntDistribution", "attributes": {"low": 1, "high": 4, "step": 1, "log": False}})
+
+
+def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
+    *cases, report = read([path], names, hardware=hardware)
+    assert isinstance(report, FileReport)
+    return [case for case in cases if isinstance(case, Case)], report
+
+
+def database(path: Path) -> sqlite3.Connection:
+    made = sqlite3.connect(path)
+    made.executescript("""
+        CREATE TABLE studies (study_id INTEGER, study_name TEXT);
+        CREATE TABLE study_directions (direction TEXT, study_id INTEGER, objective INTEGER);
+        CREATE TABLE study_user_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
+        CREATE TABLE study_system_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
+        CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER, state TEXT);
+        CREATE TABLE trial_params (param_id INTEGER, trial_id INTEGER, param_name TEXT, param_value FLOAT,
+            distribution_json TEXT);
+        CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value FLOAT, value_type TEXT);
+        CREATE TABLE trial_user_attributes (trial_id INTEGER, "key" TEXT, value_json TEXT);
+        INSERT INTO studies VALUES (1, 'gemm on a100');
+        INSERT INTO study_directions VALUES ('MAXIMIZE', 1, 0);
+        INSERT INTO study_user_attributes VALUES (1, 'hardware', '"A100"'), (1, 'kernel', '"gemm"'),
+            (1, 'metric', '"compute_rate"'), (1, 'unit', '"GFLOP/s"'), (1, 'problem_size', '[64, 64]');
+        INSERT INTO trials VALUES (1, 0, 1, 'COMPLETE'), (2, 1, 1, 'PRUNED'), (3, 2, 1, 'PRUNED'),
+            (4, 3, 1, 'FAIL'), (5, 4, 1, 'RUNNING'), (6, 5, 1, 'COMPLETE'), (7, 6, 1, 'COMPLETE');
+        INSERT INTO trial_values VALUES (1, 0, 250, 'FINITE'), (6, 0, NULL, 'INF_POS');
+        INSERT INTO trial_user_attributes VALUES (2, 'status', '"restricted"'), (4, 'reason', '"no memory"');
+    """)
+    made.executemany(
+        "INSERT INTO trial_params VALUES (?, ?, ?, ?, ?)",
+        [(1, 1, "tile", 1.0, CHOICES), (2, 1, "warps", 2.0, WHOLE), (3, 7, "tile", 9.0, CHOICES)],
+    )
+    made.commit()
+    return made
+
+
+def test_a_study_with_nothing_but_a_name_is_told_its_hardware_or_refused(
+    names: NameResolver, shared: Path
+) -> None:
+    _, report = ingest(names, shared / "formats/optuna/studies.sqlite3")
+    assert (report.good, report.bad) == (80 + 120, 1)
+    assert "study 'conv_mi250x': names no hardware" in str(report.faults[0])
+    assert "hardware 'a100' is taken from the name 'gemm_a100_time_energy'" in " ".join(report.guesses)
+
+
+def test_the_sample_journal_and_table(names: NameResolver, shared: Path) -> None:
+    cases, report = ingest(names, shared / "formats/optuna/journal.log", hardware="RTX 2080 Ti")
+    assert (report.good, report.bad) == (25, 0)
+    assert cases[0].measurement.value == 42.129755
+    assert (cases[0].configuration["MWG"], cases[0].configuration["MDIMA"]) == (64, 32)
+    cases, report = ingest(names, shared / "formats/optuna/trials_dataframe.csv", hardware="A100")
+    assert (report.good, report.bad) == (80, 0)
+    assert Counter(case.measurement.status for case in cases) == {Status.OK: 60, Status.FORBIDDEN: 20}
+    assert any("direction is not in the table" in guess for guess in report.guesses)
+
+
+def test_states_values_and_choices_are_what_they_say(names: NameResolver, tmp_path: Path) -> None:
+    database(tmp_path / "s.db").close()
+    cases, report = ingest(names, tmp_path / "s.db", hardware="RTX 2080 Ti")
+    assert [case.measurement.status for case in cases] == [
+        Status.OK,
+        Status.FORBIDDEN,
+        Status.NOT_MEASURED,
+        Status.FAILED,
+        Status.FAILED,
+    ]
+    assert dict(cases[0].configuration) == {"tile": "wide", "warps": 2}
+    assert (cases[0].measurement.value, cases[0].problem.objective.better) == (250e9, Better.HIGHER)
+    assert cases[3].measurement.reason == "no memory"
+    assert cases[0].problem.workload.shape["problem_size"] == (64, 64)
+    assert str(report.faults[0]) == (
+        "study 'gemm on a100', trial 6: a parameter's distribution is not Optuna's: " + CHOICES[:60]
+    )
+    told = " ".join(report.guesses)
+    assert "1 trials that have not ended" in told
+    assert "names hardware 'A100', the option says 'RTX 2080 Ti'; the file is believed" in told

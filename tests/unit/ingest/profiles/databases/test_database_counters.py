@@ -1,0 +1,53 @@
+"""Counters of tasks in databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from ingest.profiles.folders import read_profile
+
+
+def kernels_of(folder: Path) -> Any:
+    [rank] = read_profile(folder).ranks
+    assert rank.kernels is not None
+    return rank.kernels
+
+
+def task_database(path: Path, *tasks: tuple[int, int], columns: str = "blockDim") -> None:
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE STRING_IDS (id, value)")
+        made.execute("INSERT INTO STRING_IDS VALUES (0, 'MatMul'), (1, 'dynamic')")
+        made.execute(f"CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, opState, {columns})")
+        made.execute("CREATE TABLE TASK (startNs, endNs, globalTaskId)")
+        for number, (start, end) in enumerate(tasks):
+            values = ", ".join(str(5 + place) for place in range(len(columns.split(","))))
+            made.execute(f"INSERT INTO COMPUTE_TASK_INFO VALUES (0, {number}, 1, {values})")  # noqa: S608  numbers
+            made.execute("INSERT INTO TASK VALUES (?, ?, ?)", (start, end, number))
+    made.close()
+
+
+def test_counters_of_tasks_as_text_without_a_task_and_of_tasks_that_run_twice(tmp_path: Path) -> None:
+    path = tmp_path / "msprof_0.db"
+    task_database(path, (1000, 3000), (4000, 6000), (7000, 9000))
+    with sqlite3.connect(path) as made:
+        made.execute("INSERT INTO STRING_IDS VALUES (5, 'aic_mac_ratio'), (6, 'aic_total_time')")
+        made.execute("INSERT INTO TASK VALUES (20000, 21000, 1)")  # the second again
+        made.execute("INSERT INTO TASK VALUES (30000, 31000, '99999999999999999999999')")
+        made.execute("CREATE TABLE TASK_PMU_INFO (globalTaskId, name, value)")
+        rows = [
+            (0, 5, "0.5"),
+            (1, 5, 0.25),
+            (1, 6, 1500),
+            (7, 5, 0.9),
+            (2, 5, None),
+            (2, 6, "x"),
+            (None, 5, 1),
+        ]
+        made.executemany("INSERT INTO TASK_PMU_INFO VALUES (?, ?, ?)", rows)
+    made.close()
+    kernels = kernels_of(tmp_path)
+    assert kernels.start_ns.tolist() == [1000, 4000, 7000, 20000]
+    assert [str(value) for value in kernels.pipe("aic_mac_ratio")] == ["0.5", "0.25", "nan", "0.25"]
+    assert [str(value) for value in kernels.pipe("aicore_time(us)")] == ["nan", "1.5", "nan", "1.5"]

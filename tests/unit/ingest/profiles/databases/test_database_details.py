@@ -1,0 +1,47 @@
+"""Facts in databases beside tasks."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from ingest.profiles.folders import read_profile
+
+
+def task_database(path: Path, *tasks: tuple[int, int], columns: str = "blockDim") -> None:
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE STRING_IDS (id, value)")
+        made.execute("INSERT INTO STRING_IDS VALUES (0, 'MatMul'), (1, 'dynamic')")
+        made.execute(f"CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, opState, {columns})")
+        made.execute("CREATE TABLE TASK (startNs, endNs, globalTaskId)")
+        for number, (start, end) in enumerate(tasks):
+            values = ", ".join(str(5 + place) for place in range(len(columns.split(","))))
+            made.execute(f"INSERT INTO COMPUTE_TASK_INFO VALUES (0, {number}, 1, {values})")  # noqa: S608  numbers
+            made.execute("INSERT INTO TASK VALUES (?, ?, ?)", (start, end, number))
+    made.close()
+
+
+def test_what_a_database_holds_beside_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "msprof_0.db"
+    task_database(path, (1000, 3000))
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE HBM (deviceId, timestampNs, bandwidth, hbmId, type)")
+        made.execute("INSERT INTO HBM VALUES (0, 10, 1e9, 0, 0), (0, 10, 3e9, 1, 0), (0, 20, 5e8, 0, 1)")
+        made.execute("CREATE TABLE ENUM_MODULE (id, name)")
+        made.execute("INSERT INTO ENUM_MODULE VALUES (3, 'HCCL')")
+        made.execute("CREATE TABLE NPU_MODULE_MEM (moduleId, timestampNs, totalReserved, deviceId)")
+        made.execute(
+            "INSERT INTO NPU_MODULE_MEM VALUES (3, 1, 2097152, 0), (3, 2, 1048576, 0), (4, 1, -1, 0)"
+        )
+        made.execute("CREATE TABLE DDR (deviceId, timestampNs, read, write)")
+        made.execute("INSERT INTO DDR VALUES (0, 1, 1e6, 3e6), (0, 2, 3e6, 5e6)")
+        made.execute("INSERT INTO STRING_IDS VALUES (7, 'mac_ratio'), (8, 'AIC')")
+        made.execute("CREATE TABLE SAMPLE_PMU_SUMMARY (deviceId, metric, value, coreId, coreType)")
+        made.execute("INSERT INTO SAMPLE_PMU_SUMMARY VALUES (0, 7, 0.25, 3, 8), (0, 7, NULL, 4, 8)")
+    made.close()
+    [rank] = read_profile(tmp_path).ranks
+    assert rank.hbm_gb_s == ((10, 4.0), (20, 0.5))
+    [module] = rank.details.modules
+    assert (module.component, module.peak_mb, module.last_mb) == ("HCCL", 2.0, 1.0)
+    means = {counter.name: counter.mean for counter in rank.details.counters}
+    assert means == {"DDR read": 2.0, "DDR write": 4.0, "AIC 3 mac_ratio": 0.25}

@@ -1,0 +1,16 @@
+"""The profiler's split of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ingest.profiles.folders import read_profile
+
+SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
+         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
+
+
+def test_a_step_that_is_empty_is_no_step(folder: Any, rows: Any) -> None:
+    empty = {**SPLIT, "Computing": 0, "Free": 0, "Stage": 0}
+    [rank] = read_profile(folder(rows("MatMul"), empty)).ranks
+    assert all(step.is_counted for step in rank.steps)

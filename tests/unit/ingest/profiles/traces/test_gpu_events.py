@@ -1,0 +1,62 @@
+"""Events of GPUs in traces of PyTorch."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from ingest.profiles.folders import read_profile
+
+
+def kernel(name: str, ts: float, dur: float, **args: object) -> dict[str, object]:
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur,
+            "args": {"stream": 7, "device": 0, **args}}  # fmt: skip
+
+
+def write(folder: Path, rank: int, *events: object, **more: object) -> Path:
+    path = folder / f"host_{rank}.pt.trace.json.gz"
+    content = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100"}],
+               "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": list(events),
+               **more}  # fmt: skip
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    return path
+
+
+def test_old_categories_are_the_same(tmp_path: Path) -> None:
+    events = [
+        {"ph": "X", "cat": "Kernel", "name": "gemm", "pid": 0, "tid": "stream 7", "ts": 10, "dur": 5,
+         "args": {"device": 0, "stream": 7}},
+        {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 20, "dur": 5},
+        {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": "1", "ts": 5, "dur": 3},
+        {"ph": "X", "cat": "Operator", "name": "ProfilerStep#4", "pid": 1, "tid": "1", "ts": 0, "dur": 30},
+        {"ph": "X", "cat": "Operator", "name": "aten::mm", "pid": 1, "tid": "1", "ts": 2, "dur": 3},
+    ]  # fmt: skip
+    path = tmp_path / "worker.pt.trace.json"
+    path.write_text(
+        json.dumps({"schemaVersion": 1, "computeProperties": [{"name": "V100"}], "traceEvents": events})
+    )
+    [rank] = read_profile(path).ranks
+    assert (rank.layout, rank.device) == ("Kineto trace", "V100")
+    assert rank.kernels is not None
+    assert rank.kernels.is_copy.tolist() == [False, True]
+    assert rank.kernels.text("step", 0) == "4"
+    assert {(call.level, call.name) for call in rank.calls} == {
+        ("runtime", "cudaLaunchKernel"),
+        ("op", "aten::mm"),
+    }
+
+
+def test_memory_of_the_device_and_not_of_the_host(tmp_path: Path) -> None:
+    def event(ts: float, kind: int, allocated: int, reserved: int, change: int) -> dict[str, object]:
+        told = {"Device Type": kind, "Device Id": 0, "Total Allocated": allocated, "Total Reserved": reserved,
+                "Bytes": change, "Addr": 1}  # fmt: skip
+        return {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "ts": ts, "args": told}
+
+    mega = 1 << 20
+    path = write(tmp_path, 0, kernel("gemm", 0, 5), event(1, 1, 2 * mega, 8 * mega, mega),
+                 event(2, 1, mega, 4 * mega, -mega), event(3, 0, 900 * mega, 900 * mega, mega))  # fmt: skip
+    [rank] = read_profile(path).ranks
+    assert rank.memory is not None
+    assert (rank.memory.peak_reserved_mb, rank.memory.peak_allocated_mb) == (8.0, 2.0)
+    assert (rank.memory.returned_mb, rank.memory.allocations) == (4.0, 1)

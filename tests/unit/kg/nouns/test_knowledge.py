@@ -1,0 +1,23 @@
+"""Knowledge as nouns: how an assignment is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.knowledge import Assignment
+
+
+@pytest.mark.parametrize(
+    ("assignment", "text"),
+    [
+        (Assignment(parameter="jit_compile", value=False), "jit_compile=false"),
+        (Assignment(parameter="jit_compile", value=None), "jit_compile"),
+        (Assignment(parameter="HCCL_ALGO", value="ring", environment=True), "export HCCL_ALGO=ring"),
+        (Assignment(parameter="EMPTY", value=None, environment=True), "export EMPTY="),
+        (Assignment(parameter="graph", value=True, flag="--graph"), "--graph"),
+        (Assignment(parameter="tp", value=8, flag="--tensor-parallel-size"), "--tensor-parallel-size 8"),
+        (Assignment(parameter="o", value="O2", flag="--opt=O2"), "--opt=O2"),
+    ],
+)
+def test_an_assignment_is_written_as_people_write_it(assignment: Assignment, text: str) -> None:
+    assert assignment.text == text

@@ -1,0 +1,77 @@
+"""Amounts of evidence: rows counted by operator and device, and the problems of strategies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kg.nouns.entities import (
+    Baseline,
+    Better,
+    Hardware,
+    Kind,
+    Measurement,
+    Objective,
+    Problem,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.values import Settings
+from kg.rows.evidence import DeviceEvidence, evidence_by_device, problems_with_strategies, rows_by_kind
+from kg.rows.trial_rows import Trial
+from kg.rows.trials import TrialStore
+
+PROBLEM = Problem(
+    workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
+    hardware=Hardware(name="ascend-910b1"),
+    objective=Objective(metric="latency", unit="s", better=Better.LOWER),
+)
+
+
+def trial(tile: int, value: float, kind: Kind = Kind.MEASURED, strategy: str = "") -> Trial:
+    baseline = Baseline(value=2.0) if strategy else None
+    return Trial(
+        configuration=Settings({"tile": tile}),
+        measurement=Measurement(metric="latency", unit="s", value=value),
+        kind=kind,
+        source_id="s",
+        baseline=baseline,
+        strategy=strategy,
+    )
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> TrialStore:
+    store = TrialStore(tmp_path / "trials.sqlite3")
+    store.add(1, PROBLEM, [trial(16, 1.0), trial(32, 1.5), trial(64, 2.0, Kind.PUBLISHED)])
+    other = replace(PROBLEM, hardware=Hardware(name="ascend-910b2"))
+    store.add(2, other, [trial(16, 1.0, strategy="overlap")])
+    return store
+
+
+def test_rows_are_counted_by_operator_and_device(trials: TrialStore) -> None:
+    assert list(evidence_by_device(trials)) == [
+        DeviceEvidence("copy", "ascend-910b1", 1, 3, 3, 2, 1, PROBLEM.id),
+        DeviceEvidence(
+            "copy", "ascend-910b2", 1, 1, 1, 1, 0, replace(PROBLEM, hardware=Hardware(name="ascend-910b2")).id
+        ),
+    ]
+    assert rows_by_kind(trials) == [
+        ("copy", "ascend-910b1", "measured", 2),
+        ("copy", "ascend-910b1", "published", 1),
+        ("copy", "ascend-910b2", "measured", 1),
+    ]
+
+
+def test_only_problems_with_a_row_of_a_strategy_are_grouped(trials: TrialStore) -> None:
+    [group] = problems_with_strategies(trials)
+    assert group.hardware == "ascend-910b2"
+    assert len(group.problems) == 1
+
+
+def test_rows_of_later_batches_do_not_count(trials: TrialStore) -> None:
+    trials.acknowledged = 1
+    assert [item.device for item in evidence_by_device(trials)] == ["ascend-910b1"]
+    assert problems_with_strategies(trials) == []

@@ -1,0 +1,52 @@
+"""Estimates: one record a configuration, the same numbers for a server as for its device inside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.workspace import Workspace
+
+RAW: dict[str, object] = {"model": "qwen3-8b", "hardware": "ascend-910c", "count": 16}
+
+
+def estimated(shipped: Workspace, raw: dict[str, object] = RAW, **more: Any) -> Any:
+    return shipped.estimate(raw, **{"phase": "serving", "server": "atlas-800i-a3", **more})
+
+
+def test_every_combination_is_a_record(shipped: Workspace) -> None:
+    found = estimated(
+        shipped, settings={"input_len": 512}, axes={"batch": [1, 8], "precision": ["bf16", "int8"]}
+    )
+    told = [(item["settings"]["batch"], item["settings"]["precision"]) for item in found.records]
+    assert told == [(1, "bf16"), (1, "int8"), (8, "bf16"), (8, "int8")]
+    assert {item["settings"]["input_len"] for item in found.records} == {512}
+
+
+def test_a_server_named_as_hardware_is_its_device_inside_it(shipped: Workspace) -> None:
+    stated = estimated(shipped).to_json()
+    assert stated["server"] == "atlas-800i-a3"
+    assert stated == estimated(shipped, {**RAW, "hardware": "atlas-800i-a3"}, server="").to_json()
+    assert estimated(shipped, {**RAW, "count": 1}, server="").to_json()["server"] is None
+
+
+def test_a_setting_that_the_cost_model_lacks_is_noted(shipped: Workspace) -> None:
+    found = estimated(shipped, {**RAW, "current": {"own_knob": 1}})
+    assert "the cost model has no setting for own_knob" in found.notes
+
+
+def test_plots_stand_side_by_side(shipped: Workspace, tmp_path: Path) -> None:
+    paths = estimated(shipped).write_plots(tmp_path / "split.svg")
+    assert [path.name for path in paths] == ["split.svg", "split-roofline.svg"]
+    assert all(path.read_text().startswith("<svg") for path in paths)
+
+
+def test_an_unknown_phase_is_refused(shipped: Workspace) -> None:
+    with pytest.raises(InputError, match="no phase named 'dreaming'"):
+        estimated(shipped, phase="dreaming")

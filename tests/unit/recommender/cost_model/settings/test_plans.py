@@ -1,0 +1,75 @@
+"""Precision of layer groups, four-bit weights, pipelines in serving, networks at inference, layout."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.errors import InputError
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.workloads.steps import Steps
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+
+A2 = machine_of("ascend-910b1", 8, "atlas-800t-a2")
+
+
+def serve(*settings: dict[str, object], name: str = "llama-2-7b") -> Steps:
+    return estimate(model=model(name), machine=A2, phase="serving", settings=settings)
+
+
+def train(*settings: dict[str, object], name: str = "llama-2-7b") -> Steps:
+    given = [{"seq_len": 4096, "gbs": 32, **one} for one in settings]
+    return estimate(model=model(name), machine=A2, phase="training", settings=given)
+
+
+def test_a_group_alone_in_eight_bit_lies_between_all_and_none() -> None:
+    none, attention, inner, everything = serve(
+        {"tp": 8, "batch": 4}, {"tp": 8, "batch": 4, "precision_attention": "int8"},
+        {"tp": 8, "batch": 4, "precision_mlp": "int8"}, {"tp": 8, "batch": 4, "precision": "int8"},
+    ).memory_bytes["weights"]  # fmt: skip
+    assert everything == pytest.approx(none / 2)
+    assert everything < inner < attention < none
+
+
+def test_an_eight_bit_head_changes_the_head_alone() -> None:
+    plain, head = train({"tp": 2}, {"tp": 2, "precision_head": "int8"}).time_s
+    everything = train({"tp": 2, "precision": "int8"}).time_s[0]
+    assert everything < head < plain
+
+
+def test_four_bit_weights_take_a_quarter_and_no_longer_than_wide_ones() -> None:
+    wide, narrow = serve({"dp": 8, "batch": 1}, {"dp": 8, "batch": 1, "precision": "w4a16"}).time_s
+    assert narrow < wide
+    weights = serve({"dp": 8}, {"dp": 8, "precision": "w4a16"}).memory_bytes["weights"]
+    assert weights[1] == pytest.approx(weights[0] / 4)
+
+
+def test_four_bit_weights_do_not_make_a_saturated_prefill_faster_than_its_product() -> None:
+    eight, four = serve(
+        {"dp": 8, "input_len": 8192, "precision": "int8"}, {"dp": 8, "input_len": 8192, "precision": "w4a8"}
+    ).extra["ttft_s"]
+    assert four == pytest.approx(eight, rel=0.05)
+
+
+def test_four_bit_weights_do_not_train() -> None:
+    with pytest.raises(InputError, match="four-bit"):
+        train({"precision_mlp": "w4a8"})
+
+
+def test_a_pipeline_of_stages_splits_weights_and_cache_and_costs_latency_to_none() -> None:
+    steps = serve({"dp": 8, "batch": 32}, {"dp": 2, "pp": 4, "batch": 32})
+    assert steps.memory_bytes["weights"][1] == pytest.approx(steps.memory_bytes["weights"][0] / 4)
+    assert steps.memory_bytes["kv_cache"][1] == pytest.approx(steps.memory_bytes["kv_cache"][0] / 4)
+    alone = serve({"dp": 8, "batch": 1}, {"dp": 2, "pp": 4, "batch": 1})
+    assert alone.time_s[1] >= alone.time_s[0]
+    assert alone.throughput[1] < alone.throughput[0]
+
+
+def test_a_pipeline_must_divide_layers_and_devices() -> None:
+    with pytest.raises(InputError, match="pipeline must divide the layers"):
+        estimate(
+            model=model("llama-2-7b"), machine=machine_of("ascend-910b1", 3, "atlas-800t-a2"),
+            phase="serving", settings=[{"pp": 3, "tp": 1}],
+        )  # fmt: skip
+    with pytest.raises(InputError, match="pipeline x data must divide"):
+        serve({"pp": 3})

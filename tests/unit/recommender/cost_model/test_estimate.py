@@ -1,0 +1,76 @@
+"""The entry of the cost model."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.errors import InputError, MissingFactError
+from recommender.cost_model.estimate import estimate, sweep
+from recommender.cost_model.workloads.steps import Steps
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+A2 = ("ascend-910b1", 8, "atlas-800t-a2")
+
+
+def train(
+    *settings: Mapping[str, object],
+    name: str = "llama-2-7b",
+    place: tuple[str, int, str] = A2,
+) -> Steps:
+    base = {"seq_len": 4096, "gbs": 32}
+    return estimate(
+        model=model(name),
+        machine=machine_of(*place),
+        phase="training",
+        settings=[{**base, **one} for one in settings],
+    )
+
+
+def test_a_batch_of_configurations_costs_what_each_costs_alone() -> None:
+    settings: list[dict[str, object]] = [
+        {"tp": 8},
+        {"tp": 2, "recompute": "selective"},
+        {"zero": 1, "precision": "fp16"},
+    ]
+    together = train(*settings).time_s
+    assert together == pytest.approx([train(one).time_s[0] for one in settings], rel=1e-5)
+
+
+def test_a_vision_transformer_needs_no_sequence_length() -> None:
+    steps = estimate(
+        model=model("vit-b-16"), machine=machine_of(*A2), phase="training", settings=[{"mbs": 32, "gbs": 256}]
+    )
+    assert steps.time_s[0] > 0
+
+
+def test_a_gpu_is_driven_by_its_facts() -> None:
+    steps = train({"tp": 1}, place=("a100-sxm4-80gb", 1, ""))
+    assert 0.1 < steps.extra["cube_use"][0] < 1
+
+
+def test_missing_facts_are_refused_by_name() -> None:
+    with pytest.raises(MissingFactError, match="peak_bf16_flops") as told:
+        train({}, place=("ascend-310p3", 1, ""))
+    assert told.value.exit_code == 3
+    with pytest.raises(MissingFactError, match="link_bandwidth"):
+        train({"tp": 8}, place=("ascend-910b1", 8, ""))
+    with pytest.raises(MissingFactError, match="hidden_size"):
+        model("clip")
+
+
+def test_an_unknown_phase_and_no_configuration_are_refused() -> None:
+    with pytest.raises(InputError, match="phase"):
+        estimate(model=model("llama-2-7b"), machine=machine_of(*A2), phase="tuning", settings=[{}])
+    with pytest.raises(InputError, match="no configuration"):
+        train()
+
+
+def test_a_sweep_is_every_combination() -> None:
+    found = sweep({"seq_len": 1}, {"tp": [1, 2], "pp": [1, 2, 4]})
+    assert len(found) == 6
+    assert {"seq_len": 1, "tp": 2, "pp": 4} in found

@@ -1,0 +1,90 @@
+"""The one question: a server stands for its device, a problem's own sizes win, a log keeps the facts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.errors import InputError
+from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.question import Question, QuestionFacts, device_and_server, machine
+
+if TYPE_CHECKING:
+    from recommender.workspace import Workspace
+
+SERVING = {"model": "qwen3-8b", "phase": "serving", "count": 16, "shape": {"input_len": 1024}}
+
+
+def asked(shipped: Workspace, *, server: str = "", **more: Any) -> Question:
+    problem, _ = shipped.problem({**SERVING, **more})
+    return Question.of(problem, shipped.model_facts(problem), shipped.hardware, server=server)
+
+
+def test_a_server_is_its_device_inside_it(shipped: Workspace) -> None:
+    assert device_and_server(shipped.hardware, "atlas-800i-a3") == ("ascend-910c", "atlas-800i-a3")
+    assert device_and_server(shipped.hardware, "ascend-910c") == ("ascend-910c", "")
+    assert device_and_server(shipped.hardware, "of nobody") == ("of nobody", "")
+    as_device = asked(shipped, hardware="atlas-800i-a3")
+    stated = asked(shipped, hardware="ascend-910c", server="atlas-800i-a3")
+    assert as_device == stated
+    assert as_device.machine.device.id == "ascend-910c"
+    assert as_device.machine.network.id == "atlas-800i-a3"
+
+
+def test_settings_are_lengths_precision_and_what_is_set_now(shipped: Workspace) -> None:
+    question = asked(
+        shipped,
+        hardware="atlas-800i-a3",
+        precision="bfloat16",
+        shape={"input_len": 1024, "output_len": 128, "M": 3},
+        current={"--tensor-parallel-size": 4, "own_knob": 1},
+    )
+    assert question.settings == {
+        "input_len": 1024,
+        "output_len": 128,
+        "precision": "bfloat16",
+        "tensor_parallel": 4,
+    }
+    assert question.ignored == ("own_knob",)
+    assert question.configuration({"tensor_parallel": 8})["tensor_parallel"] == 8
+
+
+def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
+    known = asked(shipped, hardware="ascend-910c")
+    told = asked(shipped, hardware="ascend-910c", shape={"layers": known.model.layers * 2})
+    assert told.model.layers == 2 * known.model.layers
+
+
+def test_a_log_keeps_the_facts(shipped: Workspace) -> None:
+    problem, _ = shipped.problem({**SERVING, "hardware": "ascend-910c"})
+    sizes = shipped.model_facts(problem)
+    facts = QuestionFacts.look_up("qwen3-8b", sizes, shipped.hardware, "ascend-910c", "atlas-800i-a3")
+    assert QuestionFacts.from_json(json.loads(json.dumps(facts.to_json()))) == facts
+    alone = QuestionFacts.look_up("qwen3-8b", sizes, shipped.hardware, "ascend-910c")
+    assert alone.to_json()["server"] is None
+    assert QuestionFacts.from_json(alone.to_json()) == alone
+
+
+def test_an_assumption_fills_gaps_and_replaces_no_fact_of_the_device(shipped: Workspace) -> None:
+    assumed = {"memory_bytes": 1.0, "made_up": 2.0, "device_count": 3.0}
+    facts = QuestionFacts.look_up("m", {}, shipped.hardware, "ascend-910c", "atlas-800i-a3", assumed=assumed)
+    assert facts.device_facts["memory_bytes"] == shipped.hardware.facts("ascend-910c")["memory_bytes"]
+    assert facts.device_facts["made_up"] == 2.0
+    assert "device_count" not in facts.server_facts
+
+
+def test_the_estimate_is_that_of_the_parts(shipped: Workspace) -> None:
+    question = asked(shipped, hardware="atlas-800i-a3")
+    one, two = estimate_question(question, [{"batch": 1}, {"batch": 64}]).throughput
+    assert two > one > 0
+
+
+def test_what_the_cost_model_cannot_be_asked_is_refused(shipped: Workspace) -> None:
+    problem, _ = shipped.problem({**SERVING, "hardware": "ascend-910c"})
+    sizes = shipped.model_facts(problem)
+    with pytest.raises(InputError, match="no phase named 'tuning'"):
+        Question.of(problem, sizes, shipped.hardware, phase="tuning")
+    with pytest.raises(InputError, match="at least one is needed"):
+        machine("chip", {}, count=0)

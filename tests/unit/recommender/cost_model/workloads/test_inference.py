@@ -1,0 +1,50 @@
+"""Single forward passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kg.errors import InputError
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.workloads.steps import Steps
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+
+A2 = machine_of("ascend-910b1", 8, "atlas-800t-a2")
+ONE = machine_of("ascend-910b1", 1)
+
+
+def serve(*settings: dict[str, object], name: str = "llama-2-7b") -> Steps:
+    return estimate(model=model(name), machine=A2, phase="serving", settings=settings)
+
+
+@pytest.mark.parametrize("name", ["resnet-50", "vit-b-16"])
+def test_a_network_answers_faster_than_it_learns(name: str) -> None:
+    answered = estimate(
+        model=model(name), machine=ONE, phase="serving", settings=[{"batch": 32, "precision": "fp16"}]
+    )
+    learned = estimate(
+        model=model(name), machine=ONE, phase="training",
+        settings=[{"micro_batch": 32, "precision": "fp16"}],
+    )  # fmt: skip
+    assert answered.unit == "samples/s"
+    assert answered.throughput[0] > 2 * 32 / learned.time_s[0]
+    assert sum(part[0] for part in answered.split_s.values()) == pytest.approx(answered.time_s[0])
+
+
+def test_larger_batches_of_a_network_take_longer_and_give_more() -> None:
+    steps = estimate(
+        model=model("resnet-50"), machine=ONE, phase="serving", settings=[{"batch": 4}, {"batch": 64}]
+    )
+    assert steps.time_s[1] > steps.time_s[0]
+    assert steps.throughput[1] > steps.throughput[0]
+    assert steps.memory_total[1] > steps.memory_total[0]
+
+
+def test_a_network_is_not_split() -> None:
+    with pytest.raises(InputError, match="split by data alone"):
+        serve({"tp": 2, "batch": 8}, name="resnet-50")
+    every = serve({"batch": 8}, name="resnet-50")
+    one = estimate(model=model("resnet-50"), machine=ONE, phase="serving", settings=[{"batch": 8}])
+    assert np.isclose(every.throughput[0], 8 * one.throughput[0])

@@ -1,0 +1,60 @@
+"""Layouts of training."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.errors import InputError
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.workloads.steps import Steps
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+A2 = ("ascend-910b1", 8, "atlas-800t-a2")
+
+
+def train(
+    *settings: Mapping[str, object],
+    name: str = "llama-2-7b",
+    place: tuple[str, int, str] = A2,
+) -> Steps:
+    base = {"seq_len": 4096, "gbs": 32}
+    return estimate(
+        model=model(name),
+        machine=machine_of(*place),
+        phase="training",
+        settings=[{**base, **one} for one in settings],
+    )
+
+
+REFUSED = [
+    ({"tp": 3}, "divide the number of devices"),
+    ({"tp": 2, "dp": 8}, "must be the number of devices"),
+    ({"pp": 8, "virtual_stages": 3}, "divide the layers"),
+    ({"gbs": 7}, "divide the global batch"),
+    ({"virtual_stages": 2}, "interleaving"),
+    ({"zero": 4}, "stages 0 to 3"),
+    ({"zero": 3, "pp": 2}, "pipeline of 1"),
+    ({"ep": 2}, "needs a model with experts"),
+    ({"seq_len": 0}, "sequence length"),
+    ({"cp": 8, "seq_len": 4100}, "divide the sequence"),
+    ({"micro_batch": 0}, "micro_batch"),
+    ({"micro_batch": -1}, "micro_batch"),
+    ({"tp": 1.5}, "whole number"),
+    ({"precision": "fp8"}, "fp8"),
+    ({"precision": "int3"}, "int3"),
+    ({"recompute": "some"}, "none of"),
+    ({"nosuch": 1}, "nosuch"),
+    ({"seq_len": "long"}, "not a number"),
+]
+
+
+@pytest.mark.parametrize(("setting", "rule"), REFUSED)
+def test_impossible_layouts_are_refused_by_the_rule(setting: dict[str, object], rule: str) -> None:
+    with pytest.raises(InputError, match=rule) as told:
+        train(setting)
+    assert told.value.exit_code == 2

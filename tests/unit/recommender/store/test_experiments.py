@@ -1,0 +1,61 @@
+"""The A/B tests of a workspace: what they try is looked up, and an outcome reaches the graph once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import UnknownEntityError
+from kg.nouns.entities import Better
+from kg.nouns.outcomes import Outcome
+from kg.triples.serialisation import all_of
+from recommender.experiment.metadata import Runs
+from recommender.experiment.testing import PreparedTest
+from recommender.measuring.readings import OutputReading
+from recommender.workspace import Workspace
+from tests.unit.recommender.experiment.trials import design
+
+if TYPE_CHECKING:
+    from recommender.experiment.journal import Logged
+
+QUESTION: dict[str, object] = {"model": "llama-2-7b", "phase": "training", "hardware": "ascend-910b3"}
+
+
+def measured(workspace: Workspace, strategy: str) -> Logged:
+    reading = OutputReading(metric="latency", better=Better.LOWER, unit="s", path="t")
+    runs = Runs(command=("printf", r'{{"t": %s}}', "{batch}"), readings=(reading,), folder=Path.cwd())
+    subject = workspace.experiments.of_problem(QUESTION, strategy)
+    begun = workspace.experiments.begin(
+        PreparedTest(design=design(pairs=12), runs=runs, subject=subject), "ab"
+    )
+    assert workspace.experiments.tell(begun) is None  # it has not ended
+    return workspace.experiments.run(begun, base={"PATH": "/usr/bin:/bin"})
+
+
+def test_an_outcome_is_learned_once(tmp_path: Path, shipped_path: Path) -> None:
+    Workspace.create(tmp_path / "w", cache=shipped_path.parent / "cache", text_model=None)
+    with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as workspace:
+        strategy = next(iter(workspace.recommend(workspace.problem(QUESTION)[0]))).strategy
+        logged = measured(workspace, strategy)
+        first, second = workspace.experiments.tell(logged), workspace.experiments.tell(logged)
+        assert first is not None
+        assert (first.rows, first.strategies) == (1, (strategy,))
+        assert second is not None
+        assert second.rows == 0
+        workspace.refresh()
+        [outcome] = all_of(workspace.graph, Outcome)
+        assert (outcome.strategy, outcome.verdict) == (strategy, "worse")
+    assert Workspace.experiments_at(tmp_path / "w").names() == ["ab"]
+
+
+def test_a_subject_is_a_recommendation_or_a_problem(shipped: Workspace) -> None:
+    experiments = shipped.experiments
+    with pytest.raises(UnknownEntityError, match="no strategy named 'nothing'"):
+        experiments.of_problem(QUESTION, "nothing")
+    with pytest.raises(UnknownEntityError, match="is remembered"):
+        experiments.of_recommendation("4d")
+    subject = experiments.of_problem(QUESTION)
+    assert subject.question == QUESTION
+    assert subject.single.strategy == ""

@@ -1,0 +1,54 @@
+"""A snapshot is one state of a workspace: it stays as it is, and a refresh opens another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.values import Settings
+from recommender.workspace import Workspace
+
+
+def case(device: str) -> str:
+    record = {
+        "task": {"kind": "operator", "op": "copy", "shape": {"size": 64}},
+        "hardware": {"vendor": "nvidia", "name": device, "count": 1},
+        "config": {"tile": 16},
+        "outcome": {"metric": "latency", "unit": "ms", "value": 1, "better": "lower", "status": "ok"},
+        "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
+    }
+    return json.dumps(record) + "\n"
+
+
+def test_a_refresh_replaces_the_snapshot_with_all_that_rests_on_it(empty_path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(case("card"))
+    with Workspace.open(empty_path, cache=tmp_path) as workspace:
+        first = workspace.snapshot
+        version, retriever = first.knowledge_version, first.retriever
+        with Workspace.editor(empty_path, cache=tmp_path) as editor:
+            editor.ingest([file])
+        assert workspace.snapshot is first
+        assert workspace.trials.operators() == []
+        workspace.refresh()
+        second = workspace.snapshot
+        assert second is not first
+        assert (first.batch, second.batch) == (0, 1)
+        assert (first.knowledge_version, second.knowledge_version) == (version, workspace.knowledge_version)
+        assert second.knowledge_version != version
+        assert second.retriever is not retriever
+        assert second.recommender.retriever is second.retriever
+        assert workspace.trials.operators() == ["copy"]
+
+
+def test_sizes_of_a_problem_stand_in_for_an_unknown_model(empty_path: Path, tmp_path: Path) -> None:
+    problem = Problem(
+        workload=Workload(
+            kind=WorkloadKind.TRAINING, operator="train", model="mine", shape=Settings({"layers": 2})
+        ),
+        hardware=Hardware(name="card"),
+        objective=Objective(metric="step_time", better=Better.LOWER),
+    )
+    with Workspace.open(empty_path, cache=tmp_path) as workspace:
+        assert workspace.model_facts(problem) == {"layers": 2}

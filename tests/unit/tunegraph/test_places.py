@@ -1,0 +1,63 @@
+"""The folders of a user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tunegraph
+from kg.errors import WorkspaceError
+from tunegraph.places import Places
+
+if TYPE_CHECKING:
+    from recommender.workspace import Workspace
+
+
+def test_a_stated_workspace_wins_over_the_environment_and_that_over_the_users_own(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path)}
+    own = Places.resolve(None, environment)
+    assert own.workspace.is_relative_to(tmp_path)
+    named = {**environment, "TUNEGRAPH_WORKSPACE": str(tmp_path / "named"), "TUNEGRAPH_CACHE": str(tmp_path)}
+    assert Places.resolve(None, named) == Places(tmp_path / "named", tmp_path)
+    assert Places.resolve(tmp_path / "stated", named).workspace == tmp_path / "stated"
+
+
+def test_open_takes_the_workspace_of_the_command_line(
+    shipped: Workspace, shipped_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUNEGRAPH_WORKSPACE", str(shipped_path))
+    monkeypatch.setenv("TUNEGRAPH_CACHE", str(shipped_path.parent / "cache"))
+    with tunegraph.open() as workspace:
+        assert workspace.knowledge_version == shipped.knowledge_version
+        assert workspace.layout.root == shipped_path
+
+
+def test_what_is_no_workspace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(WorkspaceError):
+        tunegraph.open(tmp_path)
+
+
+def test_the_face_is_light_and_has_every_name() -> None:
+    code = (
+        "import sys, tunegraph\n"
+        "print(sorted({'numpy', 'recommender', 'kg'} & {name.partition('.')[0] for name in sys.modules}))\n"
+        "print([getattr(tunegraph, name).__module__ for name in tunegraph.__all__ if name != '__version__'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(tunegraph.__file__).parent.parent), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = done.stdout.splitlines()
+    assert first == "[]"
+    assert "recommender.search.engine.search" in second
+    with pytest.raises(AttributeError):
+        tunegraph.nothing  # noqa: B018

@@ -1,0 +1,82 @@
+"""Learns ``data/retrieval/outlook.json``: intervals of gains, and the regret to expect, by circumstances.
+
+``python -m tools.fit_outlook CASES`` asks as ``unseen.py`` does, beside the truth, and reports how well
+the outlook does on each device, and on each collection, when it is learned without it. ``--write`` ships it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.answers import unseen
+from benchmarks.answers.outlook_figures import figures, left_out, show
+from benchmarks.protocols.folds import Fold, folds
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import ROOT
+from benchmarks.worlds.world import load
+from recommender.calibration.outlook import Checked, Outlook
+from recommender.ranking.cases.circumstances import CIRCUMSTANCES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PATH = ROOT / "data" / "retrieval" / "outlook.json"
+SHARE = {
+    "*": 1.0,
+    "aiconfigurator_attention_backend": 0.15,
+    "aiconfigurator_gemm_backend": 0.15,
+    "aiconfigurator_moe_parallel": 0.15,
+}
+
+
+def checked(fold: Fold) -> list[tuple[str, tuple[str, ...], Checked]]:
+    """Collection, classes and outcome of each question of a fold."""
+    return unseen.run(fold)[1]
+
+
+def main() -> None:
+    """Read the options, do what the module says, and print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--asked", type=int, default=60, help="problems asked in each fold at most")
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    rows: list[tuple[str, tuple[str, ...], Checked]] = []
+    with tempfile.TemporaryDirectory() as place:
+        world = load(arguments.cases, Path(place) / "known", SHARE)
+        unseen.use(world, world)
+        rng = random.Random(0)
+        made: Sequence[Fold] = [
+            dataclasses.replace(
+                fold, asked=tuple(rng.sample(fold.asked, min(arguments.asked, len(fold.asked))))
+            )
+            for fold in folds(world, world, quick=False)
+        ]
+        with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+            for part in pool.map(checked, made):
+                rows += part
+    told = {}
+    for what, block in (("device", lambda r: r[2].device), ("collection", lambda r: r[0])):
+        told[f"left_out_{what}"] = figures(rows, left_out(rows, block))
+        show(f"one {what} left out", told[f"left_out_{what}"])
+    if arguments.write:
+        origin = "tools/fit_outlook.py: questions about the public case collections, as of unseen.py"
+        outlook = Outlook.fit([row[2] for row in rows], CIRCUMSTANCES, origin)
+        PATH.write_text(json.dumps(outlook.to_json(), indent=1) + "\n", encoding="utf-8")
+        print(f"written: {PATH.name}", file=sys.stderr)
+    last_line(told)
+
+
+if __name__ == "__main__":
+    main()

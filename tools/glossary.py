@@ -1,0 +1,153 @@
+"""Writes docs/glossary.md: every public noun, its one home, its units, and what it is in one line.
+
+``python -m tools.glossary`` writes the page, ``--check`` only says whether it is stale (exit 1). The nouns
+are the public classes of ``kg.nouns`` and the results of the methods of
+``recommender.workspace.Workspace``; the line is the first of the class's docstring; units are those that
+the names of its fields carry.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tools.source_tree import ROOT, modules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tools.source_tree import SourceModule
+
+PAGE = ROOT / "docs" / "glossary.md"
+WORKSPACE = "Workspace"
+UNITS = {
+    "_bytes": "B",
+    "_s": "s",
+    "_ms": "ms",
+    "_us": "us",
+    "_mhz": "MHz",
+    "_w": "W",
+    "_j": "J",
+    "_wh": "Wh",
+    "_g": "g",
+    "_g_per_kwh": "gCO2/kWh",
+    "_per_hour": "1/h",
+    "_bytes_per_s": "B/s",
+}
+"""Endings of field names, and the unit each stands for; the longest that fits counts."""
+
+_HEAD = """# Glossary
+
+The words of the code, each with the one module that defines it. `python -m tools.glossary` makes this page
+from the code; a test fails when it is stale.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word.
+
+    Attributes:
+        name: The class.
+        home: Module that defines it.
+        line: First line of its docstring.
+        units: Units of its fields.
+    """
+
+    name: str
+    home: str
+    line: str
+    units: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"| `{self.name}` | {self.line} | {', '.join(self.units)} | `{self.home}` |"
+
+
+def term(node: ast.ClassDef, home: str) -> Term:
+    """The word that a class is."""
+    doc = ast.get_docstring(node) or ""
+    fields = [
+        item.target.id
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    ]
+    units = list(dict.fromkeys(unit for name in fields if (unit := _unit(name))))
+    if "nats" in doc and "nats" not in units:
+        units.append("nats")
+    return Term(node.name, home, doc.split("\n", maxsplit=1)[0].replace("|", "\\|"), tuple(units))
+
+
+def _unit(name: str) -> str:
+    endings = [ending for ending in UNITS if name.endswith(ending)]
+    return UNITS[max(endings, key=len)] if endings else ""
+
+
+def nouns() -> list[Term]:
+    """The public classes of ``kg.nouns``."""
+    return sorted(
+        (
+            term(node, item.name)
+            for item in modules()
+            if item.name.startswith("kg.nouns.")
+            for node in item.classes
+        ),
+        key=lambda one: one.name,
+    )
+
+
+def results() -> list[Term]:
+    """The classes that methods of the workspace return, those of the nouns left out."""
+    homes: dict[str, tuple[ast.ClassDef, SourceModule]] = {
+        node.name: (node, item) for item in modules() for node in item.classes
+    }
+    known = {one.name for one in nouns()} | {WORKSPACE}
+    names = {name for node in _with_bases(WORKSPACE, homes) for name in _returned(node)}
+    found = (term(homes[name][0], homes[name][1].name) for name in names & set(homes) - known)
+    return sorted(found, key=lambda one: one.name)
+
+
+def _with_bases(name: str, homes: Mapping[str, tuple[ast.ClassDef, SourceModule]]) -> Iterator[ast.ClassDef]:
+    if name in homes:
+        node = homes[name][0]
+        yield node
+        for base in node.bases:
+            if isinstance(base, ast.Name):
+                yield from _with_bases(base.id, homes)
+
+
+def _returned(node: ast.ClassDef) -> Iterator[str]:
+    """Names in the return annotations of the public methods of a class."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_") and item.returns is not None:
+            yield from (part.id for part in ast.walk(item.returns) if isinstance(part, ast.Name))
+
+
+def page() -> str:
+    """The page."""
+    parts = [_HEAD]
+    for title, terms in (("Nouns", nouns()), ("Results", results())):
+        parts += [f"\n## {title}\n\n| word | what it is | units of its fields | home |\n|---|---|---|---|\n"]
+        parts += [f"{one}\n" for one in terms]
+    return "".join(parts)
+
+
+def main() -> None:
+    """Write the page, or say that it is stale."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is stale")
+    options = parser.parse_args()
+    text = page()
+    if options.check:
+        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
+            sys.exit("docs/glossary.md is stale: run python -m tools.glossary")
+        return
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

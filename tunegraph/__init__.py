@@ -1,0 +1,97 @@
+"""Tuning recommendations from a knowledge graph of measured cases, for programs and notebooks.
+
+Example:
+    >>> import tunegraph
+    >>> with tunegraph.open() as workspace:  # doctest: +SKIP
+    ...     problem, notes = workspace.problem({"model": "bert-large", "hardware": "ascend-910", "count": 8})
+    ...     answer = workspace.recommend(problem)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tunegraph.packages import __version__, foreign_packages
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from kg.errors import (
+        CaseFormatError,
+        IndexMismatchError,
+        InfeasibleError,
+        InputError,
+        MissingDependencyError,
+        MissingFactError,
+        NoEvidenceError,
+        TuningError,
+        UnknownEntityError,
+        WorkspaceError,
+    )
+    from kg.nouns.entities import Problem
+    from recommender.search.engine.search import Search
+    from recommender.search.evaluations import Evaluation
+    from recommender.workspace import Workspace
+
+__tunegraph__ = "0.1.0"
+
+__all__ = [
+    "CaseFormatError",
+    "Evaluation",
+    "IndexMismatchError",
+    "InfeasibleError",
+    "InputError",
+    "MissingDependencyError",
+    "MissingFactError",
+    "NoEvidenceError",
+    "Problem",
+    "Search",
+    "TuningError",
+    "UnknownEntityError",
+    "Workspace",
+    "WorkspaceError",
+    "__version__",
+    "open",
+]
+
+_HOMES = {
+    "Evaluation": "recommender.search.evaluations",
+    "Problem": "kg.nouns.entities",
+    "Search": "recommender.search.engine.search",
+    "Workspace": "recommender.workspace",
+}
+
+if (_strangers := foreign_packages()) is not None:
+    raise ImportError("\n  ".join(_strangers))
+
+
+def open(workspace: str | PathLike[str] | None = None) -> Workspace:  # noqa: A001  tunegraph.open
+    """Open a workspace for reading: the one that the command line would use, made where there is none.
+
+    Args:
+        workspace: Its directory; ``TUNEGRAPH_WORKSPACE``, else the user's own, if None.
+
+    Raises:
+        WorkspaceError: It is damaged, of another version, or cannot be made.
+    """
+    import logging
+    import os
+    from pathlib import Path
+
+    from tunegraph.places import Places
+
+    chosen = Places.resolve(None if workspace is None else Path(workspace), os.environ)
+    return chosen.open(logging.getLogger(__name__).warning)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of this module when it is first used: the library itself is heavier than this face."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES.get(name, "kg.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,75 @@
+"""The folders of a user: the workspace that commands use where none is named, and the cache."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders of a user.
+
+    Attributes:
+        workspace: The workspace directory.
+        cache: Where the text model's ONNX file is kept.
+    """
+
+    workspace: Path
+    cache: Path
+
+    @classmethod
+    def resolve(cls, workspace: Path | None, environment: Mapping[str, str]) -> Places:
+        """The chosen workspace, else ``TUNEGRAPH_WORKSPACE``, else the user's own."""
+        home = Path(environment.get("HOME") or Path.home())
+        if sys.platform == "win32":
+            base = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+            data, cache = base / "tunegraph", base / "tunegraph" / "cache"
+        elif sys.platform == "darwin":
+            data = home / "Library" / "Application Support" / "tunegraph"
+            cache = home / "Library" / "Caches" / "tunegraph"
+        else:
+            data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "tunegraph"
+            cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "tunegraph"
+        named = environment.get("TUNEGRAPH_WORKSPACE")
+        return cls(
+            workspace or (Path(named) if named else data / "workspace"),
+            Path(environment.get("TUNEGRAPH_CACHE") or cache),
+        )
+
+    def make(self, say: Callable[[str], None]) -> None:
+        """Make the workspace from the shipped knowledge where there is none, and say so.
+
+        Raises:
+            WorkspaceError: The directory holds something else, or cannot be written.
+        """
+        from recommender.workspace import Workspace
+
+        if Workspace.exists(self.workspace):
+            return
+        say(f"Making a workspace from the shipped knowledge at {self.workspace} ...")
+        Workspace.create(self.workspace, cache=self.cache)
+        with Workspace.open(self.workspace, cache=self.cache) as made:
+            if made.text_model is None:
+                say(
+                    "No text model here: similarity rests on numbers and names alone. "
+                    "For the text model: pip install 'tunegraph[encoder]', then make the workspace anew."
+                )
+
+    def open(self, say: Callable[[str], None]) -> Workspace:
+        """Open the workspace for reading; it is made where there is none.
+
+        Raises:
+            WorkspaceError: It is damaged, of another version, or cannot be made.
+        """
+        from recommender.workspace import Workspace
+
+        self.make(say)
+        return Workspace.open(self.workspace, cache=self.cache)
