@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+T = TypeVar("T")
 
 MASK = "[secret]"
 
@@ -53,7 +55,7 @@ def masked(text: str) -> str:
     return _IN_URL.sub(lambda found: f"{found['head']}:{MASK}@", "".join(parts) + text[at:])
 
 
-def masked_words(words: list[str]) -> list[str]:
+def masked_words(words: Sequence[str]) -> list[str]:
     """The same of a command that is a list: a secret may be the word after its option."""
     made: list[str] = []
     for place, word in enumerate(words):
@@ -63,16 +65,15 @@ def masked_words(words: list[str]) -> list[str]:
     return made
 
 
-def masked_environment(environment: Mapping[str, object]) -> dict[str, object]:
+def masked_environment(environment: Mapping[str, T]) -> dict[str, T | str]:
     """Variables with the values of secrets masked."""
-    return {
-        name: MASK
-        if is_secret(name) and not _NO_SECRET.fullmatch(str(value))
-        else masked(value)
-        if isinstance(value, str)
-        else value
-        for name, value in environment.items()
-    }
+    return {name: _covered(name, value) for name, value in environment.items()}
+
+
+def _covered(name: str, value: T) -> T | str:
+    if is_secret(name) and not _NO_SECRET.fullmatch(str(value)):
+        return MASK
+    return masked(value) if isinstance(value, str) else value
 
 
 def has_mask(*texts: object) -> bool:
