@@ -5,6 +5,7 @@ Ids are slugs, unique within their class; every statement carries the source it 
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from dataclasses import dataclass, field
@@ -218,8 +219,8 @@ class Assignment:
         value: The value it is set to.
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
-        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is then
-            the path of the field, with dots. Empty if it is none.
+        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is
+            then the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
 
@@ -237,6 +238,15 @@ class Assignment:
         word = shlex.quote(value) if value else ""
         if self.environment:
             return f"export {self.parameter}={word}"
+        if self.carrier:
+            field: Value = self.value
+            for name in reversed(self.parameter.split(".")):
+                field = {name: field}  # type: ignore[assignment]  # nested objects, for JSON alone
+            return (
+                f"{self.carrier} {shlex.quote(json.dumps(field))}"
+                if self.carrier.startswith("-")
+                else (f"{self.carrier}: {self.parameter}={value}")
+            )
         if self.flag:
             # A flag that is merely present, and one that brings its value along.
             bare = self.value is None or self.value is True or self.flag.endswith(value)

@@ -1,8 +1,9 @@
 """Names of releases, in the order in which they came out.
 
-Projects name releases in many ways: ``0.11.0rc1``, ``v0.23.0``, ``8.0.RC2``, ``0.5.6.post2``, ``core_v0.15.0``,
-``26.1.0-beta.1-pytorch2.9.0``, ``main@182b75ea84ff``. The first run of numbers decides, then what comes before or
-after the release of that number. Whatever else is glued on (another program's version, a build) does not count.
+Projects name releases in many ways: ``0.11.0rc1``, ``v0.23.0``, ``8.0.RC2``, ``0.5.6.post2``,
+``core_v0.15.0``, ``26.1.0-beta.1-pytorch2.9.0``, ``main@182b75ea84ff``. The first run of numbers decides,
+then what comes before or after the release of that number. Whatever else is glued on (another program's
+version, a build) does not count.
 """
 
 from __future__ import annotations

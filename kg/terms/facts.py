@@ -22,7 +22,7 @@ class FactType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class QuestionFact:
     """A fact that a question may state.
 
     Attributes:
@@ -43,12 +43,12 @@ class Fact:
     keyed: bool = False
 
 
-def _facts(type_: FactType, rows: str) -> list[Fact]:
+def _facts(type_: FactType, rows: str) -> list[QuestionFact]:
     facts = []
     for row in rows.strip().splitlines():
         name, label, label_zh, *unit = (cell.strip() for cell in row.split("|"))
         facts.append(
-            Fact(
+            QuestionFact(
                 name=name.removesuffix("[]"),
                 type=type_,
                 label=label,
@@ -60,7 +60,7 @@ def _facts(type_: FactType, rows: str) -> list[Fact]:
     return facts
 
 
-FACTS: dict[str, Fact] = {
+FACTS: dict[str, QuestionFact] = {
     fact.name: fact
     for fact in [
         *_facts(
@@ -142,14 +142,14 @@ FACTS: dict[str, Fact] = {
             full_graph | the model runs as one captured graph | 整图模式
             """,
         ),
-        Fact(
+        QuestionFact(
             name="setting",
             type=FactType.TEXT,
             label="current value of the setting",
             label_zh="当前设置值",
             keyed=True,
         ),
-        Fact(
+        QuestionFact(
             name="software",
             type=FactType.VERSION,
             label="version of the software",

@@ -82,6 +82,11 @@ def fault_iri(fault_id: str) -> NamedNode:
     return named("fault", fault_id)
 
 
+def recipe_iri(recipe_id: str) -> NamedNode:
+    """Return the IRI of a recipe."""
+    return named("recipe", recipe_id)
+
+
 def parameter_iri(name: str) -> NamedNode:
     """Return the IRI of a tunable parameter."""
     return named("parameter", name)

@@ -29,6 +29,7 @@ from kg.triples.tables.knowledge import (
 )
 from kg.triples.tables.outcomes import OUTCOME
 from kg.triples.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
+from kg.triples.tables.recipes import RECIPE
 from kg.triples.tables.strategies import FAULT, FRAMEWORK, STRATEGY
 from kg.triples.vocabulary import TG, Shared
 
@@ -170,6 +171,7 @@ TABLES: dict[type, NounTable[Any]] = {
         CONTEXT,
         EFFECT,
         OUTCOME,
+        RECIPE,
     )
 }
 """The nouns that have an IRI of their own."""

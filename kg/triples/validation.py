@@ -35,6 +35,7 @@ KNOWLEDGE = (
     TG.FRAMEWORK,
     TG.GRID_REGION,
     TG.GREEN_SCHEDULE,
+    TG.RECIPE,
     TG.SOURCE,
 )
 """Classes of what is known, as against what was measured."""

@@ -86,6 +86,7 @@ class TG:
     OUTCOME: Final = _term("tg:Outcome")
     PARAMETER: Final = _term("tg:Parameter")
     PROBLEM: Final = _term("tg:Problem")
+    RECIPE: Final = _term("tg:Recipe")
     RELATION: Final = _term("tg:Relation")
     SOURCE: Final = _term("tg:Source")
     STRATEGY: Final = _term("tg:Strategy")
@@ -191,6 +192,19 @@ class TG:
     LOG_TEXT: Final = _term("tg:logText")
     REMEDIED_BY: Final = _term("tg:remediedBy")
     REMEDY: Final = _term("tg:remedy")
+
+    # recipes
+    AUTHORITY: Final = _term("tg:authority")
+    CASE_TITLE: Final = _term("tg:caseTitle")
+    INSTANCE_COUNT: Final = _term("tg:instanceCount")
+    LAYOUT: Final = _term("tg:layout")
+    RECIPE_CONTEXT: Final = _term("tg:recipeContext")
+    RECIPE_FAMILY: Final = _term("tg:recipeFamily")
+    RECIPE_SETTINGS: Final = _term("tg:recipeSettings")
+    REPORTED_MODEL: Final = _term("tg:reportedModel")
+    ROLE: Final = _term("tg:role")
+    SERVER_COUNT: Final = _term("tg:serverCount")
+    SETTING_KEY: Final = _term("tg:settingKey")
 
     # effects
     EFFECT_KIND: Final = _term("tg:effectKind")

@@ -30,7 +30,7 @@ _MODEL_NUMBERS = {
     "experts_per_token": "experts_per_token",
     "shared_experts": "shared_experts",
     "moe_intermediate_size": "expert_intermediate",
-    "draft_layers": "draft_layers",
+    "mtp_layers": "draft_layers",
     "sliding_window": "window",
 }
 """Fact of a condition by fact of a model."""
@@ -115,7 +115,9 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
         facts.setdefault("vision_tower", False)
     if "experts" not in facts and model.architecture not in {"moe-decoder", "multimodal", ""}:
         facts["experts"] = 0
-    facts.setdefault("attention", _attention(model, stated))
+    if "attention_kind" in stated:  # its configuration was read, so what it does not name is not there
+        facts.setdefault("draft_layers", 0)
+    facts.setdefault("attention", str(stated.get("attention_kind") or _attention(model, stated)))
     return {name: value for name, value in facts.items() if value != ""}
 
 

@@ -68,7 +68,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         },
         evidence=tuple(_evidence(item)),
         conflicts=item.conflicts,
-        conditions=tuple(_conditions(strategy)),
+        conditions=(*([f"if {item.provided}"] if item.provided else []), *_conditions(strategy)),
         accuracy=strategy.accuracy,
         strategy=strategy.id,
         trust=max(
