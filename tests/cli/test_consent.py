@@ -13,8 +13,8 @@ HOSTILE = "fast$(touch PWNED)"
 
 def case(mode: str, tile: int, value: float) -> str:
     record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
-        "hardware": {"vendor": "nvidia", "name": "NVIDIA A100-SXM4-80GB"},
+        "task": {"kind": "kernel", "op": "mixer", "shape": {"M": 128}},
+        "hardware": {"name": "Acme One"},
         "config": {"mode": mode, "tile": tile},
         "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "better": "lower", "status": "ok"},
         "source": {"title": "a colleague"},
@@ -23,22 +23,22 @@ def case(mode: str, tile: int, value: float) -> str:
 
 
 @pytest.fixture
-def colleague(run: Any, empty_path: Path, tmp_path: Path) -> Path:
+def colleague(run: Any, toy_path: Path, tmp_path: Path) -> Path:
     """A workspace with cases of a colleague who is not trusted."""
     cases = tmp_path / "colleague.jsonl"
     cases.write_text("".join(case(HOSTILE if n else "slow", 16 * n + 16, 2.0 - 0.1 * n) for n in range(10)))
-    ran = run("ingest", "--trust", "low", cases, workspace=empty_path)
+    ran = run("ingest", "--trust", "low", cases, workspace=toy_path)
     assert ran.code == 0, ran.err
-    return empty_path
+    return toy_path
 
 
 def test_a_value_of_a_case_never_runs_unasked(run: Any, colleague: Path, tmp_path: Path) -> None:
     (tmp_path / "bench.sh").write_text('#!/bin/sh\necho "t=1.5"\n')
     (tmp_path / "bench.sh").chmod(0o755)
     asked = (
-        "recommend", "--kernel", "toy", "--shape", "M=128", "--hardware", "nvidia-a100", "--objective", "kernel_time",
+        "recommend", "--kernel", "mixer", "--shape", "M=128", "--hardware", "acme-one", "--objective", "kernel_time",
         "--current", "mode=slow", "--current", "tile=16", "--pattern", r"kernel_time:ms=t=(\S+)",
-        "--verify-pairs", "2",
+        "--verify-pairs", "12",
     )  # fmt: skip
     verify = ("--verify", 'bash -c "./bench.sh {mode} {tile}"')
     ran = run(*asked, *verify, workspace=colleague, folder=tmp_path)
@@ -52,7 +52,7 @@ def test_a_value_of_a_case_never_runs_unasked(run: Any, colleague: Path, tmp_pat
     ran = run(*allowed, "--allow-low-trust", workspace=colleague, folder=tmp_path)
     assert ran.code in {0, 5}, ran.err
     assert not (tmp_path / "PWNED").exists()
-    shown = run(*asked[:-6], "--format", "flags", workspace=colleague, folder=tmp_path)
+    shown = run(*asked[:-4], "--format", "flags", workspace=colleague, folder=tmp_path)
     assert f"mode='{HOSTILE}'" in shown.out
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,12 @@ from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.drift import change
-from recommender.ranking.changes.robust import K, location_and_scale, mean_square, weighted_median
+from recommender.ranking.changes.robust import (
+    K,
+    clipped_square,
+    location_and_scale,
+    variance_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,9 +57,9 @@ UNINFORMED = (0.02, 0.10, 0.10)
 little, and 10 % either way covers the ordinary."""
 LEAST_STRATEGIES = 5
 """For how many strategies :data:`UNINFORMED` counts beside those that are known."""
-LEAST_DIFFERENCES = 30
+LEAST_DIFFERENCES = 40
 """For how many differences within a strategy its two deviations count: that many tell a variance within a
-quarter (relative error sqrt(2 / 30)), fewer do not tell how a spread divides."""
+quarter (relative error sqrt(2 / 40)), fewer do not tell how a spread divides."""
 
 KIND_TRUST = {Kind.MEASURED: 1.0, Kind.PUBLISHED: 0.5, Kind.MODELLED: 0.25}
 """What a gain counts by how it is known. Published ones say little of their conditions and modelled ones have
@@ -103,8 +109,8 @@ class Prior:
 
         A source has one vote, however many strategies it speaks of, and a strategy one, however many contexts
         it was seen in; a source of low trust has none, for it speaks for its own strategy alone. Among 31
-        strategies, one source so moves the gain of a strategy that it does not speak of by at most 0.02 nats,
-        and by nothing at low trust.
+        strategies with gains as they are published (up to 0.6 nats), one source so moves the gain of a
+        strategy that it does not speak of by at most 0.02 nats, and by nothing at low trust.
 
         Args:
             effects: Whose gains are comparable.
@@ -117,30 +123,26 @@ class Prior:
         ]
         votes = _votes([effect for effect, _ in known_effects], sources)
         means = [state.mean for _, state in known_effects]
-        centre, deviation, own = UNINFORMED[0], math.hypot(*UNINFORMED[1:]), UNINFORMED[1]
+        centre, deviation = UNINFORMED[0], math.hypot(*UNINFORMED[1:])
         guesses = [centre + deviation * score for score in _SCORES]
-        mean, total = location_and_scale(
-            [*means, *guesses], [*votes, *[1.0] * LEAST_STRATEGIES], LEAST_SPREAD
-        )
-        share, count = (own / deviation) ** 2 * LEAST_DIFFERENCES, float(LEAST_DIFFERENCES)
+        weights = [*_of_strategies(known_effects, votes), *[1.0] * LEAST_STRATEGIES]
+        mean, total = location_and_scale([*means, *guesses], weights, LEAST_SPREAD)
+        within = (UNINFORMED[2] / deviation) ** 2  # of the whole variance
+        squares, count = LEAST_DIFFERENCES * clipped_square(within), float(LEAST_DIFFERENCES)
         groups: dict[str, list[tuple[float, float]]] = {}
         for (effect, state), vote in zip(known_effects, votes, strict=True):
             groups.setdefault(effect.strategy, []).append((state.mean, vote))
         for group in groups.values():
-            if len(group) < 2:
-                continue
-            gains, counts = zip(*group, strict=True)
-            middle, correction = weighted_median(gains, counts), len(group) / (len(group) - 1)
-            for gain, vote in group:
-                square = min(K**2, (gain - middle) ** 2 * correction / total**2) / mean_square(K)
-                # A vote counts for its part of the strategy's contexts but one, which is their middle.
-                weight = vote * (len(group) - 1)
-                share, count = share + weight * (1 - square), count + weight
-        between = max(0.0, min(1.0, share / count)) * total**2
+            size = max(2.0, sum(vote for _, vote in group))
+            for (one, vote), (other, second) in combinations(group, 2):
+                weight = min(vote, second) * 2 / size  # n effects of one vote each make n - 1 differences
+                squares += weight * min(K**2, (one - other) ** 2 / 2 / total**2)
+                count += weight
+        within = variance_of(squares / count)
         return cls(
             mean=mean,
-            between_strategies=max(LEAST_SPREAD, math.sqrt(between)),
-            between_contexts=max(LEAST_SPREAD, math.sqrt(total**2 - between)),
+            between_strategies=max(LEAST_SPREAD, total * math.sqrt(1 - within)),
+            between_contexts=max(LEAST_SPREAD, total * math.sqrt(within)),
             strategies=len(groups),
             noise=_noise(known_effects, votes),
         )
@@ -292,16 +294,20 @@ def shared_variance(
 
 
 def _votes(effects: Sequence[Effect], sources: Callable[[Effect], Iterable[str]] | None) -> list[float]:
-    """Return the votes of the effects: a source divides one among its effects, a strategy has at most one."""
+    """Return the votes of the effects: a source divides one among its effects."""
     cited = [tuple(sources(effect)) if sources is not None else () for effect in effects]
     said = Counter(source for names in cited for source in set(names))
-    votes = [min(1.0, sum(1 / said[name] for name in set(names))) if names else 1.0 for names in cited]
-    of_strategy: dict[str, float] = {}
-    for effect, vote in zip(effects, votes, strict=True):
-        of_strategy[effect.strategy] = of_strategy.get(effect.strategy, 0.0) + vote
-    return [
-        vote / max(1.0, of_strategy[effect.strategy]) for effect, vote in zip(effects, votes, strict=True)
-    ]
+    return [min(1.0, sum(1 / said[name] for name in set(names))) if names else 1.0 for names in cited]
+
+
+def _of_strategies(
+    known_effects: Sequence[tuple[Effect, EffectState]], votes: Sequence[float]
+) -> list[float]:
+    """Return the votes such that no strategy has more than one."""
+    sums: dict[str, float] = {}
+    for (effect, _), vote in zip(known_effects, votes, strict=True):
+        sums[effect.strategy] = sums.get(effect.strategy, 0.0) + vote
+    return [vote / max(1.0, sums[e.strategy]) for (e, _), vote in zip(known_effects, votes, strict=True)]
 
 
 def _noise(known_effects: Sequence[tuple[Effect, EffectState]], votes: Sequence[float]) -> float:

@@ -40,6 +40,20 @@ def mean_square(bound: float) -> float:
 _BETA = mean_square(WIDE)
 
 
+def clipped_square(variance: float) -> float:
+    """Mean of ``min(x^2, K^2)`` for a normal x of mean 0 and a variance above 0."""
+    return variance * mean_square(K / math.sqrt(variance))
+
+
+def variance_of(square: float) -> float:
+    """The variance, from 0 to 1, of which ``square`` is the :func:`clipped_square`, which grows with it."""
+    low, high = 1e-12, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if clipped_square(middle) < square else (low, middle)
+    return high
+
+
 def location_and_scale(
     values: Sequence[float], weights: Sequence[float], least: float
 ) -> tuple[float, float]:

@@ -216,7 +216,7 @@ def test_a_prior_of_no_strategy_is_the_uninformed_one_and_few_hardly_move_it() -
     assert prior.strategies == 0
     few = Prior.of([effect("a", 1.0), effect("b", 2.0)])
     assert few.strategies == 2
-    assert abs(few.mean - prior.mean) < 0.3
+    assert prior.mean < few.mean < 1
 
 
 ALL = 0.02
@@ -228,7 +228,8 @@ def published(rng: random.Random) -> list[Effect]:
     strategies = [f"s{number}" for number in range(31)]
     found = []
     for name in [*strategies, *strategies[:4]]:
-        gain = rng.gauss(0.08, 0.1) + (rng.expovariate(2) if rng.random() < 0.1 else 0.0)
+        gain = rng.gauss(0.05, 0.06) + (rng.expovariate(6) if rng.random() < 0.25 else 0.0)
+        gain = min(gain, 0.62)  # the highest of training
         found.append(effect(name, gain, kind=Kind.PUBLISHED, hardware=f"h{len(found)}"))
     return found
 

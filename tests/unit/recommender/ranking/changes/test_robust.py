@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.ranking.changes.robust import K, location_and_scale, mean_square, weighted_median
+from recommender.ranking.changes.robust import (
+    K,
+    clipped_square,
+    location_and_scale,
+    mean_square,
+    variance_of,
+    weighted_median,
+)
 
 LEAST = 0.01
 
@@ -42,7 +49,7 @@ def test_a_weight_counts_as_so_many_observations() -> None:
 
 
 def test_equal_observations_have_the_least_scale() -> None:
-    assert location_and_scale([0.3, 0.3, 0.3], [1.0] * 3, LEAST) == (pytest.approx(0.3), LEAST)
+    assert location_and_scale([0.3, 0.3, 0.3], [1.0] * 3, LEAST) == pytest.approx((0.3, LEAST))
 
 
 def test_the_median_halves_the_weight() -> None:
@@ -56,3 +63,8 @@ def test_the_mean_of_clipped_squares_is_that_of_a_normal() -> None:
     sample = statistics.fmean(min(rng.gauss(0, 1) ** 2, K * K) for _ in range(200_000))
     assert mean_square(K) == pytest.approx(sample, abs=0.01)
     assert mean_square(50.0) == pytest.approx(1.0)
+
+
+@given(st.floats(0.001, 1))
+def test_a_variance_follows_from_its_clipped_square(variance: float) -> None:
+    assert variance_of(clipped_square(variance)) == pytest.approx(variance, rel=1e-6)
