@@ -234,7 +234,7 @@ def published(rng: random.Random) -> list[Effect]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 1000),
     st.sampled_from([Trust.LOW, Trust.MEDIUM, Trust.HIGH]),
