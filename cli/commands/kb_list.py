@@ -13,25 +13,33 @@ from kg.errors import InputError
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
 
-KINDS = ("recipes",)
+KINDS = ("recipes", "settings")
 
 
 def list_(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="What to list: recipes.")],
+    kind: Annotated[str, typer.Argument(help="What to list: recipes or settings.")],
     identifier: Annotated[str, typer.Argument(help="Show this one in full.")] = "",
     model: Annotated[str, typer.Option("--model", help="Only of this model.")] = "",
     hardware: Annotated[str, typer.Option("--hardware", help="Only for this device or server.")] = "",
     role: Annotated[str, typer.Option("--role", help="Only serve, prefill, decode, train or finetune.")] = "",
     framework: Annotated[str, typer.Option("--framework", help="Only of this framework.")] = "",
     family: Annotated[str, typer.Option("--family", help="Only of this family of recipes.")] = "",
+    software: Annotated[
+        str, typer.Option("--software", help="Settings of this program, as vllm-ascend=0.18.")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """List recipes with model, hardware, layout and source; one in full by its id."""
+    """List recipes, or the settings that a release of a program takes."""
     from cli import output
 
     if kind not in KINDS:
         raise InputError(f"no list of {kind!r}", hint=f"one of: {', '.join(KINDS)}")
+    if kind == "settings":
+        from cli.commands import kb_settings
+
+        kb_settings.show(software, as_json=as_json)
+        return
     with open_workspace(context) as workspace:
         found = workspace.recipes(
             model=model,

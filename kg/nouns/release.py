@@ -41,8 +41,3 @@ def release_key(name: str) -> ReleaseKey:
         return (tuple(numbers), 0, ())
     later = tuple(int(part) for part in (stage.group(2) or "0").split("."))
     return (tuple(numbers), _STAGES[stage.group(1)], later)
-
-
-def is_branch(name: str) -> bool:
-    """Whether a name means a moving branch, such as ``main`` or ``master@0123abc``."""
-    return re.split(r"[@/]", name.strip().lower(), maxsplit=1)[0] in BRANCHES

@@ -70,6 +70,7 @@ class Setting:
         open: Takes any keys beneath it, which the program passes on unchecked.
         conflicts: Conditions over settings under which the program refuses to start, each as one expression.
         source: Address of the line that defines it in the newest release that has it.
+        before: The setting as it was before a release, oldest first, where it took other values then.
     """
 
     software: str
@@ -91,6 +92,7 @@ class Setting:
     open: bool = False
     conflicts: tuple[str, ...] = ()
     source: str = ""
+    before: tuple[tuple[str, Setting], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no program can have: an unknown type, or an end before the beginning."""
@@ -106,6 +108,11 @@ class Setting:
             return False
         return self.removed is None or key < release_key(self.removed)
 
+    def as_in(self, release: str) -> Setting:
+        """The setting as it was in a release, with the values that it took then."""
+        key = release_key(release)
+        return next((item for end, item in self.before if key < release_key(end)), self)
+
     def default_in(self, release: str) -> SettingDefault | None:
         """The default in a release; None where the program states none."""
         key = release_key(release)
@@ -115,6 +122,8 @@ class Setting:
     def accepts(self, value: Value) -> bool:
         """Whether a value, or the text of one, has the right type, is a choice and lies in the range."""
         typed = read_value(value, self.type)
+        if typed is None and self.type == "int" and self.place is SettingPlace.JSON:
+            typed = read_value(value, "bool")  # JSON's true counts as 1 where a program wants a number
         if typed is None:
             return _is_none(value)
         if self.choices:

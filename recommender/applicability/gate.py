@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
+from recommender.applicability.release import judge_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -79,6 +80,7 @@ def _judgements(
         yield _among("model", strategy.families, facts), ""
     yield _among("hardware", strategy.hardware, facts), ""
     yield _framework(strategy, facts, frameworks), ""
+    yield judge_release(strategy, facts), ""
     for clause in strategy.applies_when:
         judgement = Condition(clause.condition).judge(facts)
         if clause.reason and judgement.truth is Truth.UNKNOWN:

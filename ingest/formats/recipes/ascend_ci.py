@@ -17,7 +17,7 @@ from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
 from ingest.formats.format import Format
-from ingest.formats.recipes.recipe_commands import LAYOUTS, command_parts
+from ingest.formats.recipes.recipe_commands import command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from kg.errors import Fault
 from kg.nouns.recipe import Authority, Role, devices_of
@@ -186,9 +186,8 @@ def _parts(
 def _record(server: _Server, benchmarks: object, content: Content, records: Records) -> dict[str, object]:
     size = devices_of(server.parts.layout)
     devices, instances = size, 1
-    missing = [key for key in server.parts.unknown if key in LAYOUTS["vllm-ascend"]]
-    if missing:
-        raise RecordError([f"{missing[0]} is not in the file"])
+    if server.parts.faults:
+        raise RecordError(list(server.parts.faults))
     local = next((s.value for s in server.parts.settings if s.key == "--data-parallel-size-local"), "")
     if (
         server.per_node is not None

@@ -87,12 +87,14 @@ class CommandParts:
         layout: Parallel sizes.
         role: The part of a deployment that it launches.
         unknown: Keys whose value could not be filled in.
+        faults: Sizes that are no numbers, or have no value.
     """
 
     settings: tuple[RecipeSetting, ...]
     layout: Mapping[str, int | bool]
     role: Role
     unknown: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 def command_parts(
@@ -128,6 +130,7 @@ def command_parts(
         layout=_layout(framework, flags, devices),
         role=_role(framework, items, flags),
         unknown=tuple(unknown),
+        faults=tuple(_faults(framework, flags, unknown)),
     )
 
 
@@ -183,10 +186,18 @@ def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
         yield path, json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
+def _faults(framework: str, flags: Mapping[str, str], unknown: Sequence[str]) -> Iterator[str]:
+    for flag in LAYOUTS[framework]:
+        if flag in unknown:
+            yield f"the value of {flag} is not set here"
+        elif flag in flags and not (flags[flag].isdecimal() and int(flags[flag])):
+            yield f"{flag} {flags[flag]!r} is no positive whole number"
+
+
 def _layout(framework: str, flags: Mapping[str, str], devices: int | None) -> dict[str, int | bool]:
     layout: dict[str, int | bool] = {}
     for flag, name in LAYOUTS[framework].items():
-        if flag in flags and flags[flag].isdigit() and int(flags[flag]):
+        if flag in flags and flags[flag].isdecimal() and int(flags[flag]):
             layout[name] = int(flags[flag])
     split = 1
     for name in ("tp", "pp", "cp"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.formats.format import Format
-from ingest.formats.recipes.recipe_commands import LAYOUTS, command_parts
+from ingest.formats.recipes.recipe_commands import command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from ingest.questions.launches import megatron
 from ingest.questions.launches.options import parse_options
@@ -109,8 +109,8 @@ def _record(
     parts = command_parts(framework, words, command.environment, devices=devices)
     for key in parts.unknown:
         records.guess(f"line {command.line}: the value of {key} is not set in the script; left out")
-    if missing := [key for key in parts.unknown if key in LAYOUTS[framework]]:
-        raise RecordError([f"the value of {missing[0]} is not set in the script"])
+    if parts.faults:
+        raise RecordError(list(parts.faults))
     if model.startswith(("\0", "$")):
         model = ""
     if not model:

@@ -43,6 +43,7 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
 from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import iris
@@ -168,6 +169,26 @@ KNOWN = (
     ),
     GridRegion(**concept("fr")),
     GreenSchedule(region="fr", start_hour=0, end_hour=24, carbon_intensity_g_per_kwh=21.5, source=BOOK),
+    Recipe(
+        id="guide-decode",
+        role=Role.DECODE,
+        model="model",
+        reported_model="Model-W8A8",
+        family="family",
+        hardware="device",
+        reported_hardware="Device",
+        devices=4,
+        instances=2,
+        framework="vllm-ascend",
+        version="1.0",
+        context=Settings({"input_len": 2048}),
+        precision="w8a8",
+        layout=Settings({"tp": 2}),
+        settings=(RecipeSetting(where=Where.FLAG, key="--tensor-parallel-size", value="2"),),
+        title="a guide",
+        source=BOOK,
+        authority=Authority.VENDOR_TUTORIAL,
+    ),
 )
 MEASURED = (
     PROBLEM,
