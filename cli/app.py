@@ -22,6 +22,7 @@ from cli.commands.ingest import ingest
 from cli.commands.predict import predict
 from cli.commands.recommend import recommend, similar
 from cli.commands.sensitivity import sensitivity
+from cli.output import make_harmless
 from cli.search import commands as search
 from tunegraph.packages import __version__
 from tunegraph.places import Places
@@ -69,6 +70,7 @@ def _settings(
     ] = False,
 ) -> None:
     """Recommend tuning configurations from a knowledge graph of measured cases."""
+    make_harmless()
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.WARNING,

@@ -77,10 +77,11 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str, hint: str) -> None:
-    harmless = (mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1] for mark in message)
-    print(f"tunegraph: {''.join(harmless)}", file=sys.stderr)
+    from cli.output import harmless
+
+    print(f"tunegraph: {harmless(message)}", file=sys.stderr)
     if hint:
-        print(f"  {hint}", file=sys.stderr)
+        print(f"  {harmless(hint)}", file=sys.stderr)
 
 
 def _forget_output() -> None:

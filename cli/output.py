@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +16,79 @@ PIPE_WIDTH = 500
 
 SCHEMA_VERSION = 1
 """Of all JSON output; raised when a key changes its meaning or goes away."""
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
+"""Orders to a terminal (C0, C1) and characters that turn the order of letters; tab and line ends stay."""
+
+
+def harmless(text: str) -> str:
+    """A text with its control characters spelled out, as JSON spells them too."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class HarmlessStream(io.TextIOBase):
+    """A stream that spells out control characters: the one door of all that is printed.
+
+    What cases, graphs and file names hold could rewrite the screen or fill the clipboard otherwise.
+
+    Args:
+        stream: Where the text goes.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, harmless."""
+        self.stream.write(harmless(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream below."""
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a terminal is below."""
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        """Descriptor of the stream below."""
+        return self.stream.fileno()
+
+    def writable(self) -> bool:
+        """It is for writing."""
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a property there too, of no value
+        """Encoding of the stream below."""
+        return self.stream.encoding
+
+    @property
+    def buffer(self) -> object:
+        """The bytes below, for what is no text."""
+        return self.stream.buffer
+
+
+def make_harmless() -> None:
+    """Put the door before stdout and stderr of this process."""
+    if not isinstance(sys.stdout, HarmlessStream):
+        sys.stdout = HarmlessStream(sys.stdout)
+    if not isinstance(sys.stderr, HarmlessStream):
+        sys.stderr = HarmlessStream(sys.stderr)
+
+
+def raw(stream: TextIO) -> TextIO:
+    """The stream behind the door, for colours and moving lines of our own; texts pass ``harmless`` first."""
+    return stream.stream if isinstance(stream, HarmlessStream) else stream
+
+
+def moving_line(text: str) -> None:
+    """Replace the line that stands on the terminal's stderr."""
+    below = raw(sys.stderr)
+    below.write("\r\x1b[2K" + harmless(text[:200]))
+    below.flush()
 
 
 def as_json(content: Mapping[str, object]) -> None:
@@ -33,12 +108,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    shown = Table(title=title or None, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    console = Console(
+        file=raw(sys.stdout), highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
+    )
+    shown = Table(
+        title=harmless(title) or None, title_justify="left", box=None, header_style="bold", pad_edge=False
+    )
     for position, column in enumerate(columns):
-        shown.add_column(column, overflow="fold", no_wrap=position == 0 and len(column) < 3)
+        shown.add_column(harmless(column), overflow="fold", no_wrap=position == 0 and len(column) < 3)
     for row in rows:
-        shown.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        shown.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
     console.print(shown)
 
 

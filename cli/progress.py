@@ -52,8 +52,7 @@ class ProgressDisplay:
             parts.append(f"at most {clock(progress.remaining_s)} left")
         text = "; ".join(part for part in parts if part)
         if self._live:
-            sys.stderr.write("\r\x1b[2K" + text[:200])
-            sys.stderr.flush()
+            output.moving_line(text)
         else:
             print(text, file=sys.stderr, flush=True)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.ab.consent import AllowValueOption
 from cli.options import JsonOption
 from cli.values import pairs, share, span_s
 from kg.errors import InputError
@@ -110,6 +111,7 @@ def run(
     recommendation: RecommendationOption = "",
     problem: ProblemOption = None,
     strategy: StrategyOption = "",
+    allow_value: AllowValueOption = None,
     device_hours: HoursOption = None,
     price: PriceOption = None,
     currency: CurrencyOption = "",
@@ -122,6 +124,8 @@ def run(
     import secrets
 
     from cli.ab import running
+    from cli.ab.consent import check_values
+    from kg.nouns.values import show
     from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
     from recommender.experiment.metadata import Runs
     from recommender.experiment.metrics import readings_of
@@ -140,6 +144,7 @@ def run(
     others = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
     if recommendation and subject and not others:
         others = [subject.changed(first)]
+        check_values(others[0], [*(allow_value or ()), *map(show, first.values())])
     if self_test:
         others = [first]
     readings = readings_of(metric or (), pattern or (), better=better)

@@ -60,8 +60,7 @@ class ExperimentProgress:
             parts.append(f"about {state.pairs_left} more")
         text = "; ".join(parts)
         if self._live:
-            sys.stderr.write("\r\x1b[2K" + text[:200])
-            sys.stderr.flush()
+            output.moving_line(text)
         else:
             print(text, file=sys.stderr, flush=True)
 
@@ -140,6 +139,10 @@ def listing(found: Sequence[Logged]) -> None:
     output.table(("experiment", "metric", "verdict", "gain", "rounds", "scheme"), rows)
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236)."""
+
+
 def in_short(logged: Logged) -> dict[str, object]:
     """An experiment for a list."""
     state = standing(logged.samples, logged.design)
@@ -149,14 +152,18 @@ def in_short(logged: Logged) -> dict[str, object]:
 def raw(logged: Logged) -> None:
     """Print every raw value as CSV."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
+
+    def text(content: str) -> str:
+        return f"'{content}" if content.startswith(FORMULA) else content
+
     metrics = sorted({name for item in logged.samples for runs in item.runs for run in runs for name in run})
     writer.writerow(
-        ["pair", "order", "arm", "session", "warmup", "input", "run", "status", "reason", *metrics]
+        ["pair", "order", "arm", "session", "warmup", "input", "run", "status", "reason", *map(text, metrics)]
     )
     for order, item in enumerate(logged.samples):
-        head: list[Any] = [item.round, order, item.arm, item.session, int(item.is_warmup)]
+        head: list[Any] = [item.round, order, text(item.arm), item.session, int(item.is_warmup)]
         if not item.ok:
-            writer.writerow([*head, "", "", str(item.status), item.reason, *("" for _ in metrics)])
+            writer.writerow([*head, "", "", str(item.status), text(item.reason), *("" for _ in metrics)])
         for place, runs in enumerate(item.runs, 1):
             for number, run in enumerate(runs, 1):
                 values = [repr(run[name]) if name in run else "" for name in metrics]

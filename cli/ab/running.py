@@ -68,11 +68,20 @@ def begin_and_run(
 ) -> None:
     """Begin a test and run it to its end."""
     name = name or f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    run(context, experiments(context).begin(test, name), prices, tell=tell, as_json=as_json)
+    logged = experiments(context).begin(test, name)
+    run(context, logged, prices, tell=tell, as_json=as_json, test=test)
 
 
-def run(context: typer.Context, logged: Logged, prices: Prices | None, *, tell: bool, as_json: bool) -> None:
-    """Run an experiment to its end, or to Ctrl-C, and print its result."""
+def run(
+    context: typer.Context,
+    logged: Logged,
+    prices: Prices | None,
+    *,
+    tell: bool,
+    as_json: bool,
+    test: PreparedTest | None = None,
+) -> None:
+    """Run an experiment to its end, or to Ctrl-C, and print its result; ``test`` is what was just begun."""
     from cli.ab.output import ExperimentProgress
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -81,7 +90,8 @@ def run(context: typer.Context, logged: Logged, prices: Prices | None, *, tell: 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         with ExperimentProgress(logged.design, prices) as progress:
-            logged = experiments(context).run(logged, base=dict(os.environ), on_round=progress.update)
+            stored, base = experiments(context), dict(os.environ)
+            logged = stored.run(logged, base=base, on_round=progress.update, test=test)
     except KeyboardInterrupt:
         print(f"Go on: tunegraph ab run --resume {logged.name}", file=sys.stderr)
         raise

@@ -7,8 +7,11 @@ from typing import Annotated
 import typer
 
 from cli.ab.commands import AlphaOption, GuardOption, MetricOption, PatternOption
+from cli.ab.consent import AllowTrustOption, AllowValueOption
 
 __all__ = [
+    "AllowTrustOption",
+    "AllowValueOption",
     "AlphaOption",
     "BudgetOption",
     "ExploreOption",

@@ -170,6 +170,8 @@ class _progress:  # noqa: N801  a context manager used like a function
             TransferSpeedColumn,
         )
 
+        from cli.output import raw
+
         total = sum(size for size in _sizes(self._paths))
         bar = Progress(
             "reading",
@@ -177,7 +179,7 @@ class _progress:  # noqa: N801  a context manager used like a function
             DownloadColumn(),
             TransferSpeedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(file=raw(sys.stderr)),
             transient=True,
         )
         task = bar.add_task("reading", total=total)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.ab.verify import (
+    AllowTrustOption,
+    AllowValueOption,
     AlphaOption,
     BudgetOption,
     ExploreOption,
@@ -62,6 +64,8 @@ def recommend(
     alpha: AlphaOption = 0.01,
     verify_pairs: PairsOption = 30,
     verify_time: BudgetOption = "",
+    allow_value: AllowValueOption = None,
+    allow_low_trust: AllowTrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Recommend configurations for one problem, best first; with --verify, test the first three."""
@@ -76,6 +80,7 @@ def recommend(
         alpha=alpha,
         pairs=verify_pairs,
         budget_s=span_s(verify_time) if verify_time else None,
+        allowed=allow_value or (),
     )
     raw = question.raw()
     with open_workspace(context) as workspace:
@@ -105,7 +110,7 @@ def recommend(
             output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
         raise typer.Exit(3)
     if verify:
-        _verify(context, answer, raw, request, as_json=as_json)
+        _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
 
 
 def _verify(
@@ -114,16 +119,20 @@ def _verify(
     raw: dict[str, object],
     request: VerificationRequest,
     *,
+    unasked: bool,
     as_json: bool,
 ) -> None:
     """Run the test of the first recommendations, and print its verdicts."""
     from cli import output
+    from cli.ab.consent import ask_for_distrusted
     from cli.ab.running import begin_and_run
     from recommender.workspace import Workspace
 
     test = Workspace.verification(answer, raw, request)
     for text in test.notes:
         output.note(text)
+    if not unasked:
+        ask_for_distrusted(test.distrusted, request.command)
     begin_and_run(context, test, as_json=as_json)
 
 

@@ -123,7 +123,9 @@ def run(
     if not evaluate:
         show_begun(begun, as_json=as_json)
         return
-    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json)
+    block = raw.get("environment")
+    variables = {str(key): str(item) for key, item in block.items()} if isinstance(block, dict) else {}
+    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json, variables=variables)
 
 
 @app.command()

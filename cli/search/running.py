@@ -164,15 +164,19 @@ def go_on(
     ingest: bool,
     plot: Path | None,
     as_json: bool,
+    variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a search to its end, print what it found, take it in."""
+    """Run a search to its end, print what it found, take it in.
+
+    ``variables`` are those of its file, whose secrets the log has masked.
+    """
     from cli import output
     from cli.progress import ProgressDisplay
     from recommender.measuring.outcome import CancelledError
     from recommender.search.run.assembly import runner_of
 
     shown = ProgressDisplay()
-    runner = runner_of(log, base=dict(os.environ), on_progress=shown.update, more=more)
+    runner = runner_of(log, base={**os.environ, **(variables or {})}, on_progress=shown.update, more=more)
     shown.task = runner.task
     try:
         with shown:

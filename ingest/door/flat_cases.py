@@ -24,6 +24,9 @@ SECTIONS = ("task.shape", "task.traits", "hardware.traits", "config", "software"
 """Objects that become columns by name, those inside others first."""
 _OBJECTS = ("outcome", "source", "baseline")
 _ORDER = ("task", "hardware", "config", "outcome", "kind", "strategy", "bottleneck", "baseline", "software")
+_FORMULA = "=+-@"
+"""With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236); such a text is
+written in quotes, as JSON."""
 NEEDED = ("task.op", "outcome.metric", "outcome.status")
 """Columns by which such a table is known."""
 
@@ -101,6 +104,7 @@ def cell(value: object) -> str:
         and value
         and value == value.strip()
         and value.isprintable()
+        and value[0] not in _FORMULA
         and not _is_json(value)
     ):
         return value

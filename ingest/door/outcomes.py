@@ -86,6 +86,9 @@ def read_outcome(
     if not isinstance(name, str) or not name.strip():
         faults.append("outcome.metric: missing" if name is None else "outcome.metric: no name")
         return None
+    if not name.isprintable():
+        faults.append("outcome.metric: a name with control characters")
+        return None
     metric = canonical_metric(name, WorkloadKind.KERNEL if task_kind == "kernel" else WorkloadKind.OPERATOR)
     reported = raw.get("unit")
     measured_in = _unit(reported, metric, faults, is_relative=is_relative)
@@ -186,7 +189,7 @@ def _status(raw: JsonObject, faults: list[str]) -> tuple[Status | None, str]:
     why = (stated or reason.strip() or meaning)[:2000]
     if status is Status.FAILED:
         status = next((kind for words, kind in _SAID if words.search(why)), status)
-    if not why.isascii():
+    if not (why.isascii() and why.isprintable()):
         try:
             check_storable(why)
         except ValueError as fault:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ingest.door.context import IngestContext
 from ingest.door.outcomes import RecordOutcome, read_outcome
+from ingest.door.plausibility import implausible_gain
 from ingest.door.sources import read_software, read_source
 from ingest.door.tasks import read_limits, read_workload
 from ingest.door.values import JsonObject, check_storable, json_kind, settings
@@ -145,6 +146,7 @@ class Records:
         strategy = _slug(record, "strategy", faults)
         bottleneck = _slug(record, "bottleneck", faults)
         baseline = self._baseline(record.get("baseline"), outcome, faults)
+        faults.extend(implausible_gain(outcome, baseline, strategy))
         kind = _case_kind(record.get("kind"), outcome, source, faults, has_target=has_target)
         if faults or problem is None or configuration is None or source is None or outcome is None:
             raise RecordError(faults)

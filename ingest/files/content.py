@@ -51,8 +51,8 @@ class Content:
 
     @property
     def reference(self) -> str:
-        """Name of the file with its folder's name: its name as a source, wherever it lies."""
-        return "/".join(self.path.absolute().parts[-2:]).lstrip("/")
+        """Name of the file alone: its name as a source, wherever and in whose folder it lies."""
+        return self.path.name
 
     def chunks(self) -> Iterator[bytes]:
         """The content in pieces of at most a mebibyte.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -232,24 +233,25 @@ class Assignment:
 
     @property
     def text(self) -> str:
-        """The assignment as people write it: an ``export``, a command-line flag, or ``name=value``."""
+        """The assignment as people paste it into a shell: an ``export``, a flag, or ``name=value``."""
         value = "" if self.value is None else show(self.value)
+        word = shlex.quote(value) if value else ""
         if self.environment:
-            return f"export {self.parameter}={value}"
+            return f"export {self.parameter}={word}"
         if self.carrier:
             field: Value = self.value
             for name in reversed(self.parameter.split(".")):
                 field = {name: field}  # type: ignore[assignment]  # nested objects, for JSON alone
             return (
-                f"{self.carrier} '{json.dumps(field)}'"
+                f"{self.carrier} {shlex.quote(json.dumps(field))}"
                 if self.carrier.startswith("-")
                 else (f"{self.carrier}: {self.parameter}={value}")
             )
         if self.flag:
             # A flag that is merely present, and one that brings its value along.
             bare = self.value is None or self.value is True or self.flag.endswith(value)
-            return self.flag if bare else f"{self.flag} {value}"
-        return self.parameter if self.value is None else f"{self.parameter}={value}"
+            return self.flag if bare else f"{self.flag} {word}"
+        return self.parameter if self.value is None else f"{self.parameter}={word}"
 
     @property
     def place(self) -> SettingPlace:

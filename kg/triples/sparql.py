@@ -1,8 +1,8 @@
 """Questions that a user writes in SPARQL, answered in a process of its own.
 
 An innocent-looking query can run for minutes and fill the memory, and the engine cannot be told to
-stop. So the query runs in a child that has a deadline, a limit of memory and a limit of rows, over a
-snapshot opened for reading.
+stop; and the engine has an HTTP client, which a query can send anywhere. So the query runs in a child that
+has a deadline, a limit of memory, a limit of rows and no network, over a snapshot opened for reading.
 """
 
 from __future__ import annotations

@@ -27,10 +27,11 @@ from pyoxigraph import (
 )
 
 from kg.triples.graph import TOKEN
+from kg.triples.no_network import leave_network, open_no_more, opens_at_once
 from kg.triples.vocabulary import PREFIXES, XSD_STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kg.triples.graph import Term
 
@@ -52,17 +53,31 @@ def main() -> None:
     """Read the order, write the answer."""
     order = json.load(sys.stdin.buffer)
     _limit(order["memory_bytes"], order["seconds"])
-    json.dump(answer(order["snapshot"], order["sparql"], order["rows"]), sys.stdout)
+    is_apart = leave_network()
+
+    def seal() -> bool:
+        return (opens_at_once(Path(order["snapshot"])) and open_no_more()) or is_apart
+
+    json.dump(answer(order["snapshot"], order["sparql"], order["rows"], seal), sys.stdout)
 
 
-def answer(snapshot: str, sparql: str, most: int) -> Reply:
-    """Run a query on a snapshot; return the result as JSON, or the fault of query or snapshot."""
+def answer(snapshot: str, sparql: str, most: int, seal: Callable[[], bool]) -> Reply:
+    """Run a query on a snapshot; return the result as JSON, or the fault of query or snapshot.
+
+    Args:
+        snapshot: Folder of the snapshot.
+        sparql: The query.
+        most: Rows at most.
+        seal: Takes the network away once the snapshot is open; returns whether that worked.
+    """
     if fault := refusal(sparql):
         return fault
     try:
         store = Store.read_only(snapshot)
     except OSError as error:
         return {"broken": f"the graph in {snapshot} cannot be opened: {error}"}
+    if not seal():
+        return {"broken": "the query cannot be kept off the network here, so it was not run"}
     try:
         result = store.query(sparql, prefixes=PREFIXES)
         if isinstance(result, QueryBoolean):
@@ -73,10 +88,16 @@ def answer(snapshot: str, sparql: str, most: int) -> Reply:
         return _table("triples", ["subject", "predicate", "object"], _rows(result), most)
     except SyntaxError as error:
         return {"fault": f"the query has a fault: {_place(str(error.msg or error), sparql)}", "hint": ""}
+    except (RuntimeError, OSError) as error:
+        reason = str(error).splitlines()[0][:_LONGEST]
+        return {"fault": f"the query cannot be answered: {reason}", "hint": "queries have no network"}
 
 
 def refusal(sparql: str) -> Reply | None:
-    """Return the reason not to run a query; None if it may run."""
+    """Return the reason not to run a query; None if it may run.
+
+    This spares the user a riddle. The kernel keeps a query off the network, see ``no_network``.
+    """
     words = [token.group().upper() for token in TOKEN.finditer(sparql) if token.lastgroup == "word"]
     form = next((word for word in words if word in _READS | _UPDATES), "")
     if form in _UPDATES:

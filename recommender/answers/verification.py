@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, UnknownEntityError
+from kg.nouns.entities import Trust
 from kg.nouns.knowledge import Strategy
 from kg.nouns.values import Settings
 from kg.triples.serialisation import from_graph
@@ -37,6 +38,7 @@ class VerificationRequest:
         alpha: Chance that a verdict is wrong.
         pairs: Pairs at most.
         budget_s: Time of all runs at most; None without bound.
+        allowed: Values of cases that may run although a shell could take them for more than a value.
     """
 
     command: str
@@ -46,6 +48,7 @@ class VerificationRequest:
     alpha: float = 0.01
     pairs: int = 200
     budget_s: float | None = None
+    allowed: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse a request that says how to verify and not what.
@@ -80,11 +83,12 @@ def prepare_verification(
             flags=tuple(item.flags),
             strategy=item.strategy,
             bottleneck=item.bottleneck,
+            trust=item.trust,
         )
         for item in answer
     ]
     sizes = Settings(answer.problem.workload.shape)
-    made = verification(candidates, Settings(control), request.command, sizes)
+    made = verification(candidates, Settings(control), request.command, sizes, request.allowed)
     readings = readings_of(request.metrics, request.patterns, better="")
     design = ExperimentDesign(
         metric=readings[0].metric,
@@ -115,6 +119,7 @@ def prepare_verification(
         subject=ExperimentSubject(question=dict(raw), arms=arms),
         is_seed_free=False,
         notes=made.left_out,
+        distrusted={arm: item.configuration for arm, item in made.tried.items() if item.trust is Trust.LOW},
     )
 
 

@@ -69,8 +69,8 @@ class ExperimentJournal:
     def __enter__(self) -> Self:
         is_new = not self.path.exists() or not self.path.stat().st_size
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
             raise WorkspaceError(f"{self.path} cannot be written: {error.strerror}") from None
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kg.errors import InputError
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
+from recommender.measuring.masking import masked, masked_environment, masked_words
 from recommender.measuring.readings import OutputReading
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ class Runs:
     timeout_s: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def masked(self) -> Self:
+        """The same with its secrets masked, as a log keeps it."""
+        command = self.command
+        if command is not None:
+            command = masked(command) if isinstance(command, str) else tuple(masked_words(command))
+        return replace(
+            self,
+            command=command,
+            environment=masked_environment(self.environment),
+            options={arm: masked(text) for arm, text in self.options.items()},
+        )
 
     def to_json(self) -> dict[str, object]:
         """The runs as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,14 +10,13 @@ from typing import TYPE_CHECKING
 import data
 from kg.errors import InputError
 from recommender.experiment.schemes import Scheme
-from recommender.experiment.verification import OPTIONS
 from recommender.measuring.command import CommandObjective, placeholders
 from recommender.measuring.process import Bounds
+from recommender.measuring.shell_text import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.nouns.values import Settings
     from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.metadata import Runs
     from recommender.measuring.outcome import Evaluator
@@ -52,7 +52,8 @@ def evaluators_of(
         commands = []
         for given in design.inputs:
             command = CommandObjective(
-                command=_command(runs, arm, settings),
+                command=str(settings["command"]) if runs.command is None else runs.command,
+                options=tuple(shlex.split(runs.options.get(arm, ""))) if runs.options else None,
                 readings=runs.readings,
                 folder=runs.folder,
                 base=base,
@@ -69,11 +70,3 @@ def evaluators_of(
     if isinstance(runs.command, tuple) and shutil.which(runs.command[0]) is None:
         raise InputError(f"cannot run {runs.command[0]!r}: there is no such program")
     return found
-
-
-def _command(runs: Runs, arm: str, settings: Settings) -> tuple[str, ...] | str:
-    if runs.command is None:
-        return str(settings["command"])
-    if isinstance(runs.command, str) and runs.options:
-        return runs.command.replace(f"{{{OPTIONS}}}", runs.options.get(arm, ""))
-    return runs.command

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.nouns.values import digest
+from kg.nouns.values import Settings, digest
 from recommender.experiment.concluding import TestedChange, conclude
 from recommender.experiment.journal import ExperimentJournal, find, names, path_of, read
 from recommender.experiment.metadata import ExperimentMetadata
@@ -15,6 +15,7 @@ from recommender.experiment.preparing import evaluators_of
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.measuring.environment import capture
+from recommender.measuring.masking import has_mask, masked
 from recommender.measuring.process import kill_marked
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class PreparedTest:
         subject: What is tried on which problem; None if the graph is to learn nothing.
         is_seed_free: Whether an experiment of the same name may keep its own seed.
         notes: What was left out, and why.
+        distrusted: Settings of the arms that come from sources of low trust alone.
     """
 
     design: ExperimentDesign
@@ -48,6 +50,7 @@ class PreparedTest:
     subject: ExperimentSubject | None = None
     is_seed_free: bool = True
     notes: tuple[str, ...] = field(default=())
+    distrusted: Mapping[str, Settings] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse commands that cannot run, before a log is begun.
@@ -97,20 +100,25 @@ class Experiments:
     def begin(self, test: PreparedTest, name: str) -> Logged:
         """Begin an experiment; one of the same name is taken up again if it is the same.
 
+        Its log keeps no secrets of its commands.
+
         Raises:
             InputError: Another experiment has this name.
         """
-        path, design = path_of(self.folder, name), test.design
+        path, design, runs = path_of(self.folder, name), test.design, test.runs.masked()
+        if runs.command is None:
+            arms = {arm: Settings({"command": masked(str(it["command"]))}) for arm, it in design.arms.items()}
+            design = replace(design, arms=arms)
         if path.is_file() and path.stat().st_size:
             before = read(path)
             if test.is_seed_free:
                 design = replace(design, seed=before.design.seed)
-            if before.about.runs != test.runs:
+            if before.about.runs != runs:
                 raise InputError(
                     f"experiment {name} runs another command",
                     hint="give another --name, or --resume it as it is",
                 )
-        about = ExperimentMetadata(runs=test.runs, subject=test.subject, machine=capture({}))
+        about = ExperimentMetadata(runs=runs, subject=test.subject, machine=capture({}))
         with ExperimentJournal(path, design, about):
             pass
         return read(path)
@@ -168,6 +176,7 @@ class Experiments:
         base: Mapping[str, str],
         on_round: Callable[[ExperimentState], None] = lambda _: None,
         cancel: threading.Event | None = None,
+        test: PreparedTest | None = None,
     ) -> Logged:
         """Run an experiment until a verdict, its budget or ``cancel``.
 
@@ -176,16 +185,25 @@ class Experiments:
             base: Environment of its commands.
             on_round: Called with the state after each round.
             cancel: Stops it when set; what was measured is kept.
+            test: What was begun, with the secrets that the log does not keep; None to run it from its log.
 
         Raises:
-            InputError: It was recorded, not run.
+            InputError: It was recorded, not run; or its log has a secret masked and there is no ``test``.
             CancelledError: ``cancel`` was set.
         """
         if logged.about.runs is None:
             raise InputError(f"{logged.name} was recorded: nothing here can run it")
         path = path_of(self.folder, logged.name)
         mark = digest("experiment", str(path.resolve()))
-        evaluators = evaluators_of(logged.design, logged.about.runs, base=base, mark=mark)
+        runs, design = logged.about.runs, logged.design
+        if test is not None:
+            runs, design = test.runs, replace(design, arms=test.design.arms)
+        elif has_mask(runs.to_json(), design.to_json()):
+            raise InputError(
+                f"{logged.name} was run with a secret, which its log does not keep",
+                hint=f"go on with it: the same tunegraph ab run as before, with --name {logged.name}",
+            )
+        evaluators = evaluators_of(design, runs, base=base, mark=mark)
         with ExperimentJournal(path, logged.design, logged.about) as journal:
             kill_marked(mark)  # a run that outlived a killed session would disturb this one
             experiment = Experiment(

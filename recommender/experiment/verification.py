@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.entities import Trust
 from kg.nouns.values import Settings
-from recommender.measuring.command import placeholders
+from recommender.measuring.command import placeholders, show
+from recommender.measuring.shell_text import OPTIONS, PLAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 MOST = 3
 """Recommendations that are verified; the gain from the first to the third is the largest there is."""
-
-OPTIONS = "options"
-"""Placeholder of an arm's command-line flags."""
 
 _EXPORT = "export "
 
@@ -37,6 +36,7 @@ class Candidate:
         flags: How that is written: ``export A=1``, ``--flag``, or ``name=value``.
         strategy: Id of its strategy; empty for a configuration of past cases.
         bottleneck: What it is for; empty if for none.
+        trust: How far the most trusted source of it is trusted.
     """
 
     id: str
@@ -44,6 +44,7 @@ class Candidate:
     flags: tuple[str, ...] = ()
     strategy: str = ""
     bottleneck: str = ""
+    trust: Trust = Trust.MEDIUM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,11 @@ class Verification:
 
 
 def verification(
-    candidates: Sequence[Candidate], control: Settings, command: str, given: Mapping[str, object]
+    candidates: Sequence[Candidate],
+    control: Settings,
+    command: str,
+    given: Mapping[str, object],
+    allowed: Collection[str] = (),
 ) -> Verification:
     """The first recommendations that a command can try, as arms.
 
@@ -75,6 +80,7 @@ def verification(
         control: What is set now.
         command: The command, a text for the shell.
         given: Values of its other placeholders, such as the sizes of the problem.
+        allowed: Values that are run although a shell could take them for more than a value.
 
     Raises:
         InputError: None can be tried.
@@ -96,7 +102,14 @@ def verification(
             for name in named - {OPTIONS} - set(given) - {"scratch", "kernels"}
             if name not in control and name not in item.configuration
         ]
-        if missing:
+        brought = [] if item.strategy else map(show, changes.values())  # strategies are reviewed knowledge
+        doubtful = [text for text in brought if not is_plain(text, allowed)]
+        if doubtful:
+            left_out.append(
+                f"number {place} is not run: the value {doubtful[0]!r} is from a case and not plain; "
+                f"to run it: --allow-value {shlex.quote(doubtful[0])}"
+            )
+        elif missing:
             left_out.append(f"number {place} cannot be tried: the command has no {{{missing[0]}}}")
         elif unset:
             left_out.append(f"number {place} cannot be tried: nothing sets {{{unset[0]}}}")
@@ -115,6 +128,11 @@ def verification(
     return Verification(
         arms=arms, tried=tried, options=options, environment=environment, left_out=tuple(left_out)
     )
+
+
+def is_plain(text: str, allowed: Collection[str] = ()) -> bool:
+    """Whether a value that a case brought may be run: no shell takes it for more, or the user allows it."""
+    return text in allowed or PLAIN.fullmatch(text) is not None
 
 
 def _is_export(flag: str) -> bool:

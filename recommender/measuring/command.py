@@ -3,7 +3,7 @@
 ``{name}`` in an argument stands for a parameter, a size of the input or a path (``{scratch}``,
 ``{kernels}``); ``{{`` and ``}}`` are braces, and so are those around anything but a name. An argument that
 names a parameter which is inactive is left out. There is no shell unless the command is one text; then
-values are quoted.
+values are variables of that shell, and never stand in the text (``recommender.measuring.shell_text``).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from kg.nouns.values import Settings, Value
 from recommender.measuring.outcome import RunOutcome
 from recommender.measuring.process import Bounds, ProcessResult, run
 from recommender.measuring.readings import OutputReading, ReadingError
+from recommender.measuring.shell_text import OPTIONS, PLACE, ShellScript, is_quoted_word, shell_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from threading import Event
 
-_PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][\w.-]*)\}")
 _PATHS = ("scratch", "kernels")
 
 OUT_OF_MEMORY = re.compile(
@@ -47,7 +47,7 @@ _UNRUNNABLE = {126: "cannot be executed", 127: "no such program"}
 
 def placeholders(text: str) -> set[str]:
     """The names that a text has in braces."""
-    return {name for name in _PLACE.findall(text) if name}
+    return {name for name in PLACE.findall(text) if name}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +65,7 @@ class CommandObjective:
         folder: Where it runs.
         environment: Variables; values may hold placeholders.
         base: The environment that the variables are added to.
+        options: Flags, for ``{options}``; None where there are none to give.
         kernels: Folder of the shipped kernels, for ``{kernels}``.
         mark: Marks its processes, so that they are found again.
     """
@@ -78,14 +79,17 @@ class CommandObjective:
     warmup: int = 0
     bounds: Bounds = field(default_factory=Bounds)
     environment: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] | None = None
     kernels: str = ""
     mark: str = "tunegraph"
+    _script: ShellScript | None = field(init=False, default=None, repr=False)
+    _quoted: tuple[bool, ...] = field(init=False, default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
 
         Raises:
-            InputError: Nothing to run or to read, or no repeat.
+            InputError: Nothing to run or to read, no repeat, or a placeholder in a place for code.
         """
         if not self.command or not self.inputs:
             raise InputError("a command to search over needs a program and at least one input")
@@ -93,6 +97,11 @@ class CommandObjective:
             raise InputError("say where the command prints its metric", hint="--metric kernel_time=time_s")
         if self.repeats < 1 or self.warmup < 0:
             raise InputError(f"{self.repeats} repeats and {self.warmup} warm-up runs")
+        if isinstance(self.command, str):
+            object.__setattr__(self, "_script", shell_script(self.command))
+        else:
+            quoted = (is_quoted_word(self.command[:place], word) for place, word in enumerate(self.command))
+            object.__setattr__(self, "_quoted", tuple(quoted))
 
     @property
     def kind(self) -> Kind:
@@ -105,7 +114,7 @@ class CommandObjective:
         Raises:
             InputError: One cannot, or a parameter appears nowhere, so that it would change nothing.
         """
-        known = {*parameters, *_PATHS}
+        known = {*parameters, *_PATHS, *([OPTIONS] if self.options is not None else [])}
         for number, given in enumerate(self.inputs, 1):
             for name in self._named():
                 if name not in known and name not in given:
@@ -158,7 +167,12 @@ class CommandObjective:
             result = run(
                 self._words(values),
                 folder=self.folder,
-                environment={**self.base, "TMPDIR": str(scratch), **environment},
+                environment={
+                    **self.base,
+                    "TMPDIR": str(scratch),
+                    **environment,
+                    **self._variables(values),
+                },
                 bounds=self.bounds,
                 cancel=cancel,
                 mark=self.mark,
@@ -176,11 +190,38 @@ class CommandObjective:
             return str(missing)
 
     def _words(self, values: Mapping[str, Value]) -> list[str]:
-        if isinstance(self.command, str):
-            quoted = {name: shlex.quote(show(value)) for name, value in values.items()}
-            return ["sh", "-c", _filled(self.command, quoted, absent="") or ""]
-        filled = (_filled(word, values) for word in self.command)
+        """Program and arguments of one run."""
+        if self._script is not None:
+            return ["sh", "-c", self._script.text, "sh", *(self.options or ())]
+        filled = (
+            _filled(
+                word, {name: shlex.quote(show(value)) for name, value in values.items()} if quoted else values
+            )
+            for word, quoted in zip(self.command, self._quoted, strict=True)
+        )
         return [word for word in filled if word is not None]
+
+    def _variables(self, values: Mapping[str, Value]) -> dict[str, str]:
+        """The values of a run as variables of its shell.
+
+        Raises:
+            InputError: What stands in arithmetic is no number.
+        """
+        if self._script is None:
+            return {}
+        for name in self._script.numbers:
+            if isinstance(values.get(name), bool) or not isinstance(values.get(name), int | float):
+                raise InputError(f"{{{name}}} stands in arithmetic, and {values.get(name)!r} is no number")
+        texts = {name: show(value) for name, value in values.items()}
+        quoted = {name: shlex.quote(text) for name, text in texts.items()}
+        if self.options is not None:
+            quoted[OPTIONS] = shlex.join(self.options)
+        return {
+            variable: known[name]
+            for names, known in ((self._script.plain, texts), (self._script.quoted, quoted))
+            for name, variable in names.items()
+            if name in known
+        }
 
     def _summed(self, collected: Sequence[Sequence[Mapping[str, float]]], cost_s: float) -> RunOutcome:
         """Mean over repeats, geometric mean over inputs; of a metric that is not above zero the largest."""
@@ -232,7 +273,7 @@ def _filled(text: str, values: Mapping[str, Value], *, absent: str | None = None
             return ""
         return show(values[found.group(1)])
 
-    filled = _PLACE.sub(fill, text)
+    filled = PLACE.sub(fill, text)
     return None if missing and absent is None else filled
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.entities import Trust
 from kg.nouns.values import Settings, digest, show
 
 if TYPE_CHECKING:
@@ -48,6 +50,32 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInfluence:
+    """What one source does to an expected gain.
+
+    Attributes:
+        source: Title and address.
+        gain: The gain to expect without all that the source speaks for.
+        moved: By how much the source moves the expected gain, in nats.
+    """
+
+    source: str
+    gain: Gain
+    moved: float
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "source": self.source,
+            "moves_expected_log": round(self.moved, 6),
+            "gain_without": self.gain.to_json(),
+        }
+
+    def __str__(self) -> str:
+        return f"without {self.source} it would be {self.gain} ({math.expm1(self.moved):+.1%} by that source)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
     """A configuration to try.
 
@@ -70,6 +98,8 @@ class Recommendation:
         conditions: What must hold, and what to check before.
         accuracy: Effect on accuracy: unchanged, may-change or unknown.
         strategy: Id of the strategy; empty for a configuration of past cases.
+        trust: How far the most trusted source of this configuration is trusted.
+        influence: The source without which the expected gain would change most; None where it rests on none.
     """
 
     id: str
@@ -90,6 +120,8 @@ class Recommendation:
     strategy: str = ""
     how: str = ""
     probability: float | None = None
+    trust: Trust = Trust.MEDIUM
+    influence: SourceInfluence | None = None
 
     @property
     def helps(self) -> float | None:
@@ -118,6 +150,7 @@ class Recommendation:
             "conflicts": list(self.conflicts),
             "conditions": list(self.conditions),
             "accuracy": self.accuracy,
+            "most_influential_source": None if self.influence is None else self.influence.to_json(),
         }
 
 
@@ -137,7 +170,12 @@ def factor_text(gain: Gain | None) -> str:
 
 def plain_flags(configuration: Configuration) -> tuple[str, ...]:
     """Settings that have no better spelling, as ``name=value``."""
-    return tuple(f"{name}={show(value)}" for name, value in configuration.items())
+    return tuple(f"{shell_word(name)}={shell_word(show(value))}" for name, value in configuration.items())
+
+
+def shell_word(text: str) -> str:
+    """A text as people paste it into a shell: quoted where the shell would take it for more than text."""
+    return shlex.quote(text) if text else ""
 
 
 def changes(configuration: Configuration, current: Configuration | None) -> Settings:

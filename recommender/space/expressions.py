@@ -213,7 +213,7 @@ def _evaluate(node: ast.expr, columns: Mapping[str, NDArray[np.generic]], known:
         case ast.Constant(value=value):
             return value
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](of(left), of(right))
+            return _BINARY[type(op)](_number(of(left)), _number(of(right)))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return ~_truth(of(operand))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -231,6 +231,19 @@ def _evaluate(node: ast.expr, columns: Mapping[str, NDArray[np.generic]], known:
             return _FUNCTIONS[function](*map(of, arguments))
         case _:
             raise TypeError(f"{ast.unparse(node)[:40]} stands where a value should")
+
+
+def _number(operand: Any) -> Any:
+    """What can be reckoned with; text times a number fills the memory, and ``%`` formats it.
+
+    Raises:
+        TypeError: It is text.
+    """
+    if np.asarray(operand).dtype.kind in "USO" and any(
+        isinstance(item, str | bytes) for item in np.ravel(operand).tolist()
+    ):
+        raise TypeError("no arithmetic with text: compare it")
+    return operand
 
 
 def _compared(node: ast.Compare, of: Callable[[ast.expr], Any]) -> NDArray[np.bool_]:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.files.content import ContentError
+from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.cells import LONGEST_US, number
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
@@ -54,14 +56,13 @@ class Database:
         beside = path.with_name(f"{path.name}-wal")
         if beside.is_file() and beside.stat().st_size > 0:
             on_fault(f"{path.name}: what lies in {beside.name} was never written into it, and is not read")
-        self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         self.columns: dict[str, frozenset[str]] = {}
+        self._connection: sqlite3.Connection | None = None
         try:
-            names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            for (name,) in names:
-                rows = self._connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
-                self.columns[name] = frozenset(row[1] for row in rows)
+            self._connection = open_untrusted(path)
+            self.columns = tables(self._connection)
+        except ContentError as fault:
+            on_fault(f"{path.name}: {fault}")
         except (sqlite3.Error, UnicodeDecodeError) as fault:
             on_fault(f"{path.name}: no database that can be read ({fault})")
         self._texts: dict[int, str] | None = None
@@ -70,7 +71,8 @@ class Database:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
     def has(self, table: str, *columns: str) -> bool:
         """True if it has the table, with these columns."""
@@ -78,6 +80,8 @@ class Database:
 
     def select(self, sql: str) -> Iterator[tuple[object, ...]]:
         """Rows; those before a damaged page are given, and the damage is reported."""
+        if self._connection is None:
+            return
         try:
             yield from self._connection.execute(sql)
         except (sqlite3.Error, UnicodeDecodeError) as fault:

@@ -136,6 +136,8 @@ class Explanation:
             weight = "" if support.weight is None else f", weight {support.weight:.0%}"
             source = f" <{support.source}>" if support.source else ""
             yield f"{support.kind}{weight}: {support.says}{source}"
+        if self.item.influence is not None:
+            yield f"the source that moves it most: {self.item.influence}"
 
     def _next(self) -> Iterator[str]:
         items = list(self.answer)

@@ -133,6 +133,8 @@ def _rests(item: Recommendation) -> Iterator[str]:
         weight = "" if support.weight is None else f" (weight {support.weight:.0%})"
         where = f" [{support.problem}]" if support.problem else ""
         yield f"{support.kind}{weight}: {support.says}{where}"
+    if item.influence is not None:
+        yield str(item.influence)
     if not item.evidence:
         yield "no single source: what is expected of its parameters one by one"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.nouns.entities import Trust
 from kg.nouns.gain import Gain
 from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
@@ -142,6 +143,7 @@ class CaseChooser:
             },
             evidence=tuple(self._evidence(ranking, place)),
             conditions=() if gain else ("published as somebody's choice, without its time",),
+            trust=_trust(ranking, place),
         )
 
     def _evidence(self, ranking: Ranking, place: int) -> Iterator[Support]:
@@ -175,6 +177,17 @@ class CaseChooser:
                 parts = (source.title, source.url, source.path)
                 self._cited[problem_id] = " ".join(part for part in parts if part)
         return self._cited[problem_id]
+
+
+def _trust(ranking: Ranking, place: int) -> Trust:
+    """Trust of the most trusted source that has the configuration; the least of all where it is composed."""
+    evidence = ranking.evidence
+    column = ranking.scores.chosen[place]
+    saying = np.flatnonzero(np.isfinite(evidence.ratios[:, column]) | evidence.votes[:, column]).tolist()
+    rows = saying or range(len(evidence.sources))
+    pick = max if saying else min
+    trusts = (evidence.sources[row].problem.trust for row in rows)
+    return pick(trusts, key=lambda trust: trust.weight, default=Trust.MEDIUM)
 
 
 def _basis(ranking: Ranking, place: int) -> str:

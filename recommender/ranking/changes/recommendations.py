@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Trust
 from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         conditions=(*([f"if {item.provided}"] if item.provided else []), *_conditions(strategy)),
         accuracy=strategy.accuracy,
         strategy=strategy.id,
+        trust=max(
+            (item.trust for item in strategy.sources), key=lambda trust: trust.weight, default=Trust.MEDIUM
+        ),
+        influence=item.influence,
     )
 
 

@@ -19,6 +19,7 @@ from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
 from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
+from recommender.ranking.changes.influence import most_influential
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
+    from recommender.ranking.recommendation import SourceInfluence
 
 _WITHIN = {
     Level.DEVICE: Distance.SAME_DEVICE,
@@ -106,6 +108,7 @@ class RankedStrategy:
         distance: Of the nearest effect; None without any.
         prior: What is expected of any strategy.
         conflicts: Ids of strategies that it excludes.
+        influence: The source without which the expected gain would change most; None without any.
         provided: Condition, in words, under which it applies; empty if the question settles that it does.
     """
 
@@ -116,6 +119,7 @@ class RankedStrategy:
     distance: Distance | None
     prior: Prior
     conflicts: tuple[str, ...]
+    influence: SourceInfluence | None = None
     provided: str = ""
 
     @property
@@ -203,7 +207,8 @@ class StrategyRanker:
         family = self._family(problem.workload.model)
         observed = ObservedBottlenecks(self._graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
-        prior = Prior.of(effect for effect in comparable if effect.metric != OPERATOR_TIME)
+        whole = (effect for effect in comparable if effect.metric != OPERATOR_TIME)
+        prior = Prior.of(whole, lambda effect: [source.id for source in self._sources(effect)])
         effects: dict[str, list[Effect]] = {}
         for effect in comparable:
             effects.setdefault(effect.strategy, []).append(effect)
@@ -282,7 +287,7 @@ class StrategyRanker:
             )
             evidence.append(ObservedEffect(context=effect.context, mean=mean, n=state.n, trust=trust))
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
-        gain = None
+        gain = influence = None
         if (
             evidence
             or problem.objective.metric == "peak_memory"
@@ -291,6 +296,17 @@ class StrategyRanker:
             context = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
             expected, weights = posterior(own_prior, evidence, context, self._tree.distance, self._components)
             gain = expected.capped(match.ceiling)
+
+            def without(source: str) -> Gain:
+                kept = [
+                    item
+                    for item, of in zip(evidence, seen, strict=True)
+                    if all(other.id != source for other in of.sources)
+                ]
+                left, _ = posterior(own_prior, kept, context, self._tree.distance, self._components)
+                return left.capped(match.ceiling)
+
+            influence = most_influential(gain, {s.id: s for item in seen for s in item.sources}, without)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
         seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))
         return RankedStrategy(
@@ -301,6 +317,7 @@ class StrategyRanker:
             distance=min((item.distance for item in seen), default=None),
             prior=own_prior,
             conflicts=tuple(sorted(item.target for item in strategy.conflicts_with if item.target)),
+            influence=influence,
         )
 
     def _refusal(self, strategy: Strategy, problem: Problem, in_use: Sequence[Strategy]) -> Refusal | None:
@@ -394,12 +411,7 @@ def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
 
 def _halved(prior: Prior) -> Prior:
     """Halve a prior: a strategy that only promotional text claims is expected to gain half."""
-    return Prior(
-        mean=prior.mean / 2,
-        between_strategies=prior.between_strategies,
-        between_contexts=prior.between_contexts,
-        strategies=prior.strategies,
-    )
+    return replace(prior, mean=prior.mean / 2)
 
 
 def _cited(source: object) -> str:

@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 PATIENCE_S = 60.0
 """How long a storage that is away is waited for; a choice."""
+PRIVATE = 0o600
+"""Mode of a new log: it holds the commands and paths of its user."""
 _FIRST_S, _LONGEST_S = 0.1, 5.0
 
 _log = logging.getLogger(__name__)
@@ -49,7 +51,9 @@ class StorageJournal:
         self._offsets = {0: 0}
         self._held: IO[bytes] | None = None
         try:
-            with path.open("ab" if create else "rb"):
+            if create:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE))
+            with path.open("rb"):
                 pass
         except OSError as trouble:
             raise WorkspaceError(

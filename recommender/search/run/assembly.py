@@ -11,6 +11,7 @@ import data
 from kg.errors import InputError
 from kg.nouns.values import digest
 from recommender.measuring.command import CommandObjective
+from recommender.measuring.masking import has_mask
 from recommender.search.engine.search import Search
 from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.runner import Runner
@@ -78,11 +79,24 @@ def command_of(source: TaskCommand, task: Task, place: SearchPlace) -> CommandOb
         warmup=source.warmup,
         bounds=source.bounds,
         folder=place.folder,
-        environment=source.environment,
+        environment={name: _unmasked(name, item, place.base) for name, item in source.environment.items()},
         base=place.base,
         kernels=str(Path(str(data.resource("kernels/matmul.c"))).parent),
         mark=place.mark,
     )
+
+
+def _unmasked(name: str, value: str, base: Mapping[str, str]) -> str:
+    """A variable of a file; where its log masked it, the one of the environment here.
+
+    Raises:
+        InputError: The environment does not have it.
+    """
+    if not has_mask(value):
+        return value
+    if name not in base:
+        raise InputError(f"the log keeps no secrets, and {name} is not set here", hint=f"export {name}=...")
+    return base[name]
 
 
 def _check_program(command: CommandObjective) -> None:

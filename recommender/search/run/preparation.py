@@ -6,18 +6,19 @@ become the sources of the search. The log keeps all of it, so that the search ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 
 import numpy as np
 
 from ingest.door.writing import to_record
 from ingest.questions.problems import KnownOperator, Resolver, problem_from
-from kg.errors import NoEvidenceError, UnknownEntityError
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.values import Settings
 from kg.triples.names import Names, ResolvedName
 from recommender.measuring.environment import capture
+from recommender.measuring.masking import masked_environment, masked_words
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
@@ -89,7 +90,7 @@ class Prepared:
     sources: Sequence[SourceTable]
 
     def begin(self, storage: str) -> SearchLog:
-        """Begin its log.
+        """Begin its log, which keeps no secrets: workers take those from their own environment.
 
         Raises:
             InputError: There is such a search already.
@@ -98,7 +99,7 @@ class Prepared:
             storage,
             name=self.task.name,
             objectives=self.task.objectives,
-            metadata=self.metadata,
+            metadata=replace(self.metadata, file=_without_secrets(self.metadata.file)),
             record=self.record,
             sources=self.sources,
         )
@@ -144,6 +145,7 @@ class Tuner:
         task = read_task(content, name=options.get("name", "search"), allow_unmeasured_accuracy=allow)
         notes += fit_notes(task)
         folder = options["folder"]
+        _refuse_secrets(content.get("command"))
         evaluator_of(task, SearchPlace(folder=folder, base=options["base"]))
         environment = capture(task.versions)
         problem = self._problem(task, environment, notes)
@@ -251,6 +253,27 @@ class _LenientNames:
     def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
         return self.names.bottleneck(text)
+
+
+def _without_secrets(file: Mapping[str, object]) -> dict[str, object]:
+    environment = file.get("environment")
+    masked = {"environment": masked_environment(environment)} if isinstance(environment, dict) else {}
+    return {**file, **masked}
+
+
+def _refuse_secrets(command: object) -> None:
+    """Refuse a command that holds a secret: all workers read it in the log, which has no place to hide it.
+
+    Raises:
+        InputError: It does.
+    """
+    words = [command] if isinstance(command, str) else command if isinstance(command, list) else []
+    texts = [str(word) for word in words]
+    if masked_words(texts) != texts:
+        raise InputError(
+            "the command holds a secret, and the log of a search is read by others",
+            hint="name it as a variable ($API_KEY) and set that, or give it in the file's environment: block",
+        )
 
 
 def this_machine(name: str, environment: Mapping[str, object]) -> tuple[str, int] | None:

@@ -287,3 +287,52 @@ def test_the_way_back_gives_the_same_case(names: NameResolver, record: Record) -
         "traits": {"nodes": 1},
     }
     assert Records(names).case(again) == case
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "factor", "is_refused"),
+    [
+        ("throughput", "tokens/s", 29, False),
+        ("throughput", "tokens/s", 31, True),
+        ("throughput", "tokens/s", 1 / 31, True),
+        ("throughput", "tokens/s", 1e30, True),
+        ("operator_time", "ms", 1 / 60, False),
+        ("operator_time", "ms", 1 / 501, True),
+    ],
+)
+def test_a_gain_that_no_strategy_does_is_a_fault(
+    names: NameResolver, record: Record, metric: str, unit: str, factor: float, is_refused: bool
+) -> None:
+    better = "higher" if metric == "throughput" else "lower"
+    record["outcome"] = {
+        "metric": metric, "unit": unit, "value": 2.0 * factor, "status": "ok", "better": better
+    }  # fmt: skip
+    record["baseline"] = {"value": 2.0, "config": {}}
+    assert Records(names).case(copy.deepcopy(record))  # without a strategy nobody learns a gain from it
+    record["strategy"] = "some-strategy"
+    if is_refused:
+        assert "more than any strategy does" in refused(names, record)
+    else:
+        assert Records(names).case(record)
+
+
+@pytest.mark.parametrize("mark", ["\x1b]0;x\x07", "\x9b2J", "\u202e", "\x08", "\x7f", "\r"])
+@pytest.mark.parametrize(
+    "place",
+    [("config", "mode"), ("hardware", "name"), ("source", "note"), ("outcome", "metric"), ("task", "op")],
+)
+def test_control_characters_are_a_fault(
+    names: NameResolver, record: Record, place: tuple[str, str], mark: str
+) -> None:
+    record[place[0]][place[1]] = f"fast{mark}"
+    assert "control character" in refused(names, record)
+
+
+def test_a_control_character_in_a_name_or_a_reason_is_a_fault(names: NameResolver, record: Record) -> None:
+    record["config"]["mo\x1bde"] = 1
+    assert "control character U+001B" in refused(names, record)
+    del record["config"]["mo\x1bde"]
+    record["outcome"] = {"metric": "kernel_time", "unit": "ms", "status": "failed", "reason": "a\x1b[2J"}
+    assert "control character" in refused(names, record)
+    record["outcome"]["reason"] = "line one\n\tline two"
+    assert Records(names).case(record)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -11,10 +16,11 @@ from pyoxigraph import Literal, NamedNode, Triple
 from kg.errors import InputError, WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.sparql import Cell, Limits, ask
-from kg.triples.sparql_child import refusal
+from kg.triples.sparql_child import answer, refusal
 from kg.triples.vocabulary import TG
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -145,3 +151,74 @@ def test_words_inside_texts_names_and_comments_do_not_count(query: str) -> None:
 def test_a_missing_snapshot_is_a_matter_of_the_workspace(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be opened"):
         ask(tmp_path / "none", "ASK { ?s ?p ?o }")
+
+
+BYPASSES = (
+    'SELECT ?s ?x {{ ?s ?p "3D EDSR"@en.SERVICE <{url}> {{ ?a ?b ?x }} }}',
+    'SELECT ?x {{ OPTIONAL {{ ?s tg:key "昇腾"@zh.SERVICE SILENT <{url}> {{ ?a ?b ?x }} }} }}',
+    "SELECT ?x {{ ?s tg:level tg:a.SERVICE <{url}> {{ ?a ?b ?x }} }}",
+    "SELECT ?x {{ SERVICE <{url}> {{ ?a ?b ?x }} }}",
+    "SELECT ?x FROM <{url}> {{ ?a ?b ?x }}",
+)
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[bytes]]]:
+    """A server that keeps what reaches it."""
+    reached: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        is_over = threading.Event()
+
+        def listen() -> None:
+            while not is_over.is_set():
+                with contextlib.suppress(TimeoutError):
+                    connection, _ = server.accept()
+                    with connection:
+                        reached.append(b"connected")
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/leak", reached
+        is_over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("query", BYPASSES)
+def test_no_spelling_of_a_query_reaches_the_network(
+    snapshot: Path, query: str, listener: tuple[str, list[bytes]]
+) -> None:
+    url, reached = listener
+    with contextlib.suppress(InputError):
+        ask(snapshot, query.format(url=url))
+    assert not reached
+
+
+REACH = """
+import socket, sys
+from kg.triples import no_network
+print(no_network.{means}())
+try:
+    socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5)
+    print("reached")
+except OSError:
+    print("kept off")
+"""
+
+
+@pytest.mark.parametrize("means", ["leave_network", "open_no_more"])
+def test_each_means_keeps_a_process_off_by_itself(means: str, listener: tuple[str, list[bytes]]) -> None:
+    port = listener[0].rsplit(":", 1)[1].split("/")[0]
+    code = [sys.executable, "-c", REACH.format(means=means), port]
+    done, outcome = subprocess.run(code, capture_output=True, text=True, check=True).stdout.split("\n")[:2]
+    if means == "leave_network" and done == "False":
+        pytest.skip("this system gives users no namespaces")
+    assert (done, outcome) == ("True", "kept off")
+    assert not listener[1]
+
+
+def test_a_query_that_cannot_be_kept_off_the_network_is_not_run(snapshot: Path) -> None:
+    assert "kept off the network" in str(
+        answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: False)["broken"]
+    )
+    assert answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: True) == {"truth": True}

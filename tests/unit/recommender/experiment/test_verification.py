@@ -19,6 +19,17 @@ from recommender.experiment.verification import Candidate, verification
 NOW = Settings({"batch": 32})
 
 
+HOSTILE = "fast$(touch PWNED)"
+
+
+def test_a_value_of_a_case_that_is_not_plain_needs_the_users_word() -> None:
+    item = Candidate(id="abc", configuration=Settings({"batch": 64, "mode": HOSTILE}))
+    with pytest.raises(InputError, match=r"--allow-value 'fast\$\(touch PWNED\)'"):
+        verification([item], NOW, "run {batch} {mode}", {})
+    made = verification([item], NOW, "run {batch} {mode}", {}, [HOSTILE])
+    assert made.arms["number-1"]["mode"] == HOSTILE
+
+
 def candidate(identifier: str = "abc", flags: tuple[str, ...] = (), **sets: Any) -> Candidate:
     return Candidate(id=identifier, configuration=Settings(sets), flags=flags, strategy=f"s-{identifier}")
 
@@ -59,8 +70,8 @@ def test_flags_and_variables_reach_the_arm_they_are_of() -> None:
     assert (made.options["number-1"], made.options["number-2"]) == ("--overlap-grad-reduce", "")
     assert made.environment == {"HCCL_X": "{HCCL_X}"}
     found = commands(made, "run --batch {batch} {options}")
-    assert found["number-1"].command == "run --batch {batch} --overlap-grad-reduce"
-    assert found[CONTROL].command == "run --batch {batch} "
+    assert found["number-1"].options == ("--overlap-grad-reduce",)
+    assert found[CONTROL].options == ()
 
 
 def test_what_is_set_already_is_no_arm() -> None:

@@ -87,3 +87,18 @@ def test_a_huge_power_is_refused_and_not_reckoned() -> None:
 def test_a_text_cannot_be_added() -> None:
     with pytest.raises(InputError, match="constraint"):
         held("c + 1 > 2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'a' * 2000000000 == c",
+        "2000000000 * c == 'x'",
+        "'%99999999999d' % a == c",
+        "c + c == 'xx'",
+        "c % a == 'x'",
+    ],
+)
+def test_text_is_compared_and_never_reckoned_with(text: str) -> None:
+    with pytest.raises(InputError, match="no arithmetic with text"):
+        held(text)

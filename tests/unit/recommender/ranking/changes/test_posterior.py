@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg.nouns.effects import Context, DatedGain, Effect
@@ -207,10 +209,62 @@ def test_published_gains_are_shrunk_and_claims_do_not_count() -> None:
     assert current_mean(effect("s")) is None
 
 
-def test_a_prior_of_too_few_strategies_is_the_uninformed_one() -> None:
-    prior = Prior.of([effect("a", 1.0), effect("b", 2.0)])
-    assert (prior.mean, prior.between_strategies, prior.between_contexts) == UNINFORMED
-    assert prior.strategies == 2
+def test_a_prior_of_no_strategy_is_the_uninformed_one_and_few_hardly_move_it() -> None:
+    prior = Prior.of([])
+    assert prior.mean == pytest.approx(UNINFORMED[0])
+    assert (prior.between_strategies, prior.between_contexts) == pytest.approx(UNINFORMED[1:], rel=0.15)
+    assert prior.strategies == 0
+    few = Prior.of([effect("a", 1.0), effect("b", 2.0)])
+    assert few.strategies == 2
+    assert prior.mean < few.mean < 1
+
+
+ALL = 0.02
+"""Nats by which any one source may move the gain of a strategy that it does not speak of, at full trust."""
+
+
+def published(rng: random.Random) -> list[Effect]:
+    """Effects like those that are known: 31 strategies, a long tail, four of them seen twice."""
+    strategies = [f"s{number}" for number in range(31)]
+    found = []
+    for name in [*strategies, *strategies[:4]]:
+        gain = rng.gauss(0.05, 0.06) + (rng.expovariate(6) if rng.random() < 0.25 else 0.0)
+        gain = min(gain, 0.62)  # the highest of training
+        found.append(effect(name, gain, kind=Kind.PUBLISHED, hardware=f"h{len(found)}"))
+    return found
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 1000),
+    st.sampled_from([Trust.LOW, Trust.MEDIUM, Trust.HIGH]),
+    st.sampled_from([Kind.MEASURED, Kind.PUBLISHED]),
+    st.lists(st.floats(-70, 70), min_size=1, max_size=5),
+    st.lists(st.integers(0, 31), min_size=1, max_size=31, unique=True),
+)
+def test_one_source_hardly_moves_a_strategy_that_it_does_not_speak_of(
+    seed: int, trust: Trust, kind: Kind, claimed: list[float], of: list[int]
+) -> None:
+    others = published(random.Random(seed))
+    evil = [replace(effect(f"s{number}", *claimed, kind=kind, hardware="evil"), trust=trust) for number in of]
+
+    def sources(item: Effect) -> list[str]:
+        return ["evil"] if item.context.hardware == "evil" else [item.context.hardware]
+
+    before, after = Prior.of(others, sources), Prior.of([*others, *evil], sources)
+    most = 0.0
+    for name in {item.strategy for item in others} - {item.strategy for item in evil}:
+        own = [item for item in others if item.strategy == name]
+        seen = [
+            ObservedEffect(context=item.context, mean=state.mean, n=state.n, trust=0.5)
+            for item in own
+            if (state := effect_state(item)) is not None
+        ]
+        for place in (HERE, own[0].context):
+            for known in (seen, []):
+                gains = [posterior(prior, known, place, distance)[0].expected for prior in (before, after)]
+                most = max(most, abs(gains[1] - gains[0]))
+    assert most <= (0.0 if trust is Trust.LOW else ALL)
 
 
 def test_what_has_drifted_stands_as_it_is_since() -> None:
@@ -245,8 +299,6 @@ def test_one_wild_gain_is_no_drift() -> None:
 
 
 def test_a_prior_recovers_what_the_effects_were_drawn_from() -> None:
-    import random
-
     rng = random.Random(3)
     effects = []
     for number in range(200):
