@@ -152,11 +152,14 @@ class WorkspaceFiles:
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",
             )
-        for part in (self.live, self.trials) if for_writing else ():
+        for part in (self.live, self.live / "CURRENT", self.trials) if for_writing else ():
             if not part.exists():
-                raise WorkspaceError(
-                    f"{part} is missing", hint="restore the workspace; nothing was changed in what is left"
+                hint = (
+                    "restore the workspace"
+                    if part == self.trials
+                    else "tunegraph doctor --repair makes it again from the newest published graph"
                 )
+                raise WorkspaceError(f"{part} is missing", hint=f"{hint}; nothing was changed in what is left")
         return dict(content)
 
     def prepare(self) -> None:

@@ -5,14 +5,16 @@ What is above ``kg`` asks these instead of walking over triples.
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Strategy
 from kg.nouns.outcomes import Outcome
 from kg.triples import nodes
-from kg.triples.iris import bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
-from kg.triples.serialisation import from_graph
+from kg.triples.iris import batch_iri, bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
+from kg.triples.serialisation import batch_numbers, from_graph
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
@@ -113,6 +115,31 @@ def source_of_problem(graph: GraphStore, problem_id: str) -> Source | None:
 def problem_ids(graph: GraphStore) -> set[str]:
     """Return the ids of all problems that a batch brought."""
     return {name_of(node) for node in nodes.subjects(graph, TG.BATCH_OF)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRecord:
+    """The rows that a graph says a batch brought.
+
+    Attributes:
+        rows: How many.
+        seal: Their digest, chained; empty if it does not say.
+    """
+
+    rows: int = 0
+    seal: str = ""
+
+
+def batch_records(graph: GraphStore) -> dict[int, BatchRecord]:
+    """Return every acknowledged batch by number, in order."""
+    found = {}
+    for number in sorted(batch_numbers(graph)):
+        node = batch_iri(number)
+        counts = next(nodes.literals(graph, node, TG.COUNTS), None)
+        seal = next(nodes.literals(graph, node, TG.SEAL), None)
+        rows = json.loads(counts.value).get("trials", 0) if counts is not None else 0
+        found[number] = BatchRecord(rows=int(rows), seal=seal.value if seal is not None else "")
+    return found
 
 
 def completion_marks(graph: GraphStore) -> list[str]:
