@@ -104,6 +104,11 @@ class WorkspaceFiles:
         return self.root / "versions"
 
     @property
+    def imports(self) -> Path:
+        """Folder of what imports added to the graph, a file for each batch, so that they can be undone."""
+        return self.root / "imports"
+
+    @property
     def models(self) -> Path:
         """Folder of what was learned about how operators respond to configurations."""
         return self.root / "models"

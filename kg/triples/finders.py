@@ -21,10 +21,11 @@ from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
     from typing import TypeAlias
 
     from kg.nouns.effects import Effect
-    from kg.triples.graph import GraphStore
+    from kg.triples.graph import GraphStore, Triple
 
     Texts: TypeAlias = dict[str, frozenset[str]]
 
@@ -145,6 +146,16 @@ def batch_records(graph: GraphStore) -> dict[int, BatchRecord]:
 def completion_marks(graph: GraphStore) -> list[str]:
     """Return the marks of everything that batches took in completely."""
     return [mark.value for mark in nodes.literals(graph, None, TG.COMPLETED)]
+
+
+def users_of(graph: GraphStore, removed: AbstractSet[Triple]) -> list[str]:
+    """Return the nodes that would still point at a node which would have no description left, sorted."""
+    users = set()
+    for node in {triple.subject for triple in removed}:
+        if all(triple in removed for triple in graph.triples(node)):
+            others = (triple for triple in graph.triples(None, None, node) if triple not in removed)
+            users.update(str(triple.subject) for triple in others)
+    return sorted(users)
 
 
 def name_keys(graph: GraphStore) -> list[str]:

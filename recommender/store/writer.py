@@ -46,6 +46,7 @@ from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import Shared
 from recommender.store.source_trusts import SourceTrusts
+from recommender.store.upkeep.imports import import_to_undo, save_import
 from recommender.store.upkeep.marks import Marks, note_in_manifest
 
 if TYPE_CHECKING:
@@ -314,6 +315,35 @@ class Writer:
         self._acknowledge(activity, current + instead, obsolete + without)
         self._is_torn = False
         self.changed()
+
+    def take_in(self, added: Sequence[Triple], name: str) -> None:
+        """Add checked triples as one batch that :meth:`undo` can take back.
+
+        Args:
+            added: Triples that the graph has not yet.
+            name: Name of the file they are from.
+        """
+        if self._is_torn:
+            self._clear_away()
+        number = self.batch + 1
+        save_import(self.layout, number, added)
+        activity = Batch(number=number, time=self._clock(), files=(name,), completed=(f"import/{number}",))
+        self._acknowledge(activity, list(added), [])
+        self.changed()
+
+    def undo(self, number: int) -> int:
+        """Take back what an import added, as one batch; return how many triples.
+
+        Raises:
+            InputError: The batch is no import, or what it added has changed or is used since.
+        """
+        if self._is_torn:
+            self._clear_away()
+        removed = import_to_undo(self.layout, self.graph, number)
+        activity = Batch(number=self.batch + 1, time=self._clock(), completed=(f"undo/{number}",))
+        self._acknowledge(activity, [], removed)
+        self.changed()
+        return len(removed)
 
     def _clear_away(self) -> None:
         """Sweep what a batch that failed left behind, as the next writer would.

@@ -169,10 +169,10 @@ def test_a_live_graph_that_is_lost_is_refused_and_made_again_from_the_published_
 
 @pytest.mark.parametrize("part", ["live", "published"])
 def test_a_flipped_block_of_either_graph_is_found_and_mended_from_the_other(
-    run: Any, shipped_path: Path, tmp_path: Path, part: str
+    run: Any, filled: Path, tmp_path: Path, part: str
 ) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(shipped_path, copy)  # no hard links: live and published have blocks of their own
+    shutil.copytree(filled, copy)  # no hard links: live and published have blocks of their own
     layout = WorkspaceFiles(copy)
     folder = layout.live if part == "live" else newest(layout.graph)
     assert folder is not None
