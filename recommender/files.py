@@ -164,7 +164,9 @@ class WorkspaceFiles:
                     if part == self.trials
                     else "tunegraph doctor --repair makes it again from the newest published graph"
                 )
-                raise WorkspaceError(f"{part} is missing", hint=f"{hint}; nothing was changed in what is left")
+                raise WorkspaceError(
+                    f"{part} is missing", hint=f"{hint}; nothing was changed in what is left"
+                )
         return dict(content)
 
     def prepare(self) -> None:

@@ -104,9 +104,7 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
             yield triple
 
 
-_OF_BATCHES = frozenset(
-    {TG.BATCH_OF, TG.BATCH_NUMBER, TG.COMPLETED, TG.COUNTS, TG.FILE, TG.ORIGIN, TG.SEAL}
-)
+_OF_BATCHES = frozenset({TG.BATCH_OF, TG.BATCH_NUMBER, TG.COMPLETED, TG.COUNTS, TG.FILE, TG.ORIGIN, TG.SEAL})
 """Predicates of batches: whatever their subject, they are no one's to import."""
 
 

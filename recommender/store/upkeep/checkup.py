@@ -103,7 +103,9 @@ def graph_fault(folder: Path, *, deep: bool) -> str:
     except (WorkspaceError, ValueError) as error:
         return str(error)
     if not total == by_predicate == by_object:
-        return f"{folder}: {total:,} triples by subject, {by_predicate:,} by predicate, {by_object:,} by object"
+        return (
+            f"{folder}: {total:,} triples by subject, {by_predicate:,} by predicate, {by_object:,} by object"
+        )
     return ""
 
 
@@ -149,7 +151,9 @@ def vector_faults(layout: WorkspaceFiles) -> list[str]:
 
 
 def _shares_blocks(folder: Path, other: Path) -> bool:
-    return all((other / item.name).is_file() and item.samefile(other / item.name) for item in folder.glob("*.sst"))
+    return all(
+        (other / item.name).is_file() and item.samefile(other / item.name) for item in folder.glob("*.sst")
+    )
 
 
 def _compare_marks(layout: WorkspaceFiles) -> CheckResult:

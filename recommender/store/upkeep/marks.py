@@ -95,7 +95,11 @@ class Marks:
         common = max((number for number in self.seals if number in self.records), default=0)
         if common and self.seals[common] != self.records[common].seal:
             yield f"batch {common} has another seal in the graph than in the trial store"
-        if self.manifest and (record := self.records.get(self.manifest[0])) and record.seal != self.manifest[1]:
+        if (
+            self.manifest
+            and (record := self.records.get(self.manifest[0]))
+            and record.seal != self.manifest[1]
+        ):
             yield f"batch {self.manifest[0]} has another seal in the graph than in workspace.json"
 
     def check(self, layout: WorkspaceFiles) -> None:
