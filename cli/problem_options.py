@@ -66,7 +66,9 @@ class ProblemOptions:
         from ingest.questions.problems import read_problem_file
 
         parts = facts_at_hand(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
-        raw = merge_facts([*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts)
+        raw = merge_facts(
+            [*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts
+        )
         plain = {
             "model": self.model,
             "op": self.operator,

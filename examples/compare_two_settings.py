@@ -19,7 +19,7 @@ def main() -> None:
             rows += [("control", str(rng.gauss(41, 0.4))), ("treatment", str(rng.gauss(38, 0.4)))]
         table.write_text("\n".join(map(",".join, rows)) + "\n")
         tests = workspace.experiments
-        subject = tests.subject(question=QUESTION, strategy="flash-attention")
+        subject = tests.of_problem(QUESTION, "flash-attention")
         logged = tests.record_files(table, metrics=["step_time_ms"], in_order=True, subject=subject)
         [comparison] = tests.state(logged).comparisons
         print(f"{comparison.verdict}: {comparison.interval}")

@@ -15,6 +15,7 @@ from ingest.formats.cases.mapped_csv import is_table
 from ingest.formats.registry import FORMATS, companion_reason, recognise
 from kg.errors import Fault, InputError
 from kg.nouns.entities import Case
+from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +43,7 @@ class FileReport:
         size: Length on disk, in bytes.
         digest: SHA-256 of the unpacked content of this file alone; empty if it was not read. What lies
             beside it and belongs to it counts in ``key``.
-        good: Rows that became cases.
+        good: Rows that became cases or recipes.
         bad: Faults met, which is the number of bad rows in formats that have rows.
         faults: The first hundred of them.
         guesses: Assumptions of the reader.
@@ -113,10 +114,11 @@ def read(
     on_progress: Callable[[int], None] | None = None,
     hardware: str = "",
     mapping: Path | None = None,
+    source: str = "",
     facts: Facts | None = None,
     completed: Completion | None = None,
-) -> Iterator[Case | FileReport]:
-    """The cases of files and folders; after those of a file, its report.
+) -> Iterator[Case | Recipe | FileReport]:
+    """The cases and recipes of files and folders; after those of a file, its report.
 
     Args:
         paths: Files and folders.
@@ -124,13 +126,14 @@ def read(
         on_progress: Called with the bytes read since its last call, of the sizes that ``discover`` gives.
         hardware: Hardware of the runs whose files name none.
         mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
+        source: Address at which files that name none are published.
         facts: Facts of hardware by its id; with them, times that no hardware reaches are marked.
         completed: Files that need not be read again; None to read all.
 
     Raises:
         InputError: As for ``discover``, before anything is read. What a file contains never raises.
     """
-    records = Records(names, IngestContext(hardware=hardware, mapping=mapping))
+    records = Records(names, IngestContext(hardware=hardware, mapping=mapping, source=source))
     return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
 
 
@@ -140,7 +143,7 @@ def _read(
     on_progress: Callable[[int], None] | None,
     facts: Facts | None,
     completed: Completion | None,
-) -> Iterator[Case | FileReport]:
+) -> Iterator[Case | Recipe | FileReport]:
     for item in sorted(found, key=lambda item: item.format is None or not item.format.first):
         if item.format is None:
             yield FileReport(path=item.path, format="", size=item.size, skipped=item.skipped)
@@ -175,7 +178,7 @@ def _read_file(
     on_progress: Callable[[int], None] | None,
     facts: Facts | None,
     key: str,
-) -> Iterator[Case | FileReport]:
+) -> Iterator[Case | Recipe | FileReport]:
     good = bad = 0
     faults: list[Fault] = []
     space: SearchSpaceFile | None = None
@@ -184,7 +187,7 @@ def _read_file(
         with Content(item.path, on_progress=on_progress) as content:
             rows = known.read(content, records)
             for row in rows if facts is None else mark_implausible(rows, facts, records):
-                if isinstance(row, Case):
+                if isinstance(row, Case | Recipe):
                     good += 1
                     yield row
                 elif isinstance(row, Fault):

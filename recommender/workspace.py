@@ -262,7 +262,7 @@ class Workspace(WorkspaceContents):
 
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
-        around = self.names.hardware(server).id if server else ""
+        around = self.names.server(server).id if server else ""
         question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around)
         return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
 
@@ -290,7 +290,7 @@ class Workspace(WorkspaceContents):
 
         check_phase(phase)
         problem, notes = self.problem({**raw, "phase": phase})
-        around = self.names.hardware(server) if server else None
+        around = self.names.server(server) if server else None
         return estimate_problem(
             problem,
             self.model_facts(problem),

@@ -24,13 +24,13 @@ from pyoxigraph import NamedNode
 from benchmarks.protocols.lines import last_line
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
+from kg.terms.metrics import STEP_METRICS
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.iris import name_of
 from kg.triples.serialisation import all_of, from_graph
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, Prior, effect_state, posterior
-from recommender.ranking.changes.strategies import WHOLE
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from kg.triples.graph import GraphStore
 
-GROUPS = dict.fromkeys({metric for group in WHOLE.values() for metric in group}, "the whole step")
+GROUPS = dict.fromkeys({metric for group in STEP_METRICS.values() for metric in group}, "the whole step")
 """Metrics that stand for each other, as in the ranking of strategies."""
 
 LEAST = 5

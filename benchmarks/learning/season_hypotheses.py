@@ -17,7 +17,7 @@ from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
-from recommender.evolution.proposing import Setting, interpolate, recombine
+from recommender.evolution.proposing import ProposalSetting, interpolate, recombine
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
 from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
@@ -84,7 +84,7 @@ def judge(
         (_ranked(name, value, gain) for (name, value), gain in singles.items()),
         key=lambda item: (-item.score, item.strategy.id),
     )
-    setting = Setting(context=Context(hardware="here"), ranked=ranked, phase="kernel")
+    setting = ProposalSetting(context=Context(hardware="here"), ranked=ranked, phase="kernel")
     proposals = sorted(
         (*recombine(setting), *interpolate(setting)), key=lambda item: (-item.value, item.strategy.id)
     )

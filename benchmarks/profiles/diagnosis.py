@@ -35,7 +35,7 @@ from benchmarks.profiles.profile_faults import FAULTS
 from benchmarks.protocols.lines import last_line
 from ingest.profiles.folders import read_profile
 from kg.nouns.knowledge import Bottleneck, Cause
-from recommender.diagnosis.analysis import analyse, grown
+from recommender.diagnosis.analysis import analyse, new_losses, views
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.rank.view import View
@@ -149,7 +149,7 @@ def rules(after: Profile, before: Profile) -> list[tuple[str, float, tuple[str, 
 
 def deviation(after: Profile, before: Profile) -> list[tuple[str, float, tuple[str, ...]]]:
     """Whatever grew most."""
-    more = grown(after, before, THRESHOLDS)
+    more = new_losses(*views(after, before), THRESHOLDS)
     ranked = sorted((e for e in more.values() if e.share > 0.01), key=lambda e: -e.share)
     return [(item.node, min(1.0, item.share), (item.node,)) for item in ranked[:3]]
 

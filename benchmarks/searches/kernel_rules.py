@@ -27,7 +27,7 @@ from recommender.space.expressions import Expression
 from recommender.space.made.kernels import kernel_space
 
 if TYPE_CHECKING:
-    from recommender.space.made.generated import Generated
+    from recommender.space.made.generated import GeneratedSpace
 
 FILES = (
     "vllm_sglang_moe_winners",
@@ -62,7 +62,7 @@ LARGE = 1 << 20
 """Side that stands for one that a table does not tell: it leaves every value in."""
 
 
-def _space(kernel: str, case: Case, device: Device) -> tuple[Generated, Generated]:
+def _space(kernel: str, case: Case, device: Device) -> tuple[GeneratedSpace, GeneratedSpace]:
     """The space of a case's kernel; sizes that are not told are large."""
     shape = dict(case.problem.workload.shape)
     told = {"M": LARGE, "N": LARGE}
@@ -95,7 +95,7 @@ def main() -> None:
     arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
     files = FILES[2:3] if arguments.quick else FILES
-    spaces: dict[tuple[Any, ...], tuple[Generated, Generated]] = {}
+    spaces: dict[tuple[Any, ...], tuple[GeneratedSpace, GeneratedSpace]] = {}
     counts: dict[str, Counter[str]] = defaultdict(Counter[str])
     said: Counter[str] = Counter()
     for name in files:

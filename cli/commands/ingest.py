@@ -28,7 +28,7 @@ LEARN_FROM_ROWS = 5_000
 
 def ingest(
     context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders of cases.")],
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders of cases and recipes.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and report; write nothing.")] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="End with 0 although rows were bad.")
@@ -42,6 +42,9 @@ def ingest(
     mapping: Annotated[
         Path | None, typer.Option("--mapping", help="What the columns of plain CSV tables are (YAML).")
     ] = None,
+    source: Annotated[
+        str, typer.Option("--source", help="Address at which files that name none are published.")
+    ] = "",
     suggest_mapping: Annotated[
         bool, typer.Option("--suggest-mapping", help="Draft a mapping for each CSV table; take in nothing.")
     ] = False,
@@ -57,14 +60,14 @@ def ingest(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in cases. Good rows are kept although others are bad; the same file twice changes nothing."""
+    """Take in cases and recipes. Good rows stay if others are bad; the same file twice changes nothing."""
     from cli import output
     from recommender.store.ingestion import Options
 
     if suggest_mapping:
         _suggest(paths)
         return
-    options = Options(hardware=hardware, mapping=mapping, trust=trust, again=again)
+    options = Options(hardware=hardware, mapping=mapping, trust=trust, again=again, source=source)
     stopped: KeyboardInterrupt | None = None
     with _progress(paths) as advance:
         if dry_run:
@@ -139,6 +142,8 @@ def _report(summary: IngestSummary) -> None:
     else:
         added = summary.added
         print(f"{added.rows:,} rows and {added.problems:,} problems are new, {added.known:,} rows were known")
+        if summary.recipes:
+            print(f"{summary.recipes:,} recipes are in the knowledge: tunegraph kb list recipes")
 
 
 def _shown(path: Path) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cli.commands.kb_list import list_
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption, finite
 from cli.values import pairs
@@ -16,6 +17,8 @@ from kg.errors import InputError
 app = typer.Typer(
     help="Look into the knowledge base, check it, add to it, carry it in and out.", no_args_is_help=True
 )
+
+app.command("list")(list_)
 
 DEADLINE_S = 30.0
 SHOWN_CONFLICTS = 10

@@ -208,11 +208,12 @@ def _plots(result: Result, plot: Path) -> None:
 
 def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_json: bool) -> None:
     """Report a search of another tool."""
-    from ingest.reading import FileReport, read
+    from ingest.reading import read
+    from kg.nouns.entities import Case
     from recommender.search.report.history import figure_rows
     from recommender.search.report.history import histories_of as histories
 
-    cases = [item for item in read([path], names) if not isinstance(item, FileReport)]
+    cases = [item for item in read([path], names) if isinstance(item, Case)]
     if not cases:
         raise InputError(f"{path}: no measurement could be read", hint="see why: tunegraph ingest --dry-run")
     found = {

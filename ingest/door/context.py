@@ -16,7 +16,9 @@ class IngestContext:
     Attributes:
         hardware: Hardware of the runs whose files name none; empty if not given.
         mapping: Mapping file for plain CSV tables; None to look for one beside each table.
+        source: Address at which files that name none are published; empty if not said.
     """
 
     hardware: str = ""
     mapping: Path | None = None
+    source: str = ""

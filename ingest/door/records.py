@@ -175,6 +175,13 @@ class Records:
         """Id or slug of the hardware that ``text`` names, and whether it is known."""
         return self._names.hardware_or_slug(text)
 
+    def model(self, text: str) -> str | None:
+        """Id of the model that ``text`` names; None if the knowledge has none, or several."""
+        try:
+            return self._names.model(text).id
+        except UnknownEntityError:
+            return None
+
     def _cached(self, cache: dict[bytes, T], raw: Any, make: Callable[[], T], faults: list[str]) -> T | None:
         """The result of ``make``, cached by the raw content; its faults are added to ``faults``."""
         try:
@@ -229,9 +236,8 @@ class Records:
     def _model(self, text: str) -> str:
         known = self._models.get(text)
         if known is None:
-            try:
-                known = self._names.model(text).id
-            except UnknownEntityError:
+            known = self.model(text)
+            if known is None:
                 self.guess(f"model {text!r} is not in the knowledge; kept as it is")
                 known = text
             self._models[text] = known

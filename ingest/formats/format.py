@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ingest.door.search_space import SearchSpaceFile
 from kg.errors import Fault
 from kg.nouns.entities import Case
+from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from ingest.files.content import Content
     from ingest.files.sniffing import Head
 
-Item: TypeAlias = Case | Fault | SearchSpaceFile
-"""A case, a fault or a search space: a reader yields these."""
+Item: TypeAlias = Case | Recipe | Fault | SearchSpaceFile
+"""A case, a recipe, a fault or a search space: a reader yields these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Format:
         name: Id of the format.
         title: Short description, for the list of formats that were tried.
         sniff: Whether a file with this head is of the format.
-        read: Cases and faults of a file.
+        read: Cases or recipes of a file, and its faults.
         first: Read before others, because it completes what they say.
         version: Version of the reader; files of another version are read again.
         beside: Names of files in the same folder that belong to it, ``*`` standing for its own name; None

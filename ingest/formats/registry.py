@@ -36,6 +36,7 @@ from ingest.formats.models import (
     serving_recipes,
     training_tables,
 )
+from ingest.formats.recipes import ascend_ci, recipe_jsonl, recipe_scripts
 from ingest.formats.trackers import (
     mlflow_csv,
     optuna_dataframe,
@@ -79,6 +80,9 @@ FORMATS: tuple[Format, ...] = tuple(
         argonne_csv,
         llmperf,
         mlperf_log,
+        recipe_jsonl,
+        ascend_ci,
+        recipe_scripts,
         nemo_configs,
         mindformers,
         serving_recipes,

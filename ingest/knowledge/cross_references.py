@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.knowledge.files import ARCHITECTURES, Noun
 from kg.errors import Fault
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Bottleneck,
     Cause,
@@ -14,6 +16,7 @@ from kg.nouns.knowledge import (
     HardwareProfile,
     Model,
     ModelFamily,
+    Relation,
     Strategy,
 )
 from kg.triples.networks import circle
@@ -30,6 +33,7 @@ CLASSES: dict[type[Noun], str] = {
     Cause: "causes",
     Strategy: "strategies",
     FaultPattern: "faults",
+    Framework: "frameworks",
 }
 """Sections of a knowledge file, which are also the classes that ids are unique in."""
 
@@ -65,6 +69,26 @@ def check_knowledge(
     return faults
 
 
+def with_symmetric_conflicts(nouns: Sequence[Noun]) -> list[Noun]:
+    """The nouns, with each conflict stated by both of its strategies.
+
+    A file may state a conflict once; the graph has it on both sides, with the same source.
+    """
+    stated = {noun.id: noun for noun in nouns if isinstance(noun, Strategy)}
+    missing: dict[str, list[Relation]] = {}
+    for strategy in stated.values():
+        for conflict in strategy.conflicts_with:
+            other = stated.get(conflict.target)
+            if other is not None and all(item.target != strategy.id for item in other.conflicts_with):
+                missing.setdefault(other.id, []).append(Relation(target=strategy.id, source=conflict.source))
+    return [
+        replace(noun, conflicts_with=(*noun.conflicts_with, *missing[noun.id]))
+        if isinstance(noun, Strategy) and noun.id in missing
+        else noun
+        for noun in nouns
+    ]
+
+
 def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Ids that a noun refers to, and the sections in which they may be."""
     match noun:
@@ -86,6 +110,8 @@ def _references(noun: Noun) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield from ((item.target, ("strategies",)) for item in related if item.target)
             harm = noun.contraindicated_by
             yield from ((item.target, ("bottlenecks", "strategies")) for item in harm if item.target)
+        case Framework():
+            yield from ((target, ("hardware",)) for target in noun.hardware)
         case FaultPattern():
             yield from ((target, ("strategies",)) for target in noun.strategies)
 

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ingest.files.yaml_tree import Entry, Faults, parse
-from kg.errors import CaseFormatError
+from kg.errors import CaseFormatError, InputError
 from kg.nouns.entities import Source
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -26,12 +27,16 @@ from kg.nouns.knowledge import (
     Symptom,
     VersionBound,
 )
+from kg.nouns.scope import Caveat, ScopeClause
+from kg.terms.conditions import Condition
 from kg.terms.phases import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Noun: TypeAlias = HardwareProfile | Model | ModelFamily | Bottleneck | Cause | Strategy | FaultPattern
+Noun: TypeAlias = (
+    HardwareProfile | Model | ModelFamily | Bottleneck | Cause | Strategy | FaultPattern | Framework
+)
 N = TypeVar("N", bound=Noun)
 T = TypeVar("T")
 
@@ -119,6 +124,7 @@ class _Reader:
             "causes": self._cause,
             "strategies": self._strategy,
             "faults": self._fault,
+            "frameworks": self._framework,
         }
 
     def noun(self, item: Entry, section: str, read: Callable[[Entry, str], N]) -> N | None:
@@ -219,6 +225,8 @@ class _Reader:
             phases=phases,
             families=item.texts("families"),
             hardware=item.texts("hardware"),
+            applies_when=self._each(item, "applies_when", self._clause),
+            caveats=self._each(item, "caveats", self._caveat),
             sets=self._each(item, "sets", _assignment),
             mitigates=self._each(item, "mitigates", self._relation),
             requires=self._each(item, "requires", self._relation),
@@ -228,6 +236,18 @@ class _Reader:
             removed=self._each(item, "removed", self._version),
             accuracy=accuracy,
             sources=tuple(self._named_source(item, name, "sources") for name in sources),
+        )
+
+    def _framework(self, item: Entry, identifier: str) -> Framework:
+        return Framework(
+            id=identifier,
+            labels=self._labels(item, "label"),
+            aliases=item.texts("aliases"),
+            definition=item.text("definition"),
+            phases=item.texts("phases"),
+            hardware=item.texts("hardware"),
+            stack=item.texts("stack"),
+            sources=tuple(self._named_source(item, name, "sources") for name in item.texts("sources")),
         )
 
     def _fault(self, item: Entry, identifier: str) -> FaultPattern:
@@ -323,10 +343,21 @@ class _Reader:
     def _relation(self, entry: Entry) -> Relation:
         targets = [name for name in ("strategy", "bottleneck") if name in entry]
         return Relation(
-            target=entry.text(targets[0]) if targets else "",
-            condition=entry.text("condition"),
+            target=entry.text(targets[0] if targets else "strategy", required=True),
             source=self._source(entry),
         )
+
+    def _clause(self, entry: Entry) -> ScopeClause:
+        text = entry.text("when", required=True)
+        try:
+            if text:
+                Condition(text)
+        except InputError as fault:
+            entry.fault(f"{fault}; {fault.hint}" if fault.hint else str(fault), "when")
+        return ScopeClause(condition=text, source=self._source(entry), reason=entry.text("because"))
+
+    def _caveat(self, entry: Entry) -> Caveat:
+        return Caveat(text=entry.text("text", required=True), source=self._source(entry))
 
     def _version(self, entry: Entry) -> VersionBound:
         return VersionBound(
@@ -366,6 +397,7 @@ def _assignment(entry: Entry) -> Assignment:
         value=entry.scalar("value", required=True),
         flag=entry.text("flag"),
         environment=entry.flag("environment"),
+        carrier=entry.text("carrier"),
         software=entry.text("software"),
     )
 

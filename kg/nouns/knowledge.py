@@ -5,17 +5,20 @@ Ids are slugs, unique within their class; every statement carries the source it 
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Source
+    from kg.nouns.scope import Caveat, ScopeClause
     from kg.nouns.values import Value
 
 
@@ -215,6 +218,8 @@ class Assignment:
         value: The value it is set to.
         flag: As written on the command line; empty if it is none.
         environment: It is an environment variable.
+        carrier: Flag or file whose JSON it stands in, such as ``"--additional-config"``; ``parameter`` is
+            then the path of the field, with dots. Empty if it is none.
         software: Id of the software it belongs to; empty if any.
     """
 
@@ -222,6 +227,7 @@ class Assignment:
     value: Value
     flag: str = ""
     environment: bool = False
+    carrier: str = ""
     software: str = ""
 
     @property
@@ -230,31 +236,42 @@ class Assignment:
         value = "" if self.value is None else show(self.value)
         if self.environment:
             return f"export {self.parameter}={value}"
+        if self.carrier:
+            field: Value = self.value
+            for name in reversed(self.parameter.split(".")):
+                field = {name: field}  # type: ignore[assignment]  # nested objects, for JSON alone
+            return (
+                f"{self.carrier} '{json.dumps(field)}'"
+                if self.carrier.startswith("-")
+                else (f"{self.carrier}: {self.parameter}={value}")
+            )
         if self.flag:
             # A flag that is merely present, and one that brings its value along.
             bare = self.value is None or self.value is True or self.flag.endswith(value)
             return self.flag if bare else f"{self.flag} {value}"
         return self.parameter if self.value is None else f"{self.parameter}={value}"
 
+    @property
+    def place(self) -> SettingPlace:
+        """Where it is written; what is neither flag nor variable nor field is written in code."""
+        if self.environment:
+            return SettingPlace.ENV
+        if self.carrier:
+            return SettingPlace.JSON
+        return SettingPlace.FLAG if self.flag else SettingPlace.CODE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A sourced relation of a strategy to another node, or to a condition in words.
+    """A sourced relation of a strategy to another node.
 
     Attributes:
-        target: Id of the strategy or bottleneck; empty if ``condition`` says it.
-        condition: In words, where no node fits.
-        source: Origin of the statement.
+        target: Id of the strategy or bottleneck.
+        source: Who says so.
     """
 
-    target: str = ""
-    condition: str = ""
+    target: str
     source: Source
-
-    def __post_init__(self) -> None:
-        """Refuse a relation to nothing."""
-        if bool(self.target) == bool(self.condition):
-            raise ValueError("a relation has either a target or a condition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +296,8 @@ class Strategy(Concept):
         phases: Training, prefill, decode, inference, kernel; empty means any.
         families: Model families or architectures; empty means any.
         hardware: Nodes of the hardware tree; empty means any.
+        applies_when: Conditions that must all hold, besides phases, families and hardware.
+        caveats: What to know of it that decides nothing.
         sets: Parameters it sets.
         mitigates: Bottlenecks it is for.
         requires: Strategies or conditions it needs.
@@ -295,6 +314,8 @@ class Strategy(Concept):
     phases: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
+    applies_when: tuple[ScopeClause, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     sets: tuple[Assignment, ...] = ()
     mitigates: tuple[Relation, ...] = ()
     requires: tuple[Relation, ...] = ()

@@ -52,6 +52,11 @@ def model_iri(model_id: str) -> NamedNode:
     return named("model", model_id)
 
 
+def framework_iri(framework_id: str) -> NamedNode:
+    """IRI of a framework."""
+    return named("framework", framework_id)
+
+
 def family_iri(family_id: str) -> NamedNode:
     """Return the IRI of a model family."""
     return named("family", family_id)
@@ -75,6 +80,11 @@ def strategy_iri(strategy_id: str) -> NamedNode:
 def fault_iri(fault_id: str) -> NamedNode:
     """Return the IRI of a known fault."""
     return named("fault", fault_id)
+
+
+def recipe_iri(recipe_id: str) -> NamedNode:
+    """Return the IRI of a recipe."""
+    return named("recipe", recipe_id)
 
 
 def parameter_iri(name: str) -> NamedNode:

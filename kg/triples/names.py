@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.hardware_tree import HardwareNode, HardwareTree
 
 _SIGNS = re.compile(r"[®™©]")
 _MARKS = re.compile(r"\((?:r|tm|c)\)")
@@ -114,12 +114,17 @@ class Names:
     def hardware(self, text: str) -> ResolvedName:
         """Resolve the name of hardware in a question.
 
-        A family whose devices differ too much raises ``AmbiguousEntityError``; one that stands for a
-        device is taken for it, and the note says so.
+        A family whose devices differ too much, and a server that holds one, raise ``AmbiguousEntityError``;
+        a family that stands for a device is taken for it, and the note says so.
         """
-        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
-        if node is None:
-            raise self._unknown(_HARDWARE, text)
+        node = self._hardware_node(text)
+        held = self._tree.node(node.device) if node.device else None
+        if held is not None and held.ambiguous:
+            raise AmbiguousEntityError(
+                f"{text!r} holds {held.label}, which is several devices that differ: name one, and {text!r} "
+                "as the server",
+                choices=self._tree.devices(held.id),
+            )
         if node.ambiguous:
             raise AmbiguousEntityError(
                 f"{text!r} fits several devices that differ", choices=self._tree.devices(node.id)
@@ -129,6 +134,10 @@ class Names:
             label = assumed.label if assumed is not None else node.assumed
             return ResolvedName(id=node.assumed, note=f"{node.label} is taken as {label}")
         return ResolvedName(id=node.id)
+
+    def server(self, text: str) -> ResolvedName:
+        """Resolve the name of what devices sit in, whatever it holds."""
+        return ResolvedName(id=self._hardware_node(text).id)
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """Resolve hardware as a file names it: a family stays a family, an unknown name gets a slug.
@@ -176,6 +185,12 @@ class Names:
         """Resolve the name or the error code of a known fault."""
         return self._plain_name(_FAULT, text)
 
+    def _hardware_node(self, text: str) -> HardwareNode:
+        node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
+        if node is None:
+            raise self._unknown(_HARDWARE, text)
+        return node
+
     def _plain_name(self, kind: _Kind, text: str) -> ResolvedName:
         return ResolvedName(id=self._one(kind, text, self._find(kind, normalise(text))))
 
@@ -208,7 +223,18 @@ class Names:
         return ids
 
     def _find_model(self, text: str) -> list[str]:
-        return self._find(_MODEL, normalise(text)) or self._find(_MODEL, normalise(text.rpartition("/")[2]))
+        names = [text, text.rpartition("/")[2], *([] if text.isascii() else self._in_latin(text))]
+        return next((ids for name in names if (ids := self._find(_MODEL, normalise(name)))), [])
+
+    def _in_latin(self, text: str) -> Iterator[str]:
+        """Yield a model's name with each Chinese name of a family replaced by the family's id."""
+        for node in self._families():
+            for key in nodes.literals(self._store, node, TG.KEY):
+                if not key.value.isascii() and key.value in normalise(text):
+                    yield normalise(text).replace(key.value, name_of(node))
+
+    def _families(self) -> Iterator[NamedNode]:
+        return nodes.subjects(self._store, RDF_TYPE, TG.MODEL_FAMILY)
 
     def _vendors(self) -> list[str]:
         if self._vendor_keys is None:

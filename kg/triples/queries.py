@@ -134,15 +134,26 @@ _QUERIES = (
     NamedQuery(
         name="strategy-relations",
         answers="What does a strategy mitigate, need, exclude, and where does it do harm?",
-        columns=("relation", "target", "condition", "source"),
+        columns=("relation", "target", "source"),
         parameters=(_STRATEGY,),
         body="""WHERE {
   VALUES ?relation { tg:mitigation tg:requirement tg:conflict tg:contraindication }
   ?strategy ?relation ?statement .
-  ?statement prov:wasDerivedFrom ?source .
-  OPTIONAL { ?statement tg:target ?target }
-  OPTIONAL { ?statement tg:condition ?condition }
-} ORDER BY ?relation ?target ?condition""",
+  ?statement tg:target ?target ; prov:wasDerivedFrom ?source .
+} ORDER BY ?relation ?target""",
+    ),
+    NamedQuery(
+        name="strategy-scope",
+        answers="Under which conditions does a strategy apply, and what is to be minded?",
+        columns=("kind", "condition", "words", "source"),
+        parameters=(_STRATEGY,),
+        body="""WHERE {
+  VALUES ?kind { tg:appliesWhen tg:hasCaveat }
+  ?strategy ?kind ?clause .
+  ?clause prov:wasDerivedFrom ?source .
+  OPTIONAL { ?clause tg:expression ?condition }
+  OPTIONAL { ?clause tg:inWords ?words }
+} ORDER BY ?kind ?condition ?words""",
     ),
     NamedQuery(
         name="cause-chain",

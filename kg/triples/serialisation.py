@@ -29,7 +29,8 @@ from kg.triples.tables.knowledge import (
 )
 from kg.triples.tables.outcomes import OUTCOME
 from kg.triples.tables.problems import BATCH, OBJECTIVE, PROBLEM, WORKLOAD
-from kg.triples.tables.strategies import FAULT, STRATEGY
+from kg.triples.tables.recipes import RECIPE
+from kg.triples.tables.strategies import FAULT, FRAMEWORK, STRATEGY
 from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
@@ -175,11 +176,13 @@ TABLES: dict[type, NounTable[Any]] = {
         CAUSE,
         STRATEGY,
         FAULT,
+        FRAMEWORK,
         GRID_REGION,
         GREEN_SCHEDULE,
         CONTEXT,
         EFFECT,
         OUTCOME,
+        RECIPE,
     )
 }
 """The nouns that have an IRI of their own."""

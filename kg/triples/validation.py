@@ -32,8 +32,10 @@ KNOWLEDGE = (
     TG.STRATEGY,
     TG.PARAMETER,
     TG.FAULT,
+    TG.FRAMEWORK,
     TG.GRID_REGION,
     TG.GREEN_SCHEDULE,
+    TG.RECIPE,
     TG.SOURCE,
 )
 """Classes of what is known, as against what was measured."""

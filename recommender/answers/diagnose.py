@@ -61,8 +61,10 @@ class Remedy:
             "against": self.against,
             "settings": self.settings,
             "accuracy": self.strategy.accuracy,
-            "requires": [item.condition or item.target for item in self.strategy.requires],
-            "not_where": [item.condition or item.target for item in self.strategy.contraindicated_by],
+            "requires": [item.target for item in self.strategy.requires],
+            "not_where": [item.target for item in self.strategy.contraindicated_by],
+            "applies_when": [item.condition for item in self.strategy.applies_when],
+            "caveats": [item.text for item in self.strategy.caveats],
             "sources": [source.url or source.title for source in self.strategy.sources],
             "cases": [
                 {

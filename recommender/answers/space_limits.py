@@ -74,11 +74,11 @@ def space_limits(
                 left.append(ExcludedValue(what=f"{name}={value}", why=told[0], source=told[1]))
                 continue
             for item in alone:
-                against = item.contraindicated_by
                 notes += [
-                    f"mind {name}={value} where: {one.condition or one.target} ({one.source.title})"
-                    for one in against
+                    f"mind {name}={value} where: {one.target} ({one.source.title})"
+                    for one in item.contraindicated_by
                 ]
+                notes += [f"mind {name}={value}: {one.text} ({one.source.title})" for one in item.caveats]
     return SpaceLimits(constraints=tuple(constraints), left=tuple(left), notes=tuple(dict.fromkeys(notes)))
 
 

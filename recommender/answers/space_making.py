@@ -108,7 +108,7 @@ class SpaceMaker:
         settings = dict(fixed or {})
         raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count}
         problem, notes = self.problem(raw)
-        around = self.names.hardware(server).id if server else ""
+        around = self.names.server(server).id if server else ""
         name, place = problem.workload.model or model, problem.hardware.name
         sizes = model_facts(self.graph, problem)
         facts = QuestionFacts.look_up(name, sizes, self.hardware, place, around)
@@ -194,7 +194,7 @@ class SpaceMaker:
         resolved = self.names.hardware(hardware)
         facts = dict(self.hardware.facts(resolved.id))
         if server:
-            facts |= self.hardware.facts(self.names.hardware(server).id)
+            facts |= self.hardware.facts(self.names.server(server).id)
         node = facts.get("device_count", facts.get("devices_per_node"))
         place = RuntimePlace(
             hardware=resolved.id,

@@ -72,7 +72,7 @@ class Scopes:
             identifier: scope
             for identifier, scope in self.by_id.items()
             if (not scope.phases or scope.phases & phases)
-            and (not scope.families or scope.families & kinds)
+            and (not scope.families or not kinds or scope.families & kinds)
             and (not scope.hardware or scope.hardware & set(path))
         }
 

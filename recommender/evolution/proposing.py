@@ -31,11 +31,11 @@ PARENTS = 8
 """The best strategies of a context that are combined with each other: 28 pairs. A choice."""
 
 SOURCE = Source(title="Proposed by evolution", note="a hypothesis: not tested yet")
-_NONE = Relation(condition="for nothing that is named", source=SOURCE)
+_NONE = Relation(target="", source=SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ProposalSetting:
     """A context in which something may be proposed.
 
     Attributes:
@@ -58,7 +58,7 @@ class Setting:
         return max((item.gain.expected for item in self.ranked if item.gain is not None), default=0.0)
 
 
-def recombine(setting: Setting) -> Iterator[Hypothesis]:
+def recombine(setting: ProposalSetting) -> Iterator[Hypothesis]:
     """Propose two strategies at once that exclude each other in nothing."""
     able = [
         item
@@ -87,7 +87,7 @@ def recombine(setting: Setting) -> Iterator[Hypothesis]:
         )
 
 
-def transfer(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
+def transfer(setting: ProposalSetting, tree: HardwareTree) -> Iterator[Hypothesis]:
     """Propose strategies known on other hardware only, where the same bottleneck is."""
     for item in setting.elsewhere:
         if item.gain is None or not item.strategy.sets or not item.strategy.hardware:
@@ -116,7 +116,7 @@ def transfer(setting: Setting, tree: HardwareTree) -> Iterator[Hypothesis]:
         )
 
 
-def interpolate(setting: Setting) -> Iterator[Hypothesis]:
+def interpolate(setting: ProposalSetting) -> Iterator[Hypothesis]:
     """Propose a value between two tested values of the same parameter."""
     single: dict[str, list[tuple[float, RankedStrategy]]] = {}
     for item in setting.ranked:
@@ -196,7 +196,7 @@ def _values(strategy: Strategy) -> dict[str, Value]:
 
 
 def _strategy(
-    name: str, label: str, parents: Sequence[Strategy], setting: Setting, *, sets: Mapping[str, Value]
+    name: str, label: str, parents: Sequence[Strategy], setting: ProposalSetting, *, sets: Mapping[str, Value]
 ) -> Strategy:
     context = setting.context
     first = parents[0]
@@ -211,6 +211,8 @@ def _strategy(
         phases=(setting.phase,),
         families=(context.family,) if context.family else first.families,
         hardware=(context.hardware,) if context.hardware else first.hardware,
+        applies_when=tuple(dict.fromkeys(item for parent in parents for item in parent.applies_when)),
+        caveats=tuple(dict.fromkeys(item for parent in parents for item in parent.caveats)),
         sets=tuple(replace(assigned[parameter], value=value) for parameter, value in sets.items()),
         mitigates=tuple(dict.fromkeys(item for parent in parents for item in parent.mitigates)),
         requires=tuple(dict.fromkeys(item for parent in parents for item in parent.requires)),

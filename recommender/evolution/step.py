@@ -21,7 +21,7 @@ from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
 from recommender.evolution.components import fit_components
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
-from recommender.evolution.proposing import Setting, interpolate, recombine, transfer
+from recommender.evolution.proposing import ProposalSetting, interpolate, recombine, transfer
 from recommender.evolution.reliabilities import DistrustedSource, distrusted_sources, source_gains
 from recommender.evolution.retiring import judge_hypotheses
 from recommender.evolution.screening import Screen
@@ -218,7 +218,7 @@ def _hypotheses(
         problem = place.problem
         ranked, _ = ranker.rank(problem)
         names = list(problem.bottlenecks)
-        setting = Setting(
+        setting = ProposalSetting(
             context=Context(
                 bottleneck=names[0] if len(names) == 1 else "",
                 hardware=problem.hardware.name,

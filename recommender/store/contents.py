@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ingest.exporting import ExportResult
     from ingest.questions.problems import KnownOperator
     from kg.nouns.entities import Problem
+    from kg.nouns.recipe import Recipe
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -113,6 +114,12 @@ class WorkspaceContents:
         from recommender.store.coverage import coverage
 
         return coverage(self.graph, self.trials, self.hardware, most=most)
+
+    def recipes(self, **wanted: str) -> list[Recipe]:
+        """Recipes by model, hardware, role, framework and family, of which any may be missing."""
+        from recommender.store.recipes import recipes
+
+        return recipes(self.graph, self.names, self.hardware, **wanted)
 
     def validate(self) -> list[Violation]:
         """List where the knowledge breaks its SHACL shapes; a circle of causes is a violation too."""

@@ -46,7 +46,7 @@ def create(
     prepare(cache, model)
     with editor(layout, cache, model, clock, command="create", durable=True) as writing:
         if with_shipped:
-            writing.add_knowledge(shipped.knowledge())
+            writing.add_knowledge([*shipped.knowledge(), *shipped.recipes()])
             from importlib.resources import as_file
 
             with ExitStack() as files:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ingest.knowledge.files import Noun
     from kg.nouns.entities import Case, Trust
+    from kg.nouns.recipe import Recipe
     from recommender.backtest.recalibration import Recalibration
     from recommender.experiment.concluding import Conclusion
     from recommender.store.evolution_step import EvolutionStep
@@ -155,7 +156,7 @@ class Editor:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""
         self._writer.repair()
 
-    def add_knowledge(self, nouns: Sequence[Noun]) -> None:
+    def add_knowledge(self, nouns: Sequence[Noun | Recipe]) -> None:
         """Put nouns into the graph; one of the same class and id is replaced."""
         self._writer.add_knowledge(nouns)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.completion import Completion, mark, read_marks
 from ingest.reading import FileReport, read
+from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.triples.finders import completion_marks, name_keys
 from kg.triples.hardware_tree import HardwareTree
@@ -41,12 +42,14 @@ class IngestSummary:
         known_files: Files that were taken in before and not read again.
         duration_s: How long it took, in seconds.
         dry_run: Nothing was written.
+        recipes: Recipes read; one that was there is replaced.
     """
 
     files: tuple[FileReport, ...]
     added: Additions
     duration_s: float
     dry_run: bool
+    recipes: int = 0
 
     @property
     def known_files(self) -> int:
@@ -73,6 +76,7 @@ class IngestSummary:
             "rows_new": self.added.rows,
             "rows_known": self.added.known,
             "problems_new": self.added.problems,
+            "recipes": self.recipes,
             "files": [
                 {
                     "path": str(report.path),
@@ -98,12 +102,14 @@ class Options:
         mapping: Mapping file for plain CSV tables; None to look for one beside each table.
         trust: How far their sources are trusted; None to leave that as it is.
         again: Also read files that were taken in before.
+        source: Address at which files that name none are published; empty if not said.
     """
 
     hardware: str = ""
     mapping: Path | None = None
     trust: Trust | None = None
     again: bool = False
+    source: str = ""
 
 
 def ingest_files(
@@ -116,7 +122,7 @@ def ingest_files(
     batch_rows: int = BATCH_ROWS,
     options: Options | None = None,
 ) -> IngestSummary:
-    """Read files and folders and add their cases.
+    """Read files and folders and add their cases and recipes.
 
     Args:
         paths: Files and folders.
@@ -137,12 +143,18 @@ def ingest_files(
     completed: list[str] = []
     reports: list[FileReport] = []
     waiting: list[Case] = []
+    recipes: dict[str, Recipe] = {}
     origins: dict[str, None] = {}
     total = Additions()
+    counted: set[str] = set()
     since = time.monotonic()
 
     def close_batch() -> None:
         nonlocal total, since
+        if recipes and writer is not None:
+            writer.add_knowledge(recipes.values())
+        counted.update(recipes)
+        recipes.clear()
         if (waiting or completed) and writer is not None:
             added = writer.add(waiting, origins, completed=completed, trust=given.trust)
             total += added
@@ -153,7 +165,7 @@ def ingest_files(
         completed.clear()
         since = time.monotonic()
 
-    def take(item: Case | FileReport) -> None:
+    def take(item: Case | Recipe | FileReport) -> None:
         nonlocal total
         if isinstance(item, FileReport):
             reports.append(item)
@@ -164,6 +176,8 @@ def ingest_files(
                 origins[item.path.name] = None
             if completion is not None and item.key and item.key not in completion.known:
                 completed.append(mark(item.key, item.good))
+        elif isinstance(item, Recipe):
+            recipes[item.id] = item
         else:
             waiting.append(item)
             if len(waiting) >= batch_rows or time.monotonic() - since > BATCH_SECONDS:
@@ -176,6 +190,7 @@ def ingest_files(
         on_progress=on_progress,
         hardware=given.hardware,
         mapping=given.mapping,
+        source=given.source,
         facts=tree.facts,
         completed=completion,
     )
@@ -184,7 +199,11 @@ def ingest_files(
             take(item)
         close_batch()
     return IngestSummary(
-        files=tuple(reports), added=total, duration_s=time.monotonic() - started, dry_run=writer is None
+        files=tuple(reports),
+        added=total,
+        duration_s=time.monotonic() - started,
+        dry_run=writer is None,
+        recipes=len(counted),
     )
 
 
@@ -192,7 +211,7 @@ def _completion(graph: GraphStore, options: Options) -> Completion:
     """Return the files completed before, under the names that are known now."""
     return Completion(
         known=read_marks(completion_marks(graph)),
-        setting=digest(name_keys(graph), options.hardware, str(options.mapping or "")),
+        setting=digest(name_keys(graph), options.hardware, str(options.mapping or ""), options.source),
         again=options.again or options.trust is not None,
     )
 

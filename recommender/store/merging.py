@@ -26,6 +26,7 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.nouns.outcomes import Outcome
+from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.rows.cases import all_cases
 from kg.rows.gains import gains
@@ -58,6 +59,7 @@ KNOWLEDGE: tuple[type[Any], ...] = (
     FaultPattern,
     GridRegion,
     GreenSchedule,
+    Recipe,
 )
 """Nouns that people describe, and may describe differently."""
 

@@ -75,7 +75,7 @@ lm_head,0.02,100
 """
 _SPACE = """\
 problem: {op: gemm, phase: kernel, shape: {M: 512, N: 512, K: 512}, hardware: NVIDIA A100-PCIE-40GB}
-parameters: {MWG: [16, 32, 64], NWG: [16, 32, 64], KWG: [16, 32]}
+parameters: {MWG: [8, 16, 32, 64, 128], NWG: [8, 16, 32, 64, 128], KWG: [8, 16, 32, 64, 128]}
 command: [python, bench.py, "{MWG}", "{NWG}", "{KWG}"]
 metrics: {kernel_time: {path: ms, unit: ms}}
 objectives: [kernel_time]
@@ -109,6 +109,9 @@ def write_files(folder: Path) -> None:
         "benchmark_hub/cachefiles/convolution_milo/RTX_3090.json": _kernel_tuner(
             "convolution_milo", "NVIDIA GeForce RTX 3090", ("block_size_x", "tile_size_x", "use_shmem")
         ),
+        "benchmark_hub/cachefiles/gemm/A100.json": _kernel_tuner(
+            "gemm", "NVIDIA A100-PCIE-40GB", ("MWG", "NWG", "KWG")
+        ),
         "vllm/vllm/model_executor/layers/fused_moe/configs/"
         "E=128,N=768,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
         "vllm/vllm/model_executor/layers/fused_moe/configs/"
@@ -133,11 +136,11 @@ def _yaml_of(page: str, head: str) -> str:
 
 def _kernel_tuner(kernel: str, device: str, parameters: tuple[str, ...]) -> str:
     """A cache file of Kernel Tuner: every configuration of a small space, larger values faster."""
-    values = (16, 32, 64) if parameters[0] == "MWG" else (1, 2, 4)
+    values = (8, 16, 32, 64, 128) if parameters[0] == "MWG" else (1, 2, 4, 8, 16)
     rows: dict[str, dict[str, object]] = {}
     for one in values:
         for two in values:
-            for three in values[:2]:
+            for three in values:
                 setting = dict(zip(parameters, (one, two, three), strict=True))
                 rows[f"{one},{two},{three}"] = {**setting, "time": 8 / one + 4 / two + 1 / three}
     head = {

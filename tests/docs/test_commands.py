@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,13 +23,22 @@ LONGEST_S = 300
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> Path:
-    """A folder with the files that the pages name, and a workspace of the shipped knowledge."""
-    folder = tmp_path_factory.mktemp("desk")
-    write_files(folder)
-    workspace = folder / "workspace"
-    subprocess.run(["cp", "-r", str(shipped_path), str(workspace)], check=True)
-    return folder
+def workspace(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> Path:
+    """A workspace of the shipped knowledge, which all pages share."""
+    place = tmp_path_factory.mktemp("reader") / "workspace"
+    shutil.copytree(shipped_path, place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def desks(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> dict[str, Path]:
+    """A folder for each page, with the files that the pages name."""
+    made = {}
+    for page in PAGES:
+        made[page.name] = tmp_path_factory.mktemp(page.stem.lower())
+        write_files(made[page.name])
+        (made[page.name] / "workspace").symlink_to(workspace)
+    return made
 
 
 def surroundings(desk: Path) -> dict[str, str]:
@@ -45,7 +55,8 @@ def surroundings(desk: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.where)
-def test_every_command_runs_as_it_is_written(command: Command, desk: Path) -> None:
+def test_every_command_runs_as_it_is_written(command: Command, desks: dict[str, Path]) -> None:
+    desk = desks[command.where.partition(":")[0]]
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command.text],
         cwd=desk,
@@ -65,7 +76,8 @@ def test_every_command_runs_as_it_is_written(command: Command, desk: Path) -> No
 @pytest.mark.parametrize(
     "place", range(len(PYTHON)), ids=lambda place: f"{PYTHON[place].page}:{PYTHON[place].line}"
 )
-def test_every_python_block_runs_as_it_is_written(place: int, desk: Path) -> None:
+def test_every_python_block_runs_as_it_is_written(place: int, desks: dict[str, Path]) -> None:
+    desk = desks[PYTHON[place].page]
     done = subprocess.run(
         [sys.executable, "-c", PYTHON[place].text],
         cwd=desk,

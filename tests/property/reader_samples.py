@@ -245,6 +245,41 @@ FOUNDRY = "".join(
     f"| {' | '.join(cells)} |\n" for cells in (COLUMNS, ["---"] * len(COLUMNS), CELLS.split(" "))
 )
 
+
+def recipe_records() -> bytes:
+    record = {
+        "role": "serve",
+        "model": "Qwen3-8B-W8A8",
+        "hardware": "A100",
+        "devices": 4,
+        "framework": "vllm-ascend",
+        "layout": {"tp": 2, "dp": 2},
+        "context": {"input_len": 2048},
+        "settings": [{"where": "flag", "key": "--tensor-parallel-size", "value": "2"}],
+        "source": "https://example.org/guide",
+        "authority": "vendor-tutorial",
+    }
+    return (compact(record) + b"\n") * 2
+
+
+ASCEND_CI = b"""test_name: "a serve"
+model: "vllm-ascend/Qwen3-8B-W8A8"
+test_cases:
+  - name: "qwen3-8b-a3"
+    model: "vllm-ascend/Qwen3-8B-W8A8"
+    envs:
+      OMP_PROC_BIND: "false"
+    server_cmd:
+      - "--quantization"
+      - "ascend"
+      - "--tensor-parallel-size"
+      - "2"
+"""
+SCRIPT = b"""#!/bin/bash
+export HCCL_BUFFSIZE=512
+vllm serve Qwen/Qwen3-8B --tensor-parallel-size 4 --max-model-len 4096
+"""
+
 SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "cases": ("rows.jsonl", lambda: (compact(CASE) + b"\n") * 3),
     "fused-moe": ("E=8,N=4,device_name=A100,block_shape=[1,2].json", lambda: compact(WINNERS)),
@@ -273,6 +308,9 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "argonne": ("power.csv", lambda: ARGONNE),
     "llmperf": ("summary.json", lambda: compact(LLMPERF)),
     "mllog": ("result_0.txt", MLLOG.encode),
+    "recipes": ("recipes.jsonl", recipe_records),
+    "ascend-ci": ("Qwen3-8B-A3.yaml", lambda: ASCEND_CI),
+    "launch-script": ("serve.sh", lambda: SCRIPT),
     "nemo-configs": ("model_configs_b200.csv", lambda: NEMO),
     "mindformers": ("README.md", CARD.encode),
     "serving-recipes": ("recipes.mdx", lambda: RECIPE),

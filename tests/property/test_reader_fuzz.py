@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ingest.door.context import IngestContext
 from ingest.door.records import Records
 from ingest.door.search_space import SearchSpaceFile
 from ingest.files.content import Content
@@ -26,6 +27,7 @@ from ingest.formats.registry import FORMATS, recognise
 from ingest.reading import FileReport, read
 from kg.errors import Fault, InputError, UnknownEntityError
 from kg.nouns.entities import Case, Source
+from kg.nouns.recipe import Recipe
 from recommender.store.ingestion import Options
 from recommender.store.inspection import Severity
 from recommender.workspace import Workspace
@@ -45,6 +47,7 @@ class EveryName:
         raise UnknownEntityError(text)
 
 
+ADDRESS = "https://example.org/file"
 OF_FORMAT = attrgetter("name")
 FRAGMENTS = [
     *(b"\x00", b"\xff", b"\xe6\x98", b"\xef\xbb\xbf", b"{", b"}", b"[", b"]", b",", b'"', b"'", b"\n", b"\r"),
@@ -116,8 +119,8 @@ def check(known: Format, path: Path) -> None:
     head = read_head(path)
     if known.sniff(head):
         with Content(path) as content:
-            for item in known.read(content, Records(EveryName())):
-                assert isinstance(item, Case | Fault | SearchSpaceFile)
+            for item in known.read(content, Records(EveryName(), IngestContext(source=ADDRESS))):
+                assert isinstance(item, Case | Recipe | Fault | SearchSpaceFile)
                 if isinstance(item, Fault):
                     assert item.reason
                     assert "\n" not in item.place
@@ -129,7 +132,7 @@ def check(known: Format, path: Path) -> None:
         with pytest.raises(InputError, match=re.escape(str(path))):
             read([path], EveryName())
         return
-    *cases, report = read([path], EveryName(), hardware="A100")
+    *cases, report = read([path], EveryName(), hardware="A100", source=ADDRESS)
     assert isinstance(report, FileReport)
     assert (report.path, report.good) == (path, len(cases))
     assert len(report.faults) == min(report.bad, 100)
@@ -177,7 +180,7 @@ def test_a_workspace_is_whole_after_damaged_files(known: Format, empty_path: Pat
         folder = tmp_path / "files" / str(number)
         folder.mkdir(parents=True)
         lay_out(known, folder, name, bytes(spoiled))
-    options = Options(hardware="A100")
+    options = Options(hardware="A100", source=ADDRESS)
     with Workspace.open(empty_path, cache=tmp_path / "cache") as workspace:
         first = workspace.ingest(tmp_path / "files", options=options)
         assert first.added.rows == workspace.trials.counts().trials
@@ -191,7 +194,7 @@ def test_a_workspace_is_whole_after_damaged_files(known: Format, empty_path: Pat
 def test_the_samples_are_sound(known: Format, tmp_path: Path) -> None:
     path = lay_out(known, tmp_path, *sample_of(known))
     assert recognise(read_head(path)) is known
-    *_, report = read([path], EveryName(), hardware="A100")
+    *_, report = read([path], EveryName(), hardware="A100", source=ADDRESS)
     assert isinstance(report, FileReport)
     assert (report.bad, report.skipped) == (0, "")
     assert report.good or report.space or report.guesses

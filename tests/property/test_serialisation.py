@@ -43,6 +43,7 @@ from kg.nouns.knowledge import (
     VersionBound,
 )
 from kg.nouns.provenance import Batch
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
 from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
@@ -190,6 +191,32 @@ kinds_of_knowledge: tuple[st.SearchStrategy[Any], ...] = (
         end_hour=st.integers(12, 24),
         carbon_intensity_g_per_kwh=positive,
         source=sources,
+    ),
+    st.builds(
+        Recipe,
+        id=words,
+        role=st.sampled_from(Role),
+        model=words,
+        reported_model=words,
+        family=words,
+        hardware=texts,
+        reported_hardware=texts,
+        devices=st.just(8),
+        nodes=st.integers(1, 4),
+        instances=st.just(2),
+        framework=words,
+        version=texts,
+        context=settings_of_values,
+        precision=texts,
+        layout=st.sampled_from([Settings(), Settings({"tp": 2, "dp": 2, "ep": 4}), Settings({"ep": 4})]),
+        settings=st.lists(
+            st.builds(RecipeSetting, where=st.sampled_from(Where), key=words, value=texts),
+            min_size=1,
+            max_size=4,
+        ).map(tuple),
+        title=texts,
+        source=st.builds(Source, title=words, url=words),
+        authority=st.sampled_from(Authority),
     ),
 )
 knowledge = st.one_of(*kinds_of_knowledge)

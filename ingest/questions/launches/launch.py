@@ -23,7 +23,7 @@ KNOWN = "torchrun or python with Megatron options, msrun, vllm serve, sglang.lau
 _TORCH = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch", "deepspeed"})
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 _NOT_TUNED = frozenset({"run_mode", "config"}) | megatron.NOT_TUNED
-_NOT_TUNED_ENVIRONMENT = re.compile(
+NOT_TUNED_ENVIRONMENT = re.compile(
     r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy)"
     r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$",
     re.IGNORECASE,
@@ -155,7 +155,7 @@ def _settings(environment: Mapping[str, str]) -> dict[str, object]:
     return {
         name: parse_value(readable(value))
         for name, value in environment.items()
-        if value and UNKNOWN not in value and not _NOT_TUNED_ENVIRONMENT.search(name)
+        if value and UNKNOWN not in value and not NOT_TUNED_ENVIRONMENT.search(name)
     }
 
 

@@ -19,13 +19,25 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "hidden_size": ("hidden_size", "n_embd", "d_model"),
         "attention_heads": ("num_attention_heads", "n_head", "num_heads", "n_heads"),
         "kv_heads": ("num_key_value_heads", "multi_query_group_num"),
-        "intermediate_size": ("intermediate_size", "ffn_hidden_size", "n_inner", "d_ff"),
+        "intermediate_size": (
+            "dense_intermediate_size",
+            "intermediate_size",
+            "ffn_hidden_size",
+            "n_inner",
+            "d_ff",
+        ),
         "vocabulary_size": ("vocab_size", "padded_vocab_size"),
         "head_dim": ("head_dim", "kv_channels"),
-        "experts": ("n_routed_experts", "num_local_experts", "num_experts"),
-        "experts_per_token": ("num_experts_per_tok", "moe_topk"),
+        "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
+        "experts_per_token": (
+            "num_experts_per_tok",
+            "num_experts_per_token",
+            "top_k_experts",
+            "moe_topk",
+            "moe_k",
+        ),
         "moe_intermediate_size": ("moe_intermediate_size",),
-        "shared_experts": ("n_shared_experts",),
+        "shared_experts": ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"),
         "kv_lora_rank": ("kv_lora_rank",),
         "image_size": ("image_size",),
     }
@@ -34,7 +46,7 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 NEEDED = ("layers", "hidden_size", "attention_heads")
 
-_TEXT_PARTS = ("text_config", "llm_config", "language_config")
+TEXT_PARTS = ("text_config", "llm_config", "language_config")
 _QUANTISED = MappingProxyType({"fp8": "fp8", "ascend": "int8", "compressed-tensors": ""})
 
 
@@ -50,7 +62,7 @@ def read_config(text: str, place: str) -> LaunchFacts:
         raise InputError(f"{place}: no JSON: {error}") from None
     if not isinstance(content, dict):
         raise InputError(f"{place}: expected a JSON object, as in a model's config.json")
-    inner = next((content[name] for name in _TEXT_PARTS if isinstance(content.get(name), dict)), None)
+    inner = next((content[name] for name in TEXT_PARTS if isinstance(content.get(name), dict)), None)
     notes = []
     if inner is not None:
         notes.append(f"{place}: the sizes are those of its text part")

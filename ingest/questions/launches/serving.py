@@ -53,7 +53,8 @@ NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
 """Options of addresses, users and logs of a server, which do not affect speed."""
 
 _QUANTISED = re.compile(
-    r"[-_.](w8a8|w4a8|w4a16|awq|gptq(?:-int[48])?|fp8|int8|int4|bf16|fp16)\b.*$", re.IGNORECASE
+    r"[-_.](w8a8|w4a8|w4a4|w4a16|w8a16|awq|gptq(?:-int[48])?|fp8|int8|int4|bf16|fp16)(?:c8|sc)?(?![a-z0-9]).*$",
+    re.IGNORECASE,
 )
 _FORMATS = MappingProxyType({"w8a8": "int8", "int8": "int8", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16"})
 _NO_FORMAT = frozenset({"auto", "half", "float"})

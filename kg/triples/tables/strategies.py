@@ -1,4 +1,4 @@
-"""Strategies with what they set and go with, and known faults."""
+"""Strategies with what they set and go with, frameworks, and known faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Confidence, FaultPattern, Relation, Strategy, VersionBound
+from kg.nouns.scope import Caveat, ScopeClause
+from kg.terms.conditions import Condition
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, keys
@@ -26,6 +29,12 @@ def _about_parameter(name: str) -> Iterator[Pair]:
     yield from keys(name)
 
 
+def _facts_read(clause: ScopeClause) -> Iterator[Pair]:
+    """The facts that a condition reads, so that a query finds the strategies that one decides."""
+    for fact in sorted(Condition(clause.condition).facts):
+        yield TG.READS_FACT, Literal(fact)
+
+
 ASSIGNMENT = NounTable(
     Assignment,
     TG.ASSIGNMENT,
@@ -33,6 +42,7 @@ ASSIGNMENT = NounTable(
     LiteralField(name="value", predicate=TG.VALUE),
     LiteralField(name="flag", predicate=TG.FLAG),
     LiteralField(name="environment", predicate=TG.ENVIRONMENT),
+    LiteralField(name="carrier", predicate=TG.CARRIER),
     LiteralField(name="software", predicate=TG.SOFTWARE),
 )
 
@@ -45,12 +55,23 @@ VERSION_BOUND = NounTable(
 )
 
 
+SCOPE_CLAUSE = NounTable(
+    ScopeClause,
+    TG.CONDITION,
+    LiteralField(name="condition", predicate=TG.EXPRESSION),
+    LiteralField(name="reason", predicate=TG.IN_WORDS),
+    derived_from(),
+    derived=_facts_read,
+)
+
+CAVEAT = NounTable(Caveat, TG.CAVEAT, LiteralField(name="text", predicate=TG.IN_WORDS), derived_from())
+
+
 def _relation_to(iri: Callable[[str], NamedNode]) -> NounTable[Relation]:
     return NounTable(
         Relation,
         TG.RELATION,
         LinkField(name="target", predicate=TG.TARGET, iri=iri),
-        LiteralField(name="condition", predicate=TG.CONDITION),
         derived_from(),
     )
 
@@ -60,7 +81,7 @@ def _relations(name: str, statement: NamedNode, direct: NamedNode, iri: Callable
         name=name,
         predicate=statement,
         table=_relation_to(iri),
-        plain=lambda relation: (direct, iri(relation.target)) if relation.target else None,
+        plain=lambda relation: (direct, iri(relation.target)),
     )
 
 
@@ -72,6 +93,8 @@ STRATEGY = NounTable(
     TextsField(name="phases", predicate=TG.PHASE),
     TextsField(name="families", predicate=TG.FOR_FAMILY),
     LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=iris.hardware_iri, many=True),
+    Statements(name="applies_when", predicate=TG.APPLIES_WHEN, table=SCOPE_CLAUSE),
+    Statements(name="caveats", predicate=TG.HAS_CAVEAT, table=CAVEAT),
     Statements(name="sets", predicate=TG.SETS, table=ASSIGNMENT),
     _relations("mitigates", TG.MITIGATION, TG.MITIGATES, iris.bottleneck_iri),
     _relations("requires", TG.REQUIREMENT, TG.REQUIRES, iris.strategy_iri),
@@ -108,5 +131,19 @@ FAULT = NounTable(
     iri=lambda fault: iris.fault_iri(fault.id),
     from_id=iris.fault_iri,
     derived=_fault_keys,
+    identity="id",
+)
+
+FRAMEWORK = NounTable(
+    Framework,
+    TG.FRAMEWORK,
+    *concept_fields(),
+    TextsField(name="phases", predicate=TG.PHASE),
+    LinkField(name="hardware", predicate=TG.FOR_HARDWARE, iri=iris.hardware_iri, many=True),
+    TextsField(name="stack", predicate=TG.STACK),
+    derived_from("sources", many=True),
+    iri=lambda framework: iris.framework_iri(framework.id),
+    from_id=iris.framework_iri,
+    derived=concept_keys,
     identity="id",
 )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kg.nouns.effects import Effect
 
 THRESHOLD = 20.0
-"""Of the statistic. ``benchmarks/learning/season.py`` measures what it costs: how often it is passed in a series
-of 200 gains without a change that is looked at after every one, and how many gains it takes to see a change."""
+"""Of the statistic. ``benchmarks/learning/season.py`` measures what it costs: how often a series of 200 gains
+without a change passes it when looked at after every one, and how many gains it takes to see a change."""
 
 LEAST = 3
 """Gains on either side of a change at least: one or two odd ones are no drift."""

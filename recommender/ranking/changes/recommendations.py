@@ -67,7 +67,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         },
         evidence=tuple(_evidence(item)),
         conflicts=item.conflicts,
-        conditions=tuple(_conditions(strategy)),
+        conditions=(*([f"if {item.provided}"] if item.provided else []), *_conditions(strategy)),
         accuracy=strategy.accuracy,
         strategy=strategy.id,
     )
@@ -120,18 +120,12 @@ def _dated(seen: SeenEffect) -> str:
 
 def _conditions(strategy: Strategy) -> Iterable[str]:
     for relation in strategy.requires:
-        yield f"needs {relation.target}" if relation.target else f"needs: {relation.condition}"
+        yield f"needs {relation.target}"
     for relation in strategy.contraindicated_by:
-        yield (
-            f"does harm with {relation.target}"
-            if relation.target
-            else f"does harm where: {relation.condition}"
-        )
+        yield f"does harm with {relation.target}"
+    yield from (caveat.text for caveat in strategy.caveats)
     for bound in strategy.since:
         yield f"from {bound.software} {bound.version} on"
-    for relation in strategy.conflicts_with:
-        if relation.condition:
-            yield f"not together: {relation.condition}"
 
 
 def _place(source: Source) -> str:

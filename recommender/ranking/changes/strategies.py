@@ -8,11 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.nouns.effects import Context, Effect
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Model, Strategy
+from kg.terms.conditions import Truth
 from kg.terms.metrics import OPERATOR_TIME, STEP_METRICS
 from kg.triples.finders import StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
+from recommender.applicability.gate import judge
+from recommender.applicability.question_facts import question_facts
 from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
 from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
 from recommender.ranking.changes.posterior import (
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from kg.nouns.gain import Gain
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.applicability.gate import Applicability
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
@@ -101,6 +106,7 @@ class RankedStrategy:
         distance: Of the nearest effect; None without any.
         prior: What is expected of any strategy.
         conflicts: Ids of strategies that it excludes.
+        provided: Condition, in words, under which it applies; empty if the question settles that it does.
     """
 
     strategy: Strategy
@@ -110,6 +116,7 @@ class RankedStrategy:
     distance: Distance | None
     prior: Prior
     conflicts: tuple[str, ...]
+    provided: str = ""
 
     @property
     def score(self) -> float:
@@ -138,6 +145,10 @@ class StrategyRanker:
     @cached_property
     def _scopes(self) -> Scopes:
         return Scopes(self._graph)
+
+    @cached_property
+    def _frameworks(self) -> list[Framework]:
+        return list(all_of(self._graph, Framework))
 
     @cached_property
     def _effects(self) -> list[Effect]:
@@ -199,6 +210,8 @@ class StrategyRanker:
         in_use = [
             item for item in map(self._strategies.strategy, scopes) if already_set(item, problem.current)
         ]
+        model = None if problem.workload.model is None else self._model(problem.workload.model)
+        facts = question_facts(problem, self._tree, model)
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
         for identifier, scope in scopes.items():
@@ -207,6 +220,10 @@ class StrategyRanker:
             strategy = self._strategies.strategy(identifier)
             if strategy in in_use:
                 continue
+            applies = judge(strategy, facts, self._frameworks)
+            if applies.truth is Truth.FAILS:
+                refused.append(_not_here(strategy, applies))
+                continue
             refusal = self._refusal(strategy, problem, in_use)
             if refusal is not None:
                 refused.append(refusal)
@@ -214,11 +231,17 @@ class StrategyRanker:
             match = observed.match(scope.mitigates)
             if observed and not match.bottleneck:
                 continue
-            ranked.append(
-                self._weigh(strategy, scope, problem, family, match, effects.get(identifier, ()), prior)
-            )
+            weighed = self._weigh(strategy, scope, problem, family, match, effects.get(identifier, ()), prior)
+            ranked.append(replace(weighed, provided=applies.because))
         ranked.sort(
-            key=lambda item: (-item.score, not item.effects, -(item.match.share or 0), item.strategy.id)
+            key=lambda item: (
+                bool(item.provided),
+                -item.score,
+                not item.effects,
+                not item.strategy.sets,
+                -(item.match.share or 0),
+                item.strategy.id,
+            )
         )
         return ranked, refused
 
@@ -342,6 +365,15 @@ class StrategyRanker:
             except UnknownEntityError:
                 self._models[name] = None
         return self._models[name]
+
+
+def _not_here(strategy: Strategy, applies: Applicability) -> Refusal:
+    return Refusal(
+        configuration=strategy.configuration,
+        rule="it applies here",
+        reason=f"{strategy.label}: {applies.because}",
+        source=applies.source,
+    )
 
 
 def _weighs(effect: Effect, problem: Problem) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from ingest.reading import FileReport, read
+from ingest.reading import read
 from kg.errors import InputError, UnknownEntityError
-from kg.nouns.entities import Kind, Status
+from kg.nouns.entities import Case, Kind, Status
 from recommender.measuring.outcome import RunOutcome
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from threading import Event
 
     from ingest.door.records import Identified
-    from kg.nouns.entities import Case
     from kg.nouns.values import Settings
 
 
@@ -42,7 +41,7 @@ def read_cases(path: Path) -> list[Case]:
     Raises:
         InputError: Nothing reads it, or it holds several problems.
     """
-    cases = [item for item in read([path], PlainNames()) if not isinstance(item, FileReport)]
+    cases = [item for item in read([path], PlainNames()) if isinstance(item, Case)]
     shapes = {(case.problem.workload, case.problem.hardware) for case in cases}
     if not cases:
         raise InputError(f"{path}: no case could be read", hint="see why: tunegraph ingest --dry-run")

@@ -30,7 +30,7 @@ def look_up_facts(
     model_name, device = names.model(request.model), names.hardware(request.hardware)
     sizes = facts_of(from_graph(graph, Model, model_name.id))
     assumed = {item.name: item.value for item in request.assumptions}
-    server = names.hardware(request.server).id if request.server else ""
+    server = names.server(request.server).id if request.server else ""
     facts = QuestionFacts.look_up(model_name.id, sizes, hardware, device.id, server, assumed=assumed)
     notes = [item.note for item in (model_name, device) if item.note] + list(map(str, request.assumptions))
     return {**request.section, "facts": facts.to_json()}, notes

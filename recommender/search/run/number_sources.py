@@ -137,7 +137,9 @@ def read_memory_rule(
         return None, ""
     from recommender.space.made.memory_rule import fit_constraint
 
-    return fit_constraint(cost_model.question, limits, margin=margin, measured=not isinstance(source, TaskModel))
+    return fit_constraint(
+        cost_model.question, limits, margin=margin, measured=not isinstance(source, TaskModel)
+    )
 
 
 def model_request(raw: Mapping[str, object]) -> ModelRequest | None:

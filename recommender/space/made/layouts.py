@@ -38,7 +38,9 @@ CHUNKS = (0, 512, 2048, 8192)
 """Tokens of a chunk of the prompt: the powers of four about vLLM's default of 2048, and none."""
 
 
-def layout_space(question: Question, *, margin: float = 0.0, groups: LayerGroups | None = None) -> GeneratedSpace:
+def layout_space(
+    question: Question, *, margin: float = 0.0, groups: LayerGroups | None = None
+) -> GeneratedSpace:
     """The layouts that a model may have on a machine.
 
     Args:

@@ -85,7 +85,9 @@ class MemoryRule:
         while len(open_):
             part = {name: column[open_] for name, column in s.items()}
             try:
-                whole = complete_columns(self.question.model, self.question.phase, part, self.question.machine.count)
+                whole = complete_columns(
+                    self.question.model, self.question.phase, part, self.question.machine.count
+                )
             except LayoutError as fault:  # without those that break this rule the next one is asked
                 codes[open_[~fault.holds]] = 1
                 open_ = open_[fault.holds]

@@ -219,7 +219,7 @@ def test_no_strategy_excludes_what_it_requires() -> None:
 )
 def test_the_conditions_under_which_a_sign_flips_are_kept(strategy: str, words: str) -> None:
     (found,) = [noun for noun in STRATEGIES if noun.id == strategy]
-    assert any(words in item.condition for item in found.contraindicated_by)
+    assert any(words in item.text for item in found.caveats)
 
 
 def test_full_decode_graphs_exclude_multi_token_prediction() -> None:

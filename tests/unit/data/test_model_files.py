@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import data
+from ingest.questions.launches.model_facts import KINDS as KINDS_OF_ATTENTION
 
 FILES = tuple(data.files("models", ".yaml"))
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared"))
@@ -27,7 +28,13 @@ FACTS = {
     "parameters", "active_parameters", "layers", "hidden_size", "intermediate_size", "attention_heads",
     "kv_heads", "head_dim", "vocabulary_size", "experts", "experts_per_token", "shared_experts",
     "moe_intermediate_size", "max_positions", "kv_lora_rank", "image_size", "flops_per_sample",
+    "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "attention_kind",
+    "full_attention_layers", "sliding_attention_layers", "linear_attention_layers", "sparse_attention_layers",
+    "compressed_4_layers", "compressed_128_layers", "sliding_window", "sparse_top_k", "index_heads",
+    "index_head_dim", "global_kv_heads", "global_head_dim", "linear_key_heads", "linear_value_heads",
+    "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size", "mtp_layers",
 }  # fmt: skip
+TEXTS = {"attention_kind"}
 KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}
 
 UNGATED = {
@@ -37,10 +44,14 @@ UNGATED = {
 """Models beside the GPT, OPT, BLOOM and MPT families whose feed-forward layer has two matrices, not three."""
 
 WIDE_ATTENTION = {
-    "qwen3-0-6b", "qwen3-4b", "qwen3-32b", "qwen3-30b-a3b", "qwen3-coder-30b-a3b", "qwen3-235b-a22b",
-    "qwen3-coder-480b-a35b", "qwen3-next-80b-a3b", "qwen3-vl-30b-a3b", "qwen3-vl-235b-a22b", "qwen3-5-27b",
-    "qwen3-5-397b-a17b", "gpt-oss-120b", "gpt-oss-20b", "mistral-nemo-12b", "glm-4-5", "glm-4-5-air",
-    "minimax-m2-5",
+    "deepseek-v4-flash", "deepseek-v4-pro", "gemma-4-26b-a4b", "gemma-4-31b", "glm-4-5", "glm-4-5-air",
+    "gpt-oss-120b", "gpt-oss-20b", "hy3-preview", "mimo-v2-flash", "minimax-m2-5", "minimax-m2-7",
+    "minimax-m3", "mistral-nemo-12b", "qwen3-0-6b", "qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b",
+    "qwen3-4b", "qwen3-5-0-8b", "qwen3-5-122b-a10b", "qwen3-5-27b", "qwen3-5-35b-a3b",
+    "qwen3-5-397b-a17b", "qwen3-5-4b", "qwen3-6-27b", "qwen3-6-35b-a3b", "qwen3-coder-30b-a3b",
+    "qwen3-coder-480b-a35b", "qwen3-embedding-0-6b", "qwen3-embedding-4b", "qwen3-next-80b-a3b",
+    "qwen3-reranker-0-6b", "qwen3-reranker-4b", "qwen3-vl-235b-a22b", "qwen3-vl-30b-a3b", "qwen3-vl-32b",
+    "qwen3-vl-4b", "step-3-7-flash",
 }  # fmt: skip
 """Models whose heads together are wider or narrower than the hidden state, by design."""
 
@@ -120,8 +131,11 @@ def test_facts_are_positive_numbers_of_a_known_kind() -> None:
     for _, model in MODELS:
         for name, fact in model.get("facts", {}).items():
             assert name in FACTS, model["id"]
-            assert isinstance(fact["value"], int), (model["id"], name)
-            assert fact["value"] > 0, (model["id"], name)
+            if name in TEXTS:
+                assert set(fact["value"].split("+")) <= set(KINDS_OF_ATTENTION), model["id"]
+            else:
+                assert isinstance(fact["value"], int), (model["id"], name)
+                assert fact["value"] > 0, (model["id"], name)
             assert fact["kind"] in KINDS
             assert fact["confidence"] in {"high", "medium", "low"}
 
@@ -131,6 +145,18 @@ def test_heads_divide_the_hidden_state() -> None:
         if {"hidden_size", "attention_heads", "head_dim"} <= fact.keys():
             equal = fact["hidden_size"] == fact["attention_heads"] * fact["head_dim"]
             assert equal == (model not in WIDE_ATTENTION), model
+
+
+def test_layers_of_all_kinds_of_attention_are_all_layers() -> None:
+    for model, fact in VALUES.items():
+        split = [fact[name] for name in fact if name.endswith("_attention_layers")]
+        if split and "layers" in fact:
+            assert sum(split) == fact["layers"], model
+        if "compressed_4_layers" in fact:
+            assert fact["compressed_4_layers"] + fact["compressed_128_layers"] <= fact["layers"], model
+        kinds = str(fact.get("attention_kind", "full")).split("+")
+        assert ("kv_lora_rank" in fact) == ("latent" in kinds) or "attention_kind" not in fact, model
+        assert ("sliding_window" in fact) <= bool({"sliding", "compressed"} & set(kinds)), model
 
 
 def test_groups_and_experts_are_consistent() -> None:

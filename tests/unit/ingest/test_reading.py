@@ -12,6 +12,7 @@ from ingest.files import content as content_module
 from ingest.reading import FileReport, discover, read
 from kg.errors import InputError
 from kg.nouns.entities import Case
+from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +35,7 @@ def lines(rows: Iterable[object]) -> bytes:
     return b"".join(json.dumps(item).encode() + b"\n" for item in rows)
 
 
-def split(items: Iterable[Case | FileReport]) -> tuple[list[Case], list[FileReport]]:
+def split(items: Iterable[Case | Recipe | FileReport]) -> tuple[list[Case], list[FileReport]]:
     found = list(items)
     cases = [item for item in found if isinstance(item, Case)]
     return cases, [item for item in found if isinstance(item, FileReport)]

@@ -71,7 +71,9 @@ strategies:
       - {parameter: clean, value: true, flag: --clean, software: broom}
       - {parameter: CLEAN_MODE, value: "a:1", environment: true}
     mitigates: [{bottleneck: slow-link, source: spec}]
-    requires: [{condition: a cloth, source: spec}]
+    requires: [{strategy: wait, source: spec}]
+    applies_when: [{when: devices > 1, source: spec, because: there is a fibre}]
+    caveats: [{text: needs a cloth, source: spec}]
     conflicts_with: [{strategy: wait, source: spec}]
     since: [{software: broom, version: "8.0", source: spec}]
     accuracy: unchanged
@@ -125,7 +127,8 @@ def test_a_file_becomes_nouns_with_their_sources() -> None:
     assert isinstance(clean, Strategy)
     assert dict(clean.configuration) == {"clean": True, "CLEAN_MODE": "a:1"}
     assert [item.environment for item in clean.sets] == [False, True]
-    assert (clean.requires[0].condition, clean.conflicts_with[0].target) == ("a cloth", "wait")
+    assert (clean.requires[0].target, clean.conflicts_with[0].target) == ("wait", "wait")
+    assert (clean.applies_when[0].condition, clean.caveats[0].text) == ("devices > 1", "needs a cloth")
     assert clean.since[0].version == "8.0"
     broken = by_id(nouns, "fibre-broken")
     assert isinstance(broken, FaultPattern)
@@ -182,7 +185,8 @@ def test_all_faults_come_at_once_with_their_lines() -> None:
         ("strategies: [{id: x, label: {en: X}, kind: claimed}]\n", "sources are missing"),
         ("strategies: [{id: x, label: {en: X}, kind: claimed, phases: [nap]}]\n", "phase 'nap' is none of"),
         ("faults: [{id: x, label: {en: X}, source: s, confidence: low}]\n", "neither codes nor patterns"),
-        ("strategies: [{id: x, requires: [{source: s}]}]\n", "either a target or a condition"),
+        ("strategies: [{id: x, requires: [{source: s}]}]\n", "strategy is missing"),
+        ("strategies: [{id: x, applies_when: [{when: expert > 0, source: s}]}]\n", "did you mean experts"),
         ("bottlenecks: [{id: x, symptoms: [{comparator: near}]}]\n", "neither above nor below"),
     ],
 )
@@ -202,6 +206,7 @@ def test_references_to_nothing_doubles_and_circles_are_found() -> None:
         "models bert-large: 'bert' is not in families",
         "bottlenecks slow-link: 'dirty-fibre' is not in bottlenecks or causes",
         "strategies clean: 'bert' is not in families",
+        "strategies clean: 'wait' is not in strategies",
         "strategies clean: 'wait' is not in strategies",
     ]
     known = {"families": {"bert"}, "strategies": {"wait"}, "causes": {"dirty-fibre"}}

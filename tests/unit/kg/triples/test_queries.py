@@ -29,6 +29,7 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.nouns.provenance import Batch
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
@@ -92,7 +93,9 @@ NOUNS = (
         labels={"en": "Overlap", "zh": "通信掩盖"},
         kind="documented",
         mitigates=(Relation(target="slow-link", source=BOOK),),
-        conflicts_with=(Relation(condition="one device", source=BOOK),),
+        conflicts_with=(Relation(target="bf16", source=BOOK),),
+        applies_when=(ScopeClause(condition="devices > 1", source=BOOK, reason="there is a link"),),
+        caveats=(Caveat(text="warm up first", source=BOOK),),
         sources=(BOOK,),
     ),
     FaultPattern(
@@ -155,7 +158,14 @@ EXPECTED: dict[str, tuple[dict[str, str], list[tuple[object, ...]]]] = {
     ),
     "strategy-relations": (
         {"strategy": "overlap"},
-        [("conflict", None, "one device", BOOK_ID), ("mitigation", "slow-link", None, BOOK_ID)],
+        [("conflict", "bf16", BOOK_ID), ("mitigation", "slow-link", BOOK_ID)],
+    ),
+    "strategy-scope": (
+        {"strategy": "overlap"},
+        [
+            ("appliesWhen", "devices > 1", "there is a link", BOOK_ID),
+            ("hasCaveat", None, "warm up first", BOOK_ID),
+        ],
     ),
     "cause-chain": (
         {"bottleneck": "slow-link"},

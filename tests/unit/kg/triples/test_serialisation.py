@@ -24,6 +24,7 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.nouns.provenance import Batch
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
@@ -212,7 +213,8 @@ def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
         labels={"en": "S"},
         kind="documented",
         mitigates=(Relation(target="slow-link", source=BOOK),),
-        requires=(Relation(condition="even heads", source=BOOK),),
+        applies_when=(ScopeClause(condition="heads % 2 == 0", source=BOOK, reason="even heads"),),
+        caveats=(Caveat(text="odd heads are padded", source=BOOK),),
         sets=(Assignment(parameter="use_flash", value=True),),
     )
     bottleneck = Bottleneck(

@@ -20,6 +20,7 @@ from kg.nouns.entities import (
     Workload,
     WorkloadKind,
 )
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -42,6 +43,8 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
@@ -142,7 +145,9 @@ KNOWN = (
         ),
         mitigates=(Relation(target="slow-link", source=BOOK),),
         requires=(Relation(target="bf16", source=BOOK),),
-        conflicts_with=(Relation(condition="one device", source=BOOK),),
+        conflicts_with=(Relation(target="fp16", source=BOOK),),
+        applies_when=(ScopeClause(condition="devices > 1", source=BOOK),),
+        caveats=(Caveat(text="no gain on one device", source=BOOK),),
         contraindicated_by=(Relation(target="communication", source=BOOK),),
         since=(VersionBound(software="cann", version="8.0", source=BOOK),),
         removed=(VersionBound(software="cann", version="9.0", source=BOOK),),
@@ -150,6 +155,8 @@ KNOWN = (
         sources=(BOOK,),
     ),
     Strategy(**concept("bf16"), kind="claimed", sources=(BOOK,)),
+    Strategy(**concept("fp16"), kind="claimed", sources=(BOOK,)),
+    Framework(**concept("vllm"), phases=("decode",), hardware=("vendor",), stack=("cann",), sources=(BOOK,)),
     FaultPattern(
         **concept("timeout"),
         codes=("507014",),
@@ -162,6 +169,26 @@ KNOWN = (
     ),
     GridRegion(**concept("fr")),
     GreenSchedule(region="fr", start_hour=0, end_hour=24, carbon_intensity_g_per_kwh=21.5, source=BOOK),
+    Recipe(
+        id="guide-decode",
+        role=Role.DECODE,
+        model="model",
+        reported_model="Model-W8A8",
+        family="family",
+        hardware="device",
+        reported_hardware="Device",
+        devices=4,
+        instances=2,
+        framework="vllm-ascend",
+        version="1.0",
+        context=Settings({"input_len": 2048}),
+        precision="w8a8",
+        layout=Settings({"tp": 2}),
+        settings=(RecipeSetting(where=Where.FLAG, key="--tensor-parallel-size", value="2"),),
+        title="a guide",
+        source=BOOK,
+        authority=Authority.VENDOR_TUTORIAL,
+    ),
 )
 MEASURED = (
     PROBLEM,
@@ -263,6 +290,7 @@ def statement(subject: NamedNode, predicate: NamedNode) -> NamedNode:
 
 LINK_COUNT = statement(iris.hardware_iri("vendor"), TG.HAS_FACT)
 CONFLICT = statement(STRATEGY, TG.CONFLICT)
+CLAUSE = statement(STRATEGY, TG.APPLIES_WHEN)
 SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
 
 
@@ -285,7 +313,10 @@ SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
         (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("cable"), "mitigates is a bottleneck"),
         (STRATEGY, TG.PHASE, Literal("lunch"), "A phase is training"),
         (STRATEGY, Shared.DERIVED_FROM, None, "A strategy names at least one source"),
-        (CONFLICT, TG.CONDITION, None, "either a target or a condition"),
+        (CONFLICT, TG.TARGET, None, "A relation points at one node"),
+        (CLAUSE, TG.EXPRESSION, None, "exactly one expression"),
+        (CLAUSE, TG.READS_FACT, None, "reads at least one fact"),
+        (CLAUSE, Shared.DERIVED_FROM, None, "A condition names exactly one source"),
         (SYMPTOM, TG.COMPARATOR, Literal("near"), "above or below its threshold"),
         (SYMPTOM, TG.SOFTNESS, literal(-0.1), "not below zero"),
         (iris.fault_iri("timeout"), TG.REMEDY, Literal("wait"), "A remedy has a language tag"),

@@ -121,7 +121,7 @@ def test_fewer_answers_are_the_first_of_more(shipped: Workspace) -> None:
 
 
 def test_no_configuration_is_told_twice(shipped: Workspace) -> None:
-    for hardware in ("910b3", "ascend-910", "h100"):
+    for hardware in ("910b3", "ascend-910", "h100-sxm"):
         told = [item.configuration for item in ask(shipped, 20, hardware=hardware) if item.configuration]
         assert len(told) == len(set(told))
 

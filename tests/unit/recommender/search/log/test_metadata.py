@@ -88,7 +88,7 @@ def test_an_old_modelled_log_goes_on_without_a_workspace(tmp_path: Path) -> None
     task = task_of(log)
     assert isinstance(task.number_source, TaskModel)
     assert task.kind is Kind.MODELLED
-    assert model_of_task(task).machine.count == 8
+    assert model_of_task(task).question.machine.count == 8
     runner = runner_of(log, base={}, more={"stop": {"evaluations": 5}})
     assert runner.run() == "budget of 5 evaluations used"
     best = Result.of(log, task).best()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ingest.reading import FileReport, read
+from ingest.reading import read
 from kg.errors import InputError, WorkspaceError
-from kg.nouns.entities import Better, Kind, Limit, Objective, Status
+from kg.nouns.entities import Better, Case, Kind, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
@@ -109,7 +109,7 @@ def test_a_log_reads_back_as_its_cases_exactly(tmp_path: Path, name: str) -> Non
     told(log, FIRST, GOOD)
     told(log, SECOND, BAD)
     log.start(Suggestion(number=2, configuration=SECOND, origin="random"), SPACE, owner=worker(), until=None)
-    cases = [item for item in read([tmp_path / name], PlainNames()) if not isinstance(item, FileReport)]
+    cases = [item for item in read([tmp_path / name], PlainNames()) if isinstance(item, Case)]
     by_metric = {(case.measurement.metric, case.configuration): case for case in cases}
     assert set(by_metric) == {
         *((metric, FIRST) for metric in ("throughput", "energy", "peak_memory")),

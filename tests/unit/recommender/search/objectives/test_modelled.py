@@ -54,6 +54,7 @@ def test_what_cannot_be_or_does_not_fit_is_a_failure(section: dict[str, Any]) ->
 def test_a_log_needs_no_workspace_to_go_on(section: dict[str, Any]) -> None:
     again = json.loads(json.dumps(section))
     before, after = (
-        CostModel(question=question_of_section(item)).evaluate(Settings(LAYOUT), threading.Event()) for item in (section, again)
+        CostModel(question=question_of_section(item)).evaluate(Settings(LAYOUT), threading.Event())
+        for item in (section, again)
     )
     assert after.values == before.values

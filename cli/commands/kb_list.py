@@ -1,0 +1,76 @@
+"""``tunegraph kb list``: what the knowledge holds of one kind, a line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_workspace
+from cli.options import JsonOption
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from kg.nouns.recipe import Recipe
+
+KINDS = ("recipes", "settings")
+
+
+def list_(
+    context: typer.Context,
+    kind: Annotated[str, typer.Argument(help="What to list: recipes or settings.")],
+    identifier: Annotated[str, typer.Argument(help="Show this one in full.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Only of this model.")] = "",
+    hardware: Annotated[str, typer.Option("--hardware", help="Only for this device or server.")] = "",
+    role: Annotated[str, typer.Option("--role", help="Only serve, prefill, decode, train or finetune.")] = "",
+    framework: Annotated[str, typer.Option("--framework", help="Only of this framework.")] = "",
+    family: Annotated[str, typer.Option("--family", help="Only of this family of recipes.")] = "",
+    software: Annotated[
+        str, typer.Option("--software", help="Settings of this program, as vllm-ascend=0.18.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List recipes, or the settings that a release of a program takes."""
+    from cli import output
+
+    if kind not in KINDS:
+        raise InputError(f"no list of {kind!r}", hint=f"one of: {', '.join(KINDS)}")
+    if kind == "settings":
+        from cli.commands import kb_settings
+
+        kb_settings.show(software, as_json=as_json)
+        return
+    with open_workspace(context) as workspace:
+        found = workspace.recipes(
+            model=model,
+            hardware=hardware,
+            role=role,
+            framework=framework,
+            family=family,
+            identifier=identifier,
+        )
+    if as_json:
+        from ingest.formats.recipes.recipe_records import to_record
+
+        output.as_json({"recipes": [to_record(item) for item in found]})
+    elif identifier:
+        _show(found[0])
+    else:
+        output.table(
+            ("id", "role", "hardware", "devices", "layout", "by"),
+            ((r.id, r.role, r.hardware, r.devices, r.layout, r.authority) for r in found),
+        )
+        output.note(f"{len(found)} recipes; one in full: tunegraph kb list recipes ID")
+
+
+def _show(recipe: Recipe) -> None:
+    print(f"{recipe.id}: {recipe.reported_model}, {recipe.role} with {recipe.framework} {recipe.version}")
+    print(f"  on {recipe.devices} x {recipe.hardware or 'unknown'} ({recipe.reported_hardware})", end="")
+    print(f", {recipe.nodes} nodes" if recipe.nodes > 1 else "", end="")
+    print(f", {recipe.instances} instances" if recipe.instances > 1 else "")
+    for name, text in (("layout", recipe.layout), ("for", recipe.context), ("precision", recipe.precision)):
+        if text:
+            print(f"  {name}: {text}")
+    for item in recipe.settings:
+        print(f"  {item.where.value:5}{item.key} = {item.value}")
+    print(f"  {recipe.authority}: {recipe.source.url}")

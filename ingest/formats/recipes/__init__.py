@@ -1,0 +1,1 @@
+"""Readers of recipes: complete configurations somebody publishes."""

@@ -1,0 +1,224 @@
+"""A launch command as the parts of a recipe: settings as written, layout, role.
+
+A place (path, port, address, rank, name of a server) is no setting and is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.launch import NOT_TUNED_ENVIRONMENT
+from ingest.questions.launches.shell import UNKNOWN
+from kg.nouns.recipe import RecipeSetting, Role, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PLACES = """
+allowed-local-media-path api-key ckpt-dir config data-parallel-address
+data-parallel-rank data-parallel-rpc-port data-parallel-start-rank data-path dist-init-addr
+disaggregation-bootstrap-port download-dir headless host job-name load local-rank log-dir master-addr
+master-port master_addr master_port merge-file model model-path nnodes node-rank node_rank
+nproc_per_node nproc-per-node port rdzv-endpoint rdzv-id save served-model-name served_model_name
+tensorboard-dir tokenizer tokenizer-model tokenizer-name-or-path tokenizer-path uds vocab-file
+"""
+PLACES = frozenset(_PLACES.split())
+"""Flags that say where something is and for whom it runs."""
+
+_PLACE_VARIABLES = re.compile(r"_SCRIPT$|USE_MODELSCOPE$|^TORCHINDUCTOR_CACHE")
+"""Variables that say where to find something, beside those that no question takes either."""
+
+_PLACE_FIELDS = frozenset(
+    {"kv_port", "engine_id", "kv_ip", "kv_rank", "model", "lookup_rpc_port", "port", "torch_profiler_dir"}
+)
+"""Fields of JSON flags that say the same; a model there is kept if it is a name on a hub."""
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_OPTION = re.compile(r"--?[A-Za-z]")
+
+_SHORT = {"-tp": "--tensor-parallel-size", "-pp": "--pipeline-parallel-size", "-dp": "--data-parallel-size"}
+_VLLM = {
+    "--tensor-parallel-size": "tp",
+    "--pipeline-parallel-size": "pp",
+    "--data-parallel-size": "dp",
+    "--prefill-context-parallel-size": "cp",
+    "--decode-context-parallel-size": "dcp",
+}
+_SGLANG = {
+    "--tp-size": "tp",
+    "--tp": "tp",
+    "--tensor-parallel-size": "tp",
+    "--pp-size": "pp",
+    "--pipeline-parallel-size": "pp",
+    "--dp-size": "dp",
+    "--dp": "dp",
+    "--data-parallel-size": "dp",
+    "--ep-size": "ep",
+    "--ep": "ep",
+    "--expert-parallel-size": "ep",
+    "--moe-dense-tp-size": "moe_dense_tp",
+}
+_MEGATRON = {
+    "--tensor-model-parallel-size": "tp",
+    "--pipeline-model-parallel-size": "pp",
+    "--context-parallel-size": "cp",
+    "--expert-model-parallel-size": "ep",
+    "--expert-tensor-parallel-size": "etp",
+    "--micro-batch-size": "micro_batch",
+}
+LAYOUTS: Mapping[str, Mapping[str, str]] = {
+    "vllm": _VLLM,
+    "vllm-ascend": _VLLM,
+    "sglang": _SGLANG,
+    "megatron-lm": _MEGATRON,
+    "mindspeed-llm": _MEGATRON,
+}
+"""Flags of each framework that split the work, and the size they state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandParts:
+    """The parts of a recipe that a command states.
+
+    Attributes:
+        settings: What it sets, environment first.
+        layout: Parallel sizes.
+        role: The part of a deployment that it launches.
+        unknown: Keys whose value could not be filled in.
+        faults: Sizes that are no numbers, or have no value.
+    """
+
+    settings: tuple[RecipeSetting, ...]
+    layout: Mapping[str, int | bool]
+    role: Role
+    unknown: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def command_parts(
+    framework: str, words: Sequence[str], environment: Mapping[str, str], *, devices: int | None = None
+) -> CommandParts:
+    """The parts of a recipe in one command.
+
+    Args:
+        framework: One of :data:`LAYOUTS`.
+        words: The command's options; words before the first option are passed over.
+        environment: Variables that are exported to it.
+        devices: Devices in all, from which data parallelism follows in training; None if not known.
+    """
+    items: list[RecipeSetting] = []
+    unknown: list[str] = []
+    for name, value in environment.items():
+        _put(items, unknown, Where.ENV, name, value)
+    for flag, values in _options(words):
+        key = _SHORT.get(flag, flag)
+        if key.lstrip("-") in PLACES:
+            continue
+        text = " ".join(values)
+        content = _object(text)
+        if content is not None:
+            stem = key.lstrip("-").replace("-", "_")
+            for name, value in _leaves(content, stem):
+                _put(items, unknown, Where.JSON, name, value)
+        else:
+            _put(items, unknown, Where.FLAG, key, text if values else "true")
+    flags = {item.key: item.value for item in items if item.where is Where.FLAG}
+    return CommandParts(
+        settings=tuple(items),
+        layout=_layout(framework, flags, devices),
+        role=_role(framework, items, flags),
+        unknown=tuple(unknown),
+        faults=tuple(_faults(framework, flags, unknown)),
+    )
+
+
+def _put(items: list[RecipeSetting], unknown: list[str], where: Where, key: str, value: str) -> None:
+    last = key.rpartition(".")[2]
+    if key == "LD_PRELOAD" and where is Where.ENV:
+        value = value.partition(":")[0].rpartition("/")[2]
+    elif where is Where.ENV and (NOT_TUNED_ENVIRONMENT.search(key) or _PLACE_VARIABLES.search(key)):
+        return
+    if not value:
+        return
+    if where is Where.JSON and last in _PLACE_FIELDS and not (last == "model" and _HUB_NAME.fullmatch(value)):
+        return
+    if UNKNOWN in value or value.startswith("$"):
+        unknown.append(key)
+    else:
+        items.append(RecipeSetting(where=where, key=key, value=value))
+
+
+def _options(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each option with its values, in order."""
+    found: list[tuple[str, list[str]]] = []
+    for word in words:
+        if _OPTION.match(word):
+            name, equals, value = word.partition("=")
+            found.append((name, [value] if equals else []))
+        elif found:
+            found[-1][1].append(word)
+    return iter(found)
+
+
+def _object(text: str) -> dict[str, object] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
+    """Innermost values under dotted names; a list of objects by position, any other list as JSON."""
+    if isinstance(content, dict):
+        for name, inner in content.items():
+            yield from _leaves(inner, f"{path}.{name}")
+    elif isinstance(content, list) and content and all(isinstance(item, dict) for item in content):
+        for place, item in enumerate(content):
+            yield from _leaves(item, f"{path}[{place}]")
+    elif isinstance(content, str):
+        yield path, content
+    else:
+        yield path, json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+
+def _faults(framework: str, flags: Mapping[str, str], unknown: Sequence[str]) -> Iterator[str]:
+    for flag in LAYOUTS[framework]:
+        if flag in unknown:
+            yield f"the value of {flag} is not set here"
+        elif flag in flags and not (flags[flag].isdecimal() and int(flags[flag])):
+            yield f"{flag} {flags[flag]!r} is no positive whole number"
+
+
+def _layout(framework: str, flags: Mapping[str, str], devices: int | None) -> dict[str, int | bool]:
+    layout: dict[str, int | bool] = {}
+    for flag, name in LAYOUTS[framework].items():
+        if flag in flags and flags[flag].isdecimal() and int(flags[flag]):
+            layout[name] = int(flags[flag])
+    split = 1
+    for name in ("tp", "pp", "cp"):
+        split *= layout.get(name, 1)
+    if LAYOUTS[framework] is _VLLM and "--enable-expert-parallel" in flags:
+        layout["ep"] = layout.get("tp", 1) * layout.get("dp", 1) * layout.get("cp", 1)
+    elif LAYOUTS[framework] is _SGLANG and "--enable-dp-attention" in flags:
+        layout["dp_attention"] = True
+    elif LAYOUTS[framework] is _MEGATRON and devices is not None and devices % split == 0:
+        layout["dp"] = devices // split
+    return layout
+
+
+def _role(framework: str, items: Sequence[RecipeSetting], flags: Mapping[str, str]) -> Role:
+    if LAYOUTS[framework] is _MEGATRON:
+        return Role.FINETUNE if {"--finetune", "--stage"} & set(flags) else Role.TRAIN
+    given = {item.key: item.value for item in items}
+    said = given.get("kv_transfer_config.kv_role") or given.get("--disaggregation-mode")
+    return {
+        "kv_producer": Role.PREFILL,
+        "prefill": Role.PREFILL,
+        "kv_consumer": Role.DECODE,
+        "decode": Role.DECODE,
+    }.get(said or "", Role.SERVE)

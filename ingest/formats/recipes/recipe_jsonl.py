@@ -1,0 +1,55 @@
+"""Recipe JSONL: one recipe a line (docs/recipes.md), plain or gzip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.door.records import RecordError
+from ingest.files.json_lines import json_lines
+from ingest.formats.format import Format
+from ingest.formats.recipes.recipe_records import recipe, to_record
+from kg.errors import Fault
+from kg.nouns.values import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ingest.door.records import Records
+    from ingest.files.content import Content
+    from ingest.files.sniffing import Head
+    from kg.nouns.recipe import Recipe
+
+_KEYS = ('"settings"', '"framework"', '"devices"', '"model"')
+
+
+def sniff(head: Head) -> bool:
+    """Whether a line begins an object that has the keys of a recipe."""
+    return any(
+        line.lstrip().startswith("{") and all(key in line for key in _KEYS) for line in head.text.splitlines()
+    )
+
+
+def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
+    """The recipe of each line, or the faults of it."""
+    for place, record in json_lines(content):
+        if isinstance(record, Fault):
+            yield record
+            continue
+        try:
+            yield recipe(record, records)
+        except RecordError as fault:
+            yield Fault(place=place, reason=str(fault))
+
+
+def write(recipes: Iterable[Recipe]) -> Iterator[str]:
+    """A line of JSON for each recipe, with its line end; equal recipes give equal lines."""
+    for item in recipes:
+        yield canonical_json(to_record(item)) + "\n"
+
+
+FORMAT = Format(
+    name="recipes",
+    title="recipe JSONL (docs/recipes.md)",
+    sniff=sniff,
+    read=read,
+)

@@ -1,0 +1,141 @@
+"""Launch scripts as recipes: each launch of vLLM, SGLang or Megatron in a shell script.
+
+A script names neither its address nor its hardware: the options ``source`` and ``hardware`` of an ingest do.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from ingest.door.records import RecordError
+from ingest.files.content import ContentError
+from ingest.formats.format import Format
+from ingest.formats.recipes.recipe_commands import command_parts
+from ingest.formats.recipes.recipe_records import recipe
+from ingest.questions.launches import megatron
+from ingest.questions.launches.options import parse_options
+from ingest.questions.launches.shell import read_script
+from kg.errors import Fault
+from kg.nouns.recipe import SIZES, Authority, devices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.door.records import Records
+    from ingest.files.content import Content
+    from ingest.files.sniffing import Head
+    from ingest.questions.launches.shell import ShellCommand
+    from kg.nouns.recipe import Recipe
+
+_MAXIMUM_BYTES = 1 << 20
+_LAUNCHES = re.compile(
+    r"^[^#\n]*\b(vllm\s+serve|sglang[. ](launch_server|serve)|torchrun|msrun)\b", re.MULTILINE
+)
+_ASCEND = re.compile(r"ASCEND|HCCL|TASK_QUEUE|_NPU_|torch_npu|mindspeed", re.IGNORECASE)
+_TORCH = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch", "msrun"})
+
+
+def sniff(head: Head) -> bool:
+    """Whether it is a shell script that launches something known."""
+    is_shell = head.name.endswith((".sh", ".bash")) or head.text.startswith(
+        ("#!/bin/bash", "#!/bin/sh", "#!/usr/bin/env bash")
+    )
+    return is_shell and _LAUNCHES.search(head.text) is not None
+
+
+def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
+    """A recipe for each launch."""
+    try:
+        text = content.read_all(_MAXIMUM_BYTES).decode("utf-8-sig")
+    except (ContentError, UnicodeDecodeError) as fault:
+        yield Fault(place="", reason=str(fault))
+        return
+    found = False
+    for command in read_script(text).commands:
+        launch = _launch(command, text)
+        if launch is None:
+            continue
+        found = True
+        framework, words, model, devices = launch
+        try:
+            yield recipe(_record(framework, words, model, devices, command, content, records), records)
+        except RecordError as fault:
+            yield Fault(place=f"line {command.line}", reason=str(fault))
+    if not found:
+        yield Fault(place="", reason="launches nothing that is known")
+
+
+def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, int | None] | None:
+    """Framework, options, model and devices of a launch; None if the command is none."""
+    words = command.words
+    names = [PurePosixPath(word).name for word in words]
+    on_ascend = bool(_ASCEND.search(text))
+    for at, name in enumerate(names):
+        rest = words[at + 1 :]
+        if name == "vllm" and rest[:1] == ("serve",):
+            return "vllm-ascend" if on_ascend else "vllm", rest[1:], _served(rest[1:], "model"), None
+        if words[at] == "sglang.launch_server" or (name == "sglang" and rest[:1] == ("serve",)):
+            return "sglang", rest, _served(rest, "model_path"), None
+        if name in _TORCH or words[at] in _TORCH:
+            script = next((place for place, word in enumerate(rest) if word.endswith(".py")), len(rest))
+            launcher, options = parse_options(rest[:script]), parse_options(rest[script + 1 :])
+            if not megatron.is_megatron(options):
+                return None
+            each = launcher.positive("nproc_per_node", "local_worker_num")
+            all_of_them = launcher.positive("worker_num") or (
+                each * (launcher.positive("nnodes") or 1) if each else None
+            )
+            framework = "mindspeed-llm" if on_ascend else "megatron-lm"
+            return framework, rest[script + 1 :], megatron.model_hint("", options), all_of_them
+    return None
+
+
+def _served(words: Sequence[str], option: str) -> str:
+    options = parse_options(words)
+    return options.text(option, "model", "model_path") or next(iter(options.others), "")
+
+
+def _record(
+    framework: str,
+    words: Sequence[str],
+    model: str,
+    devices: int | None,
+    command: ShellCommand,
+    content: Content,
+    records: Records,
+) -> dict[str, object]:
+    parts = command_parts(framework, words, command.environment, devices=devices)
+    for key in parts.unknown:
+        records.guess(f"line {command.line}: the value of {key} is not set in the script; left out")
+    if parts.faults:
+        raise RecordError(list(parts.faults))
+    if model.startswith(("\0", "$")):
+        model = ""
+    if not model:
+        model = re.sub(r"[_\W]+", "-", content.path.stem)
+        records.guess(f"line {command.line}: the model is not set in the script; named after the file")
+    if devices is None:
+        devices = devices_of(parts.layout)
+        if not any(name in parts.layout for name in SIZES):
+            records.guess(f"line {command.line}: one device, since no parallel size is set")
+    return {
+        "role": parts.role.value,
+        "model": model.rstrip("/").rpartition("/")[2] if model.startswith(("/", ".")) else model,
+        "framework": framework,
+        "devices": devices,
+        "layout": dict(parts.layout),
+        "settings": [{"where": s.where.value, "key": s.key, "value": s.value} for s in parts.settings],
+        "title": content.path.name,
+        "source": records.context.source or None,
+        "authority": Authority.THIRD_PARTY.value,
+    }
+
+
+FORMAT = Format(
+    name="launch-script",
+    title="shell script that launches vLLM, SGLang or Megatron",
+    sniff=sniff,
+    read=read,
+)

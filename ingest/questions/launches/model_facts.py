@@ -1,0 +1,153 @@
+"""What a ``config.json`` states beyond sizes: attention layer by layer, experts, draft layers.
+
+``attention_kind`` is one word, or several joined by ``+`` where layers differ:
+
+* ``full``: each position sees all before it, with grouped heads where ``kv_heads`` is less.
+* ``latent``: one compressed row per token is cached (multi-head latent attention).
+* ``sparse``: an index picks ``sparse_top_k`` tokens for each query.
+* ``compressed``: tokens are merged before they are seen, in ``compressed_4_layers`` by 4 and in
+  ``compressed_128_layers`` by 128.
+* ``sliding``: only the last ``sliding_window`` tokens are seen.
+* ``linear``: a state of fixed size takes the place of the cache.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "q_lora_rank": ("q_lora_rank",),
+        "qk_nope_head_dim": ("qk_nope_head_dim",),
+        "qk_rope_head_dim": ("qk_rope_head_dim",),
+        "v_head_dim": ("v_head_dim",),
+        "dense_layers": ("first_k_dense_replace", "moe_layer_start_index"),
+        "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"),
+        "shared_intermediate_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
+        "global_kv_heads": ("num_global_key_value_heads",),
+        "global_head_dim": ("global_head_dim",),
+        "linear_key_heads": ("linear_num_key_heads",),
+        "linear_value_heads": ("linear_num_value_heads",),
+        "linear_key_head_dim": ("linear_key_head_dim",),
+        "linear_value_head_dim": ("linear_value_head_dim",),
+        "index_heads": ("index_n_heads",),
+        "index_head_dim": ("index_head_dim",),
+        "sparse_top_k": ("index_topk",),
+        "max_positions": ("max_position_embeddings", "model_max_length"),
+    }
+)
+"""Facts and the keys that state them, in the order in which they are looked for."""
+
+KINDS = ("full", "latent", "sparse", "compressed", "sliding", "linear")
+"""Words of ``attention_kind``."""
+
+_LAYERS = MappingProxyType(
+    {
+        "full_attention": "full",
+        "linear_attention": "linear",
+        "sliding_attention": "sliding",
+        "indexed_attention": "sparse",
+        "chunked_attention": "sliding",
+    }
+)
+
+
+def structure(described: Mapping[str, object]) -> dict[str, int | str]:
+    """Facts of the network that a ``config.json``, or its text part, describes.
+
+    Args:
+        described: The part that states the sizes.
+
+    Returns:
+        Facts by name; a fact that is not stated, or is zero, is left out.
+    """
+    facts: dict[str, int | str] = {}
+    for fact, keys in KEYS.items():
+        value = next((described[key] for key in keys if described.get(key) is not None), None)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            facts[fact] = value
+    if "dense_layers" not in facts and (dense := _dense_layers(described)):
+        facts["dense_layers"] = dense
+    kinds = _by_layer(described)
+    window = described.get("sliding_window")
+    if kinds.get("sliding") and isinstance(window, int) and window > 0:
+        facts["sliding_window"] = window
+    _sparse_blocks(described, facts, kinds)
+    ratios = _ratios(described)
+    for ratio, layers in sorted(ratios.items()):
+        facts[f"compressed_{ratio}_layers"] = layers
+    if ratios:
+        kinds = Counter({"compressed": sum(ratios.values()), **kinds})
+        if isinstance(window, int) and window > 0:
+            facts["sliding_window"] = window
+    for kind in ("full", "sliding", "linear", "sparse"):
+        if kinds[kind] > 0 and len(kinds) > 1:
+            facts[f"{kind}_attention_layers"] = kinds[kind]
+    words = {kind for kind, layers in kinds.items() if layers} or {"full"}
+    if described.get("kv_lora_rank"):
+        words = (words - {"full"}) | {"latent"}
+    if "sparse_top_k" in facts and not ratios:
+        words = (words if kinds["full"] else words - {"full"}) | {"sparse"}
+    facts["attention_kind"] = "+".join(kind for kind in KINDS if kind in words)
+    return facts
+
+
+def _dense_layers(described: Mapping[str, object]) -> int:
+    """Layers without experts in a network that has some, where they are listed one by one."""
+    kinds = described.get("mlp_layer_types")
+    if isinstance(kinds, list):
+        return kinds.count("dense")
+    experts = described.get("moe_layer_freq")
+    return experts.count(0) if isinstance(experts, list) else 0
+
+
+def _by_layer(described: Mapping[str, object]) -> Counter[str]:
+    """Layers by kind of attention, where the configuration tells them apart."""
+    layers = described.get("num_hidden_layers")
+    types = described.get("layer_types")
+    linear = described.get("linear_attn_config")
+    if isinstance(types, list):
+        return Counter(_LAYERS.get(str(kind), "full") for kind in types)
+    if isinstance(linear, dict):
+        full, state = (linear.get(name) for name in ("full_attn_layers", "kda_layers"))
+        if isinstance(full, list) and isinstance(state, list):
+            return Counter(full=len(full), linear=len(state))
+    every = described.get("full_attention_interval")
+    if isinstance(layers, int) and isinstance(every, int) and every > 1:
+        return Counter(full=layers // every, linear=layers - layers // every)
+    pattern = described.get("hybrid_layer_pattern")
+    if isinstance(pattern, list):
+        return Counter("sliding" if kind else "full" for kind in pattern)
+    letters = described.get("hybrid_override_pattern")  # M a state, * attention, E experts, - a dense layer
+    if isinstance(letters, str):
+        return Counter(full=letters.count("*"), linear=letters.count("M"))
+    return Counter()
+
+
+def _sparse_blocks(described: Mapping[str, object], facts: dict[str, int | str], kinds: Counter[str]) -> None:
+    """Attention that picks blocks of tokens, layer by layer."""
+    block = described.get("sparse_attention_config")
+    if not isinstance(block, dict):
+        return
+    layers = block.get("sparse_attention_freq")
+    size, most = block.get("sparse_block_size"), block.get("sparse_topk_blocks")
+    if isinstance(size, int) and isinstance(most, int):
+        facts["sparse_top_k"] = size * most
+    if isinstance(layers, list):
+        kinds["sparse"] = sum(map(bool, layers))
+        kinds["full"] = len(layers) - kinds["sparse"]
+
+
+def _ratios(described: Mapping[str, object]) -> dict[int, int]:
+    """Layers by the ratio in which they merge tokens; draft layers at the end of the list are not counted."""
+    ratios: object = described.get("compress_ratios")
+    layers = described.get("num_hidden_layers")
+    if not isinstance(ratios, list) or not isinstance(layers, int):
+        return {}
+    counted: Sequence[object] = ratios[:layers]
+    return {ratio: counted.count(ratio) for ratio in set(counted) if isinstance(ratio, int) and ratio > 1}

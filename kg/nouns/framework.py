@@ -1,0 +1,32 @@
+"""Frameworks: the programs that models run in, and the software below them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.knowledge import Concept
+
+if TYPE_CHECKING:
+    from kg.nouns.entities import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framework(Concept):
+    """A program that people run models with, or build kernels with.
+
+    Attributes:
+        phases: Phases that it serves.
+        hardware: Nodes of the hardware tree that it runs on.
+        stack: Software below it whose settings it passes on: libraries, drivers, the host.
+        sources: Who says so.
+    """
+
+    phases: tuple[str, ...]
+    hardware: tuple[str, ...]
+    stack: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    def reads(self, software: str) -> bool:
+        """Whether settings of a software mean something where this framework runs."""
+        return software == self.id or software in self.stack

@@ -1,0 +1,96 @@
+"""What a release of a program makes of one spelling of a setting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+
+if TYPE_CHECKING:
+    from kg.nouns.setting import Setting
+    from kg.nouns.values import Value
+
+
+class Standing(StrEnum):
+    """What a release makes of a setting."""
+
+    TAKEN = "taken"
+    PASSED_ON = "passed on unchecked"
+    NOT_YET = "not yet"
+    REMOVED = "removed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookUp:
+    """What a release of a program makes of one spelling of a setting.
+
+    Attributes:
+        standing: Taken, passed on, not yet there, removed, or unknown.
+        release: The release that was read for the answer.
+        setting: The setting; None where it is unknown.
+        negated: The spelling was the one that switches it off.
+        abbreviation: The spelling was the beginning of a longer flag.
+        nearest: Keys like an unknown one, nearest first.
+    """
+
+    standing: Standing
+    release: str
+    setting: Setting | None = None
+    negated: bool = False
+    abbreviation: bool = False
+    nearest: tuple[str, ...] = ()
+
+    @property
+    def shared(self) -> bool:
+        """Whether programs beneath may have more to say of it: a flag with choices, or one without a type."""
+        item = self.setting
+        return (
+            item is not None
+            and item.place is SettingPlace.FLAG
+            and (bool(item.choices) or item.type == "any")
+        )
+
+    @property
+    def usable(self) -> bool:
+        """Whether writing it there has an effect that the program means."""
+        return self.standing in {Standing.TAKEN, Standing.PASSED_ON}
+
+    def is_default(self, value: Value) -> bool:
+        """Whether a value is what the release does without being told."""
+        if self.setting is None or self.standing is not Standing.TAKEN:
+            return False
+        if self.negated:
+            value = value is False or str(value).lower() == "false"
+        return self.setting.is_default(value, self.release)
+
+    def __str__(self) -> str:
+        if self.setting is None:
+            hint = f"; did you mean {', '.join(self.nearest)}?" if self.nearest else ""
+            return f"unknown{hint}"
+        text = f"{self.setting.software} {self.setting.key}: {self.standing}"
+        if self.standing is Standing.NOT_YET:
+            return f"{text}, since {self.setting.since}"
+        if self.standing is Standing.REMOVED:
+            then = f", replaced by {self.setting.replaced_by}" if self.setting.replaced_by else ""
+            return f"{text} in {self.setting.removed}{then}"
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling:
+    """A setting as one spelling of it was found.
+
+    Attributes:
+        setting: The setting.
+        negated: By the flag that switches it off.
+        abbreviation: By the beginning of its flag.
+        beneath: The spelling lies beneath an open one.
+    """
+
+    setting: Setting
+    negated: bool = False
+    abbreviation: bool = False
+    beneath: bool = False

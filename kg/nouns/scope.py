@@ -1,0 +1,37 @@
+"""Where a strategy applies: conditions that must hold, and caveats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kg.nouns.entities import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeClause:
+    """A condition that must hold for a strategy to apply.
+
+    Attributes:
+        condition: An expression over facts of the question (:mod:`kg.terms.conditions`).
+        source: Who says so.
+        reason: Why, in words; empty if the condition says it.
+    """
+
+    condition: str
+    source: Source
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caveat:
+    """Something to know of a strategy that decides nothing.
+
+    Attributes:
+        text: In words.
+        source: Who says so.
+    """
+
+    text: str
+    source: Source

@@ -1,0 +1,332 @@
+"""The registry of settings: which program of which release takes what, read from ``data/settings``.
+
+``registry("vllm-ascend").at("0.18").look_up("max_model_len")`` answers whether that release knows the
+setting, by itself or through a program beneath it (vLLM, CANN, ...). A file is read at the first question
+about its software.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import data
+from kg.errors import UnknownEntityError
+from kg.nouns.look_up import LookUp, Spelling, Standing
+from kg.nouns.release import release_key
+from kg.nouns.setting import Setting, SettingDefault, SettingPlace
+from kg.nouns.values import as_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kg.nouns.values import Value
+
+FOLDER = "settings"
+
+
+@dataclass(frozen=True)
+class ReleaseSettings:
+    """The settings of one release of a program, and of the programs beneath it.
+
+    Attributes:
+        registry: All releases of the program.
+        asked: The release that was named.
+        release: The nearest one that was read: the newest not after it, or else the oldest.
+    """
+
+    registry: SettingRegistry
+    asked: str
+    release: str
+
+    @cached_property
+    def beneath(self) -> tuple[ReleaseSettings, ...]:
+        """The programs that it runs on, each in the release that goes with it, or else its newest."""
+        known = softwares()
+        return tuple(
+            registry(software).at(releases.get(self.release, ""))
+            for software, releases in self.registry.beneath.items()
+            if software in known
+        )
+
+    @property
+    def note(self) -> str:
+        """That another release than the named one was read; empty if it was that one."""
+        commit = self.asked.partition("@")[2]
+        same = release_key(self.asked) == release_key(self.release) and not commit
+        if (
+            same
+            or self.asked == self.release
+            or (commit and self.registry.refs[self.release].startswith(commit))
+        ):
+            return ""
+        return f"{self.registry.software} {self.asked} was not read; the nearest release is {self.release}"
+
+    def __iter__(self) -> Iterator[Setting]:
+        """The settings that this release itself has, in order of place and key."""
+        items = (item for item in self.registry.settings if item.in_release(self.release))
+        return (item.as_in(self.release) for item in items)
+
+    def look_up(self, key: str, place: SettingPlace | None = None) -> LookUp:
+        """What the release makes of a spelling of a setting, or a program beneath it does.
+
+        Args:
+            key: Any spelling: ``--max_model_len``, ``max-model-len``, ``compilation_config.cudagraph_mode``.
+            place: Where it stands; None tries the places that the spelling allows.
+        """
+        answers: list[LookUp] = []
+        for layer in self.layers():
+            if (answer := layer._own(key, place)) is not None:
+                answers.append(answer)
+                if answer.standing is Standing.TAKEN and not answer.shared:
+                    return answer
+        if not answers:
+            near = dict.fromkeys(
+                name for layer in self.layers() for name in layer.registry.nearest(key, place)
+            )
+            return LookUp(standing=Standing.UNKNOWN, release=self.release, nearest=tuple(near)[:3])
+        order = list(Standing)
+        best = min(answers, key=lambda answer: order.index(answer.standing))
+        others = [item.setting for item in answers if item.standing is best.standing and item is not best]
+        if best.setting is None or not others:
+            return best
+        return replace(best, setting=_joined(best.setting, [item for item in others if item is not None]))
+
+    def layers(self) -> Iterator[ReleaseSettings]:
+        """This release, and each program beneath it once, nearest first."""
+        seen: set[str] = set()
+        waiting: list[ReleaseSettings] = [self]
+        while waiting:
+            layer = waiting.pop(0)
+            if layer.registry.software not in seen:
+                seen.add(layer.registry.software)
+                yield layer
+                waiting.extend(layer.beneath)
+
+    def _own(self, key: str, place: SettingPlace | None) -> LookUp | None:
+        found = self.registry.find(key, place)
+        if found is None:
+            return None
+        here = found.setting.in_release(self.release)
+        standing = Standing.PASSED_ON if found.beneath else Standing.TAKEN
+        if not here:
+            standing = Standing.NOT_YET if self._before(found.setting) else Standing.REMOVED
+        return LookUp(
+            standing=standing,
+            release=self.release,
+            setting=found.setting.as_in(self.release),
+            negated=found.negated,
+            abbreviation=found.abbreviation,
+        )
+
+    def _before(self, setting: Setting) -> bool:
+        return not setting.removed or release_key(self.release) < release_key(setting.removed)
+
+
+class SettingRegistry:
+    """The settings of one program over its releases; each is made when it is asked for."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.software: str = content["software"]
+        self.releases: tuple[str, ...] = tuple(name for name, _ in content["releases"])
+        self.refs: dict[str, str] = dict(content["releases"])
+        self.beneath: Mapping[str, Mapping[str, str]] = content["beneath"]
+        self._content = content
+        self._entries: list[dict[str, Any]] = content["settings"]
+        self._made: dict[int, Setting] = {}
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """Every setting of any release that was read."""
+        return tuple(self._setting(number) for number in range(len(self._entries)))
+
+    def at(self, release: str = "") -> ReleaseSettings:
+        """The settings of a release; of the nearest one that was read if that one was not.
+
+        Args:
+            release: Its name in any form: ``0.18``, ``v0.18.0rc1``, ``main``; empty means the newest.
+
+        Raises:
+            UnknownEntityError: The name is none of a release.
+        """
+        asked = release or self.releases[-1]
+        return ReleaseSettings(self, asked, self._nearest_release(asked))
+
+    def find(self, key: str, place: SettingPlace | None = None) -> Spelling | None:
+        """The setting that a spelling means, in whatever release; None if there is none."""
+        if place in {None, SettingPlace.ENV} and key in self._variables:
+            return Spelling(setting=self._setting(self._variables[key]))
+        if place is SettingPlace.ENV:
+            return None
+        if place in {None, SettingPlace.FLAG} and (found := self._flag(key)):
+            return found
+        if place is SettingPlace.FLAG:
+            return None
+        return self._field(key, place)
+
+    def nearest(self, key: str, place: SettingPlace | None = None) -> tuple[str, ...]:
+        """Keys that look like an unknown one, nearest first."""
+        names = {_plain(item["key"]): item["key"] for item in self._entries if place in {None, item["place"]}}
+        return tuple(names[name] for name in get_close_matches(_plain(key), names, n=3, cutoff=0.75))
+
+    def _flag(self, key: str) -> Spelling | None:
+        name = _plain(key)
+        if name in self._flags:
+            number, negated = self._flags[name]
+            return Spelling(setting=self._setting(number), negated=negated)
+        if not self._content.get("abbreviates") or not key.startswith("--"):
+            return None
+        longer = {found for flag, found in self._flags.items() if flag.startswith(name)}
+        if len(longer) != 1:
+            return None
+        number, negated = longer.pop()
+        return Spelling(setting=self._setting(number), negated=negated, abbreviation=True)
+
+    def _field(self, key: str, place: SettingPlace | None) -> Spelling | None:
+        name = _plain(key)
+        if name in self._fields and place in {None, self._entries[self._fields[name]]["place"]}:
+            return Spelling(setting=self._setting(self._fields[name]))
+        parts = name.split(".")
+        for end in range(len(parts) - 1, 0, -1):
+            above = self._fields.get(".".join(parts[:end]))
+            if above is None and end == 1 and parts[0] in self._flags:
+                above = self._flags[parts[0]][0]
+            if above is not None:
+                setting = self._setting(above)
+                return Spelling(setting=setting, beneath=True) if setting.open else None
+        return None
+
+    @cached_property
+    def _variables(self) -> dict[str, int]:
+        return {name: number for number, name in self._spellings(SettingPlace.ENV)}
+
+    @cached_property
+    def _flags(self) -> dict[str, tuple[int, bool]]:
+        flags = {_plain(name): (number, False) for number, name in self._spellings(SettingPlace.FLAG)}
+        for number, entry in enumerate(self._entries):
+            if "off" in entry:
+                flags.setdefault(_plain(entry["off"]), (number, True))
+        return flags
+
+    @cached_property
+    def _fields(self) -> dict[str, int]:
+        places = (SettingPlace.JSON, SettingPlace.YAML, SettingPlace.CODE)
+        return {_plain(name): number for place in places for number, name in self._spellings(place)}
+
+    def _spellings(self, place: SettingPlace) -> Iterator[tuple[int, str]]:
+        """Entries of a place with each of their spellings; the keys last, so that they win over aliases."""
+        entries = [(number, entry) for number, entry in enumerate(self._entries) if entry["place"] == place]
+        for number, entry in entries:
+            for name in entry.get("aliases", ()):
+                yield number, name
+        for number, entry in entries:
+            yield number, entry["key"]
+
+    def _nearest_release(self, asked: str) -> str:
+        if asked in self.releases:
+            return asked
+        commit = asked.partition("@")[2]
+        if commit and (same := [name for name, ref in self.refs.items() if ref.startswith(commit)]):
+            return same[0]
+        try:
+            key = release_key(asked)
+        except ValueError:
+            raise UnknownEntityError(
+                f"{asked!r} names no release of {self.software}", hint=f"known: {', '.join(self.releases)}"
+            ) from None
+        earlier = [name for name in self.releases if release_key(name) <= key]
+        return earlier[-1] if earlier else self.releases[0]
+
+    def _setting(self, number: int) -> Setting:
+        if number not in self._made:
+            entry = self._entries[number]
+            setting = self._form(entry, entry)
+            before = tuple((end, self._form(entry, form)) for end, form in entry.get("before", ()))
+            self._made[number] = replace(setting, before=before) if before else setting
+        return self._made[number]
+
+    def _form(self, entry: Mapping[str, Any], form: Mapping[str, Any]) -> Setting:
+        path = entry.get("at", "")
+        return Setting(
+            software=self.software,
+            key=entry["key"],
+            place=SettingPlace(entry["place"]),
+            carrier=form.get("in", ""),
+            aliases=tuple(form.get("aliases", ())),
+            negation=form.get("off", ""),
+            type=form.get("type", "any"),
+            choices=_values(form.get("choices", ())),
+            low=form.get("low"),
+            high=form.get("high"),
+            unit=form.get("unit", ""),
+            defaults=tuple(
+                SettingDefault(release=release, value=as_value(rest[0]) if rest else None, computed=not rest)
+                for release, *rest in entry.get("default", ())
+            ),
+            since=entry.get("since"),
+            removed=entry.get("removed"),
+            absent=tuple(entry.get("absent", ())),
+            replaced_by=entry.get("replaced_by", ""),
+            open=form.get("open", False),
+            conflicts=tuple(form.get("conflicts", ())),
+            source=path if "://" in path else self._address(entry, path),
+        )
+
+    def _address(self, entry: Mapping[str, Any], path: str) -> str:
+        return str(self._content["source"]).format(ref=self.refs[self._last(entry.get("removed"))], path=path)
+
+    def _last(self, removed: str | None) -> str:
+        if removed is None:
+            return self.releases[-1]
+        key = release_key(removed)
+        return [name for name in self.releases if release_key(name) < key][-1]
+
+
+def softwares() -> tuple[str, ...]:
+    """Programs whose settings ship, in order."""
+    return tuple(name.rsplit("/", 1)[1].removesuffix(".json") for name in data.files(FOLDER, ".json"))
+
+
+@cache
+def registry(software: str) -> SettingRegistry:
+    """The settings of a program.
+
+    Raises:
+        UnknownEntityError: None of that program ship; the hint names the nearest.
+    """
+    known = softwares()
+    name = software.lower().replace("_", "-")
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        raise UnknownEntityError(f"no settings of a program named {software!r}", hint=hint)
+    return SettingRegistry(json.loads(data.text(f"{FOLDER}/{name}.json")))
+
+
+def _plain(key: str) -> str:
+    """A spelling without what programs read over: leading dashes, ``-`` for ``_``, places in lists."""
+    plain = key.lstrip("-").replace("-", "_")
+    return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
+
+
+def _joined(setting: Setting, others: Sequence[Setting]) -> Setting:
+    """A flag with the choices that the programs beneath it have for the same flag: they share one parser."""
+    flags = [
+        item for item in others if item.place is SettingPlace.FLAG and setting.place is SettingPlace.FLAG
+    ]
+    choices = tuple(dict.fromkeys([*setting.choices, *(choice for item in flags for choice in item.choices)]))
+    if setting.type == "any" and flags:
+        return replace(flags[0], choices=choices)
+    return (
+        replace(setting, choices=choices)
+        if setting.choices and len(choices) > len(setting.choices)
+        else setting
+    )
+
+
+def _values(items: Sequence[object]) -> tuple[Value, ...]:
+    return tuple(as_value(item) for item in items)

@@ -1,0 +1,126 @@
+"""The gate: whether a strategy applies to a question, may apply, or does not, with the fact that decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
+from recommender.applicability.release import judge_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from kg.nouns.framework import Framework
+    from kg.nouns.knowledge import Strategy
+    from kg.terms.conditions import FactValue
+
+    Facts = Mapping[str, FactValue]
+
+PHASES_OF = {
+    "serving": {"serving", "inference", "prefill", "decode"},
+    "prefill": {"inference", "prefill"},
+    "decode": {"inference", "decode"},
+}
+"""Phases of strategies that a phase of a question takes in; another takes in itself alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applicability:
+    """A strategy judged for one question.
+
+    Attributes:
+        truth: Whether it applies.
+        because: The fact that decided, or what would have to hold, in words.
+        missing: Names of the facts that are unknown and would decide.
+        source: Who says so; empty for a rule of the scope's own fields.
+    """
+
+    truth: Truth
+    because: str = ""
+    missing: frozenset[str] = frozenset()
+    source: str = ""
+
+
+APPLIES = Applicability(truth=Truth.HOLDS)
+
+
+def judge(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework] = ()) -> Applicability:
+    """Judge a strategy for the facts of a question.
+
+    All that it says of its scope must hold: phases, model families, hardware, the framework that reads its
+    settings, and its conditions. What fails decides before what is unknown.
+
+    Args:
+        strategy: What.
+        facts: Of the question (:func:`recommender.applicability.question_facts.question_facts`).
+        frameworks: Those that the graph knows; what a strategy sets must be read by one in use.
+    """
+    unknown: list[tuple[Judgement, str]] = []
+    for judgement, source in _judgements(strategy, facts, frameworks):
+        if judgement.truth is Truth.FAILS:
+            return Applicability(truth=Truth.FAILS, because=judgement.because, source=source)
+        if judgement.truth is Truth.UNKNOWN:
+            unknown.append((judgement, source))
+    if not unknown:
+        return APPLIES
+    return Applicability(
+        truth=Truth.UNKNOWN,
+        because=" and ".join(dict.fromkeys(item.because for item, _ in unknown)),
+        missing=frozenset[str]().union(*(item.missing for item, _ in unknown)),
+        source=unknown[0][1],
+    )
+
+
+def _judgements(
+    strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]
+) -> Iterator[tuple[Judgement, str]]:
+    yield _phase(strategy.phases, facts), ""
+    if facts.get("phase") != "kernel":  # a kernel belongs to no model
+        yield _among("model", strategy.families, facts), ""
+    yield _among("hardware", strategy.hardware, facts), ""
+    yield _framework(strategy, facts, frameworks), ""
+    yield judge_release(strategy, facts), ""
+    for clause in strategy.applies_when:
+        judgement = Condition(clause.condition).judge(facts)
+        if clause.reason and judgement.truth is Truth.UNKNOWN:
+            judgement = Judgement(truth=judgement.truth, because=clause.reason, missing=judgement.missing)
+        yield judgement, clause.source.url or clause.source.title
+
+
+def _phase(phases: tuple[str, ...], facts: Facts) -> Judgement:
+    phase = facts.get("phase")
+    if not phases or phase is None:
+        return HOLDS
+    name = str(phase)
+    if PHASES_OF.get(name, {name}) & set(phases):
+        return HOLDS
+    return Judgement(truth=Truth.FAILS, because=f"phase: {name}")
+
+
+def _among(fact: str, allowed: tuple[str, ...], facts: Facts) -> Judgement:
+    if not allowed:
+        return HOLDS
+    names = facts.get(fact)
+    if names is None:
+        return Judgement(
+            truth=Truth.UNKNOWN, because=f"{fact} one of {', '.join(allowed)}", missing=frozenset({fact})
+        )
+    if isinstance(names, frozenset) and names & set(allowed):
+        return HOLDS
+    return Judgement(truth=Truth.FAILS, because=f"{fact}: none of {', '.join(allowed)}")
+
+
+def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]) -> Judgement:
+    """What a strategy sets must be read by a framework in use, or by software below it."""
+    softwares = {item.software for item in strategy.sets if item.software}
+    used = {key[len("software[") : -1] for key in facts if key.startswith("software[")}
+    running = [item for item in frameworks if item.id in used]
+    if not softwares or not running:
+        return HOLDS
+    if any(all(item.reads(software) for software in softwares) for item in running):
+        return HOLDS
+    reader = ", ".join(sorted(softwares))
+    return Judgement(
+        truth=Truth.FAILS, because=f"framework: {running[0].label} does not read settings of {reader}"
+    )

@@ -1,0 +1,211 @@
+"""The facts that a question states, by the names that conditions read.
+
+A fact that the question, its model and its hardware do not state is left out: unknown, never a default.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import WorkloadKind
+from kg.terms.facts import FACTS, FactType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.knowledge import Model
+    from kg.terms.conditions import FactValue
+    from kg.triples.hardware_tree import HardwareTree
+
+TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder", "multimodal"})
+"""Architectures that a strategy for any transformer is for."""
+
+_MODEL_NUMBERS = {
+    "parameters": "parameters",
+    "layers": "layers",
+    "attention_heads": "heads",
+    "kv_heads": "kv_heads",
+    "experts": "experts",
+    "experts_per_token": "experts_per_token",
+    "shared_experts": "shared_experts",
+    "moe_intermediate_size": "expert_intermediate",
+    "mtp_layers": "draft_layers",
+    "sliding_window": "window",
+}
+"""Fact of a condition by fact of a model."""
+
+_SHAPES = {
+    "input_len": ("input_len", "prompt_len", "isl"),
+    "output_len": ("output_len", "osl"),
+    "seq_len": ("seq_len", "sequence_length"),
+    "batch": ("batch", "batch_size", "global_batch_size"),
+    "concurrency": ("concurrency", "max_concurrency"),
+}
+"""Names of shapes by fact of a condition."""
+
+_LIMITS = {"tpot": "tpot_limit", "time_per_output_token": "tpot_limit", "ttft": "ttft_limit"}
+
+_DEGREES = {
+    "tp": ("--tensor-parallel-size", "--tensor-model-parallel-size", "tensor_parallel_size", "tp"),
+    "pp": ("--pipeline-parallel-size", "--pipeline-model-parallel-size", "pipeline_parallel_size", "pp"),
+    "dp": ("--data-parallel-size", "data_parallel_size", "dp"),
+    "ep": ("--expert-model-parallel-size", "expert_parallel_size", "ep"),
+    "cp": ("--context-parallel-size", "context_parallel_size", "cp"),
+}
+"""Settings that state a degree of parallelism, by fact."""
+
+_LATENT, _GROUPED, _FULL, _NONE = "latent", "grouped", "full", "none"
+
+
+def question_facts(problem: Problem, tree: HardwareTree, model: Model | None) -> dict[str, FactValue]:
+    """The facts of a question.
+
+    Args:
+        problem: The question; its workload's traits may state any fact by name (``--trait``).
+        tree: The hardware, for the device's facts.
+        model: The model that the question names; None if it names none or an unknown one.
+    """
+    facts: dict[str, FactValue] = {
+        **_model_facts(model),
+        **_hardware_facts(problem, tree),
+        **_problem_facts(problem),
+    }
+    facts.update(_stated(problem.workload.traits))
+    if problem.hardware.count is not None and "weight_share" not in facts:
+        facts.update(_weight_share(facts))
+    return facts
+
+
+def unknown_traits(traits: Mapping[str, object]) -> list[str]:
+    """Names of traits that no condition knows."""
+    return sorted(name for name in traits if name.partition("[")[0] not in FACTS)
+
+
+def _stated(traits: Mapping[str, object]) -> dict[str, FactValue]:
+    """Facts that a question states by their own names."""
+    facts: dict[str, FactValue] = {}
+    for name, value in traits.items():
+        fact = FACTS.get(name.partition("[")[0])
+        if fact is None or value is None:
+            continue
+        if fact.name == "speculative" and not isinstance(value, bool):
+            facts["speculative"] = str(value).lower() not in {"none", "false", "no", "0"}
+        elif fact.type is FactType.NAMES:
+            facts[name] = frozenset(str(value).split(","))
+        elif isinstance(value, bool | int | float | str):
+            facts[name] = value
+    return facts
+
+
+def _model_facts(model: Model | None) -> dict[str, FactValue]:
+    if model is None:
+        return {}
+    names = {model.id, model.family, model.architecture}
+    if model.architecture in TRANSFORMERS:
+        names.add("transformer")
+    stated = {fact.name: fact.value for fact in model.facts}
+    facts: dict[str, FactValue] = {"model": frozenset(names - {""})}
+    for name, value in stated.items():
+        if name in _MODEL_NUMBERS and isinstance(value, int | float):
+            facts[_MODEL_NUMBERS[name]] = value
+        elif name in FACTS and isinstance(value, bool | int | float | str):
+            facts[name] = value
+    if model.architecture and model.architecture != "multimodal":
+        facts.setdefault("vision_tower", False)
+    if "experts" not in facts and model.architecture not in {"moe-decoder", "multimodal", ""}:
+        facts["experts"] = 0
+    if "attention_kind" in stated:  # its configuration was read, so what it does not name is not there
+        facts.setdefault("draft_layers", 0)
+    facts.setdefault("attention", str(stated.get("attention_kind") or _attention(model, stated)))
+    return {name: value for name, value in facts.items() if value != ""}
+
+
+def _attention(model: Model, stated: Mapping[str, object]) -> str:
+    if "kv_lora_rank" in stated:
+        return _LATENT
+    heads, kv_heads = stated.get("attention_heads"), stated.get("kv_heads")
+    if isinstance(heads, int | float) and isinstance(kv_heads, int | float):
+        return _GROUPED if kv_heads < heads else _FULL
+    if model.architecture in TRANSFORMERS:
+        return ""
+    return _NONE if model.architecture in {"vision", "recommendation"} and heads is None else ""
+
+
+def _hardware_facts(problem: Problem, tree: HardwareTree) -> dict[str, FactValue]:
+    path = tree.path(problem.hardware.name)
+    if not path:
+        return {}
+    stated = tree.facts(problem.hardware.name)
+    facts: dict[str, FactValue] = {"hardware": frozenset(path)}
+    memory = stated.get("memory_bytes")
+    if isinstance(memory, int | float):
+        facts["memory_bytes"] = memory
+    if "peak_fp16_flops" in stated:
+        for name, peak in (
+            ("has_bf16", "peak_bf16_flops"),
+            ("has_fp8", "peak_fp8_flops"),
+            ("has_fp4", "peak_fp4_flops"),
+            ("has_int8", "peak_int8_ops"),
+        ):
+            facts[name] = peak in stated
+    if (topology := stated.get("link_topology")) is not None:
+        facts["topology"] = topology
+    if (bus := stated.get("unified_bus")) is not None:
+        facts["unified_bus"] = bool(bus)
+    if problem.hardware.count is not None:
+        facts["devices"] = problem.hardware.count
+        if problem.hardware.count == 1:
+            facts["nodes"] = 1
+    return facts
+
+
+def _problem_facts(problem: Problem) -> dict[str, FactValue]:
+    work = problem.workload
+    phase = work.operator if work.operator in {"prefill", "decode"} else str(work.kind)
+    if work.kind in {WorkloadKind.KERNEL, WorkloadKind.OPERATOR, WorkloadKind.HPC}:
+        phase = "kernel"
+    facts: dict[str, FactValue] = {
+        "phase": phase,
+        "operator": work.operator,
+        "objective": problem.objective.metric,
+    }
+    if work.precision:
+        facts["precision"] = work.precision
+    for name, spellings in _SHAPES.items():
+        value = next((work.shape[key] for key in spellings if key in work.shape), None)
+        if isinstance(value, int | float):
+            facts[name] = value
+    for limit in problem.limits:
+        if limit.metric in _LIMITS:
+            facts[_LIMITS[limit.metric]] = limit.maximum
+        elif limit.metric == "accuracy_loss":
+            facts["accuracy_budget"] = limit.maximum > 0
+    return facts | _keyed_facts(problem)
+
+
+def _keyed_facts(problem: Problem) -> dict[str, FactValue]:
+    """Bottlenecks, software and current settings, each by its key, and the degrees that settings state."""
+    facts: dict[str, FactValue] = {}
+    for name, share in problem.bottlenecks.items():
+        if isinstance(share, int | float):
+            facts[f"bottleneck[{name}]"] = share
+    for name, version in problem.software.items():
+        facts[f"software[{name}]"] = str(version)
+    for name, value in (problem.current or {}).items():
+        facts[f"setting[{name}]"] = value if isinstance(value, bool | int | float) else str(value)
+    for name, spellings in _DEGREES.items():
+        value = next(
+            (problem.current[key] for key in spellings if problem.current and key in problem.current), None
+        )
+        if isinstance(value, int | float):
+            facts[name] = value
+    return facts
+
+
+def _weight_share(facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
+    """Share of the devices' memory that 16-bit weights take: bounds what may be sharded or offloaded."""
+    parameters, memory, devices = (facts.get(name) for name in ("parameters", "memory_bytes", "devices"))
+    if not all(isinstance(value, int | float) and value > 0 for value in (parameters, memory, devices)):
+        return {}
+    return {"weight_share": 2 * float(parameters) / (float(memory) * float(devices))}  # type: ignore[arg-type]

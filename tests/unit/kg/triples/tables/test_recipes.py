@@ -1,0 +1,59 @@
+"""Recipes keep the order of what they set in either engine, and their keys can be asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.entities import Source
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.values import Settings
+from kg.triples.iris import literal
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.rdflib_store import RdflibStore
+from kg.triples.serialisation import all_of, from_graph, to_triples
+from kg.triples.vocabulary import TG
+
+
+def setting(where: Where, key: str, value: str) -> RecipeSetting:
+    return RecipeSetting(where=where, key=key, value=value)
+
+
+RECIPE = Recipe(
+    id="guide-decode",
+    role=Role.DECODE,
+    model="qwen3-8b",
+    reported_model="Qwen3-8B-W8A8",
+    family="qwen3-dense",
+    hardware="ascend-a3",
+    reported_hardware="A3",
+    devices=8,
+    nodes=2,
+    instances=2,
+    framework="vllm-ascend",
+    version="v0.13.0",
+    context=Settings({"input_len": 2048, "request_rate": 0.5, "dataset": "chat"}),
+    precision="w8a8",
+    layout=Settings({"tp": 2, "dp": 2, "ep": 4}),
+    settings=(
+        setting(Where.FLAG, "--z", "1"),
+        setting(Where.ENV, "A", "1"),
+        setting(Where.FLAG, "--z", "2"),
+        setting(Where.JSON, "compilation_config.cudagraph_mode", "FULL"),
+    ),
+    title="decode node",
+    source=Source(title="guide", url="https://example.org/guide", commit="abc", licence="MIT"),
+    authority=Authority.VENDOR_CI,
+)
+
+
+@pytest.mark.parametrize("engine", [OxigraphStore, RdflibStore])
+def test_a_recipe_survives_the_graph(engine: type[OxigraphStore] | type[RdflibStore]) -> None:
+    store = engine()
+    store.extend(to_triples(RECIPE))
+    assert from_graph(store, Recipe, RECIPE.id) == RECIPE
+    assert list(all_of(store, Recipe)) == [RECIPE]
+
+
+def test_each_key_is_there_once() -> None:
+    keys = [triple.object for triple in to_triples(RECIPE) if triple.predicate == TG.SETTING_KEY]
+    assert keys == [literal(key) for key in ("--z", "A", "compilation_config.cudagraph_mode")]

@@ -1,0 +1,82 @@
+"""The gate: a strategy applies, may apply, or does not, and the fact that decides is named."""
+
+from __future__ import annotations
+
+from kg.nouns.entities import Source
+from kg.nouns.framework import Framework
+from kg.nouns.knowledge import Assignment, Strategy
+from kg.nouns.scope import ScopeClause
+from kg.terms.conditions import FactValue, Truth
+from recommender.applicability.gate import judge
+
+GUIDE = Source(title="a guide", url="https://example.org/guide")
+VLLM = Framework(
+    id="vllm-ascend",
+    labels={"en": "vLLM Ascend"},
+    phases=("decode",),
+    hardware=("huawei",),
+    stack=("vllm", "cann"),
+)
+TRAINER = Framework(
+    id="mindspeed-llm", labels={"en": "MindSpeed LLM"}, phases=("training",), hardware=("huawei",)
+)
+FACTS: dict[str, FactValue] = {
+    "phase": "decode",
+    "model": frozenset({"qwen3-32b", "qwen", "decoder", "transformer"}),
+    "hardware": frozenset({"ascend-910b3", "ascend-a2", "huawei"}),
+    "experts": 0,
+    "software[vllm-ascend]": "0.23.0",
+}
+
+
+def strategy(**fields: object) -> Strategy:
+    return Strategy(id="s", labels={"en": "S"}, kind="documented", **fields)  # type: ignore[arg-type]
+
+
+def test_a_strategy_of_another_phase_does_not_apply() -> None:
+    judged = judge(strategy(phases=("training",)), FACTS)
+    assert (judged.truth, judged.because) == (Truth.FAILS, "phase: decode")
+
+
+def test_a_serving_question_takes_in_both_halves() -> None:
+    facts = FACTS | {"phase": "serving"}
+    assert all(
+        judge(strategy(phases=(phase,)), facts).truth is Truth.HOLDS for phase in ("prefill", "decode")
+    )
+    assert judge(strategy(phases=("prefill",)), FACTS).truth is Truth.FAILS
+
+
+def test_settings_that_the_framework_does_not_read_are_no_advice() -> None:
+    flag = Assignment(parameter="--use-flash-attn", value=True, software="mindspeed")
+    judged = judge(strategy(sets=(flag,)), FACTS, [VLLM, TRAINER])
+    assert judged.truth is Truth.FAILS
+    assert judged.because == "framework: vLLM Ascend does not read settings of mindspeed"
+    below = Assignment(parameter="HCCL_BUFFSIZE", value=800, software="cann")
+    assert judge(strategy(sets=(below,)), FACTS, [VLLM]).truth is Truth.HOLDS
+
+
+def test_a_condition_that_fails_names_its_fact_and_its_source() -> None:
+    clause = ScopeClause(condition="experts > 0", source=GUIDE)
+    judged = judge(strategy(applies_when=(clause,)), FACTS)
+    assert (judged.truth, judged.source) == (Truth.FAILS, GUIDE.url)
+    assert judged.because == "routed experts of the model: 0"
+
+
+def test_an_unknown_fact_makes_an_if_and_a_failing_one_decides_before_it() -> None:
+    unknown = ScopeClause(
+        condition="shared_prefix_share > 0.2", source=GUIDE, reason="prompts share prefixes"
+    )
+    fails = ScopeClause(condition="experts > 0", source=GUIDE)
+    may = judge(strategy(applies_when=(unknown,)), FACTS)
+    assert (may.truth, may.because, may.missing) == (
+        Truth.UNKNOWN,
+        "prompts share prefixes",
+        frozenset({"shared_prefix_share"}),
+    )
+    assert judge(strategy(applies_when=(unknown, fails)), FACTS).truth is Truth.FAILS
+
+
+def test_an_unknown_model_makes_a_family_strategy_an_if() -> None:
+    facts = {key: value for key, value in FACTS.items() if key != "model"}
+    assert judge(strategy(families=("moe-decoder",)), facts).truth is Truth.UNKNOWN
+    assert judge(strategy(families=("moe-decoder",)), FACTS).truth is Truth.FAILS

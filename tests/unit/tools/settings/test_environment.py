@@ -1,0 +1,92 @@
+"""Environment variables read from tables, classes and single reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tools.settings.environment import native_variables, variables
+from tools.settings.source import Mined, Sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def mined(tmp_path: Path, text: str) -> dict[str, Mined]:
+    (tmp_path / "envs.py").write_text(text)
+    return {item.key: item for item in variables(Sources(tmp_path, ["envs.py"]), ["HOME"])}
+
+
+@pytest.mark.parametrize(
+    ("getter", "kind", "default"),
+    [
+        ('lambda: bool(int(os.getenv("X_Y", "1")))', "bool", True),
+        ('lambda: int(os.getenv("X_Y", 3))', "int", 3),
+        ('lambda: float(os.environ.get("X_Y", "0.5"))', "float", 0.5),
+        ('lambda: os.getenv("X_Y", "false").lower()', "bool", False),
+        ('lambda: os.getenv("X_Y", "0").strip().lower() in ("1", "true")', "bool", False),
+        ('lambda: os.getenv("X_Y", "1") != "0"', "bool", True),
+        ('lambda: os.getenv("X_Y")', "str", None),
+        ('env_with_choices("X_Y", "a", ["a", "b"])', "str", "a"),
+    ],
+)
+def test_a_table_gives_type_and_default(tmp_path: Path, getter: str, kind: str, default: object) -> None:
+    item = mined(tmp_path, f'import os\nenv_variables: dict = {{\n    "X_Y": {getter},\n}}\n')["X_Y"]
+    assert (item.type, item.stated, item.default, item.line) == (kind, True, default, 3)
+
+
+def test_choices_and_declared_types_count(tmp_path: Path) -> None:
+    found = mined(
+        tmp_path,
+        """
+import os
+if TYPE_CHECKING:
+    A_PORT: int | None = None
+    B_WAY: Literal["x", "y"] = "x"
+environment_variables = {
+    "A_PORT": lambda: port(),
+    "B_WAY": lambda: os.getenv("B_WAY", "x"),
+    "C_WAY": env_with_choices("C_WAY", None, ["a", "b"]),
+}
+""",
+    )
+    assert (found["A_PORT"].type, found["A_PORT"].default, found["A_PORT"].stated) == ("int", None, True)
+    assert found["B_WAY"].choices == ("x", "y")
+    assert found["C_WAY"].choices == ("a", "b")
+
+
+def test_fields_of_a_class_and_single_reads_are_found(tmp_path: Path) -> None:
+    found = mined(
+        tmp_path,
+        """
+import os
+NAME = "NAMED_ELSEWHERE"
+class Envs:
+    FIELD_ONE = EnvBool(True)
+    FIELD_TWO = EnvIntWithAlias(4, deprecated_name="FIELD_OLD")
+def read():
+    a = get_bool_env_var("READ_ONE", "false")
+    b = int(os.environ.get("READ_TWO", "7"))
+    c = os.environ["READ_THREE"]
+    d = os.getenv(NAME, "n")
+    e = os.environ["HOME"]
+    os.environ["WRITTEN"] = "1"
+    if os.getenv("DEAD_ONE") is not None:
+        logger.warning("DEAD_ONE does nothing")
+""",
+    )
+    assert set(found) == {"FIELD_ONE", "FIELD_TWO", "READ_ONE", "READ_TWO", "READ_THREE", "NAMED_ELSEWHERE"}
+    assert (found["FIELD_ONE"].type, found["FIELD_ONE"].default) == ("bool", True)
+    assert found["FIELD_TWO"].aliases == ("FIELD_OLD",)
+    assert (found["READ_ONE"].type, found["READ_ONE"].default) == ("bool", False)
+    assert (found["READ_TWO"].type, found["READ_TWO"].default) == ("int", 7)
+
+
+def test_native_sources_name_variables(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text(
+        'x = std::getenv("ONE_TWO");\nint n = get_value_from_env("THREE_FOUR", 5);\n'
+    )
+    found = {item.key: item for item in native_variables(tmp_path, ["*.cpp"])}
+    assert (found["ONE_TWO"].type, found["ONE_TWO"].stated, found["ONE_TWO"].line) == ("any", False, 1)
+    assert (found["THREE_FOUR"].type, found["THREE_FOUR"].default, found["THREE_FOUR"].line) == ("int", 5, 2)

@@ -1,0 +1,97 @@
+"""Releases folded into one file, and what changed between two."""
+
+from __future__ import annotations
+
+import json
+
+from tools.settings.history import add_release, difference, state_in, state_of, to_text
+from tools.settings.plans import Plan
+from tools.settings.source import Mined
+
+PLAN = Plan(software="toy", source="https://example.org/{ref}/{path}", beneath=("base",))
+
+
+def flag(key: str, **fields: object) -> Mined:
+    return Mined(key=key, place="flag", path="args.py", **{"type": "int", "stated": True, **fields})  # type: ignore[arg-type]
+
+
+RELEASES = {
+    "1.0": [
+        flag("--stays", default=1),
+        flag("--goes", default=1),
+        flag("--blinks"),
+        flag("--ring", type="str", choices=("a",)),
+    ],
+    "2.0rc1": [
+        flag("--stays", default=1),
+        flag("--goes", default=2),
+        flag("--ring", type="str", choices=("a",)),
+    ],
+    "2.0": [
+        flag("--stays", default=1),
+        flag("--comes", default=5),
+        flag("--blinks"),
+        flag("--ring", type="str", choices=("a", "b")),
+        flag("--goes", gone=True, replaced_by="--comes"),
+    ],
+}
+
+
+def content(*order: str) -> dict[str, object]:
+    made: dict[str, object] | None = None
+    for name in order:
+        made = add_release(made, PLAN, name, f"v{name}", state_of(RELEASES[name]), {"base": name})
+    assert made is not None
+    return made
+
+
+def entries(made: dict[str, object]) -> dict[str, dict[str, object]]:
+    settings = made["settings"]
+    assert isinstance(settings, list)
+    return {entry["key"]: entry for entry in settings}
+
+
+def test_a_setting_is_held_once_with_its_releases() -> None:
+    found = entries(content("1.0", "2.0rc1", "2.0"))
+    assert found["--stays"]["default"] == [["1.0", 1]]
+    assert "since" not in found["--stays"]
+    assert (found["--goes"]["removed"], found["--goes"]["replaced_by"]) == ("2.0", "--comes")
+    assert found["--goes"]["default"] == [["1.0", 1], ["2.0rc1", 2]]
+    assert found["--comes"]["since"] == "2.0"
+    assert found["--blinks"]["absent"] == ["2.0rc1"]
+    assert found["--ring"]["choices"] == ["a", "b"]
+    assert found["--ring"]["before"] == [["2.0", {"type": "str", "choices": ["a"]}]]
+
+
+def test_the_order_in_which_releases_are_mined_does_not_matter() -> None:
+    assert content("2.0", "1.0", "2.0rc1") == content("1.0", "2.0rc1", "2.0")
+
+
+def test_mining_a_release_again_changes_nothing() -> None:
+    once = content("1.0", "2.0rc1", "2.0")
+    again = add_release(once, PLAN, "2.0rc1", "v2.0rc1", state_of(RELEASES["2.0rc1"]), {"base": "2.0rc1"})
+    assert again == once
+
+
+def test_each_release_comes_back_as_it_was() -> None:
+    made = content("1.0", "2.0rc1", "2.0")
+    for name, settings in RELEASES.items():
+        there = {identity for identity, entry in state_in(made, name).items() if "gone" not in entry}
+        assert there == {(item.place, item.key) for item in settings if not item.gone}
+    assert state_in(made, "1.0")["flag", "--ring"]["choices"] == ["a"]
+    assert state_in(made, "1.0")["flag", "--goes"]["default"] == [1]
+
+
+def test_two_releases_are_compared() -> None:
+    made = content("1.0", "2.0rc1", "2.0")
+    found = difference(made, "1.0", "2.0")
+    assert found.added == (("flag", "--comes"),)
+    assert found.removed == ((("flag", "--goes"), "--comes"),)
+    assert difference(made, "1.0", "2.0rc1").changed == ((("flag", "--goes"), 1, 2),)
+
+
+def test_the_file_is_json_with_a_setting_a_line() -> None:
+    made = content("1.0", "2.0")
+    text = to_text(made)
+    assert json.loads(text) == made
+    assert sum(line.startswith('{"key"') for line in text.splitlines()) == len(entries(made))

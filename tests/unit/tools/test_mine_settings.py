@@ -1,0 +1,73 @@
+"""The miner from end to end, on a small program of our own."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tools.mine_settings import main
+from tools.settings.plans import PLANS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENVS = 'import os\nenv_variables = {{\n    "VLLM_ASCEND_TOY": lambda: int(os.getenv("VLLM_ASCEND_TOY", "{default}")),\n}}\n'
+CONFIG = 'def read(additional_config):\n    return additional_config.get("{field}", False)\n'
+
+
+def sources(folder: Path, *, default: int, field: str) -> Path:
+    package = folder / "vllm_ascend"
+    package.mkdir(parents=True)
+    (package / "envs.py").write_text(ENVS.format(default=default))
+    (package / "config.py").write_text(CONFIG.format(field=field))
+    return folder
+
+
+def test_releases_are_mined_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = sources(tmp_path / "old", default=0, field="one")
+    new = sources(tmp_path / "new", default=1, field="two")
+    out = tmp_path / "out"
+    out.mkdir()
+    for folder, ref in ((old, "v0.1.0"), (new, "v0.2.0")):
+        assert main(["vllm-ascend", str(folder), "--ref", ref, "--with", "vllm=0.1", "--out", str(out)]) == 0
+    content = json.loads((out / "vllm-ascend.json").read_text())
+    assert content["releases"] == [["0.1.0", "v0.1.0"], ["0.2.0", "v0.2.0"]]
+    assert content["beneath"]["vllm"] == {"0.1.0": "0.1", "0.2.0": "0.1"}
+    assert {entry["key"] for entry in content["settings"]} == {
+        "VLLM_ASCEND_TOY", "additional_config.one", "additional_config.two",
+    }  # fmt: skip
+    assert main(["vllm-ascend", "--compare", "0.1.0", "0.2.0", "--out", str(out)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "vllm-ascend 0.1.0 to 0.2.0: 1 added, 1 removed, 1 with another default",
+        "+ json additional_config.two",
+        "- json additional_config.one",
+        "~ env VLLM_ASCEND_TOY: 0 -> 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["toy", "."], "no plan for 'toy'"),
+        (["vllm", "nowhere", "--ref", "v1"], "no folder of sources"),
+        (["vllm", ".", "--ref", "abc"], "names no release"),
+        (["vllm", ".", "--ref", "v1", "--with", "cuda=1"], "--with cuda=1"),
+        (["vllm", "--compare", "0.1", "0.2"], "was not mined"),
+    ],
+)
+def test_what_cannot_be_mined_is_said_in_one_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_every_program_beneath_another_ships() -> None:
+    from kg.terms.setting_registry import softwares
+
+    known = set(softwares())
+    assert set(PLANS) <= known
+    assert {name for plan in PLANS.values() for name in plan.beneath} <= known

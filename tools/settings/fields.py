@@ -1,0 +1,243 @@
+"""Fields of configuration classes: dataclasses, pydantic models, annotated records."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tools.settings.source import UnresolvedError, tail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools.settings.source import Module, Sources
+
+BOUNDS = {"ge": "low", "gt": "low", "le": "high", "lt": "high"}
+_SIMPLE = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "PositiveInt": "int",
+    "PositiveFloat": "float",
+}
+_LISTS = {"list", "List", "tuple", "Tuple", "set", "Set", "Sequence", "frozenset"}
+_OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping"}
+_WRAPPERS = {"Optional", "Annotated", "A", "ClassVar", "Required", "NotRequired", "SkipValidation", "Final"}
+
+
+@dataclass(kw_only=True)
+class Kind:
+    """What values an annotation allows.
+
+    Attributes:
+        type: One of ``kg.nouns.setting.VALUE_TYPES``.
+        choices: Values that it lists.
+        nested: Name of the configuration class that it is; empty if it is none.
+        metadata: Calls inside ``Annotated``.
+    """
+
+    type: str = "any"
+    choices: tuple[Any, ...] = ()
+    nested: str = ""
+    metadata: tuple[ast.Call, ...] = ()
+
+
+@dataclass(kw_only=True)
+class Field:
+    """One field of a configuration class.
+
+    Attributes:
+        name: Its name.
+        kind: What it holds.
+        module: Module that states it.
+        line: Line there.
+        default: Default, where ``stated``.
+        stated: The sources state the default as a value.
+        low: Smallest value.
+        high: Largest value.
+        init: It can be given from outside.
+        metadata: The field's own metadata, as far as it is literal.
+    """
+
+    name: str
+    kind: Kind
+    module: Module
+    line: int
+    default: Any = None
+    stated: bool = False
+    low: float | None = None
+    high: float | None = None
+    init: bool = True
+    metadata: ast.expr | None = None
+
+
+def fields_of(sources: Sources, name: str, module: Module | None = None, depth: int = 0) -> dict[str, Field]:
+    """Fields of a class and of the classes it derives from, by name."""
+    found = sources.class_named(name, module)
+    if found is None or depth > 8:
+        return {}
+    owner, home = found
+    fields: dict[str, Field] = {}
+    for base in owner.bases:
+        if tail(base) not in {"", name, "object"}:
+            fields.update(fields_of(sources, tail(base), home, depth + 1))
+    for statement in owner.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            item = _field(sources, statement, home)
+            if item is not None:
+                fields[item.name] = item
+    return fields
+
+
+def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int = 0) -> Kind:
+    """What values an annotation allows."""
+    if node is None or depth > 10:
+        return Kind()
+    if isinstance(node, ast.Constant):
+        return _quoted(sources, node, module, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union([kind_of(sources, side, module, depth + 1) for side in _sides(node)])
+    if isinstance(node, ast.Subscript):
+        return _subscript(sources, node, module, depth)
+    name = tail(node)
+    if name in _SIMPLE:
+        return Kind(type=_SIMPLE[name])
+    if name in _LISTS:
+        return Kind(type="list")
+    if name in _OBJECTS:
+        return Kind(type="object")
+    owner = sources.class_named(name, module)
+    if owner is not None:
+        return _of_class(name, owner[0])
+    if isinstance(node, ast.Name) and (alias := sources.constant(name, module)) is not None:
+        return kind_of(sources, *alias, depth + 1)
+    return Kind()
+
+
+def _of_class(name: str, owner: ast.ClassDef) -> Kind:
+    bases = {tail(base) for base in owner.bases}
+    if bases & {"Enum", "IntEnum", "StrEnum", "IntFlag", "CaseInsensitiveEnum"} or any(
+        "Enum" in base for base in bases
+    ):
+        members = [
+            (key.id, statement.value)
+            for statement in owner.body
+            if isinstance(statement, ast.Assign)
+            for key in statement.targets
+            if isinstance(key, ast.Name) and not key.id.startswith("_")
+        ]
+        values = [value.value for _, value in members if isinstance(value, ast.Constant)]
+        names = [key for key, _ in members]
+        return Kind(type="str", choices=tuple(dict.fromkeys([*names, *(str(item) for item in values)])))
+    if bases & _OBJECTS or any(
+        isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases
+    ):
+        return Kind(type="object")
+    if any(isinstance(item, ast.AnnAssign) for item in owner.body) or bases:
+        return Kind(type="object", nested=name)
+    return Kind()
+
+
+def _quoted(sources: Sources, node: ast.Constant, module: Module, depth: int) -> Kind:
+    if not isinstance(node.value, str):
+        return Kind()
+    try:
+        return kind_of(sources, ast.parse(node.value, mode="eval").body, module, depth + 1)
+    except SyntaxError:
+        return Kind()
+
+
+def _subscript(sources: Sources, node: ast.Subscript, module: Module, depth: int) -> Kind:
+    name = tail(node.value)
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "Literal":
+        try:
+            choices = tuple(dict.fromkeys(item for item in sources.value(node, module) if item is not None))
+        except UnresolvedError:
+            return Kind(type="str")
+        return Kind(type=_type_of(choices), choices=choices)
+    if name == "Union":
+        return _union([kind_of(sources, part, module, depth + 1) for part in parts])
+    if name in _WRAPPERS:
+        kind = kind_of(sources, parts[0], module, depth + 1)
+        calls = tuple(part for part in parts[1:] if isinstance(part, ast.Call))
+        return Kind(type=kind.type, choices=kind.choices, nested=kind.nested, metadata=calls)
+    if name in _LISTS:
+        inner = kind_of(sources, parts[0], module, depth + 1)
+        return Kind(type="list", choices=inner.choices)
+    if name in _OBJECTS:
+        return Kind(type="object")
+    return kind_of(sources, node.value, module, depth + 1)
+
+
+def _sides(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from _sides(node.left)
+        yield from _sides(node.right)
+    else:
+        yield node
+
+
+def _union(kinds: list[Kind]) -> Kind:
+    stated = [kind for kind in kinds if kind.type != "any" or kind.nested]
+    if not stated:
+        return Kind()
+    nested = next((kind.nested for kind in stated if kind.nested), "")
+    types = {kind.type for kind in stated}
+    metadata = tuple(call for kind in stated for call in kind.metadata)
+    if len(types) == 1:
+        listed = all(kind.choices for kind in stated)
+        choices = tuple(item for kind in stated for item in kind.choices) if listed else ()
+        return Kind(type=types.pop(), choices=choices, nested=nested, metadata=metadata)
+    if types == {"int", "float"}:
+        return Kind(type="float", metadata=metadata)
+    if nested or "object" in types:
+        return Kind(type="object" if types <= {"object"} else "any", nested=nested, metadata=metadata)
+    return Kind(metadata=metadata)
+
+
+def _type_of(choices: tuple[Any, ...]) -> str:
+    kinds = {type(item).__name__ for item in choices}
+    return next(iter(kinds)) if len(kinds) == 1 and kinds <= {"bool", "int", "float", "str"} else "any"
+
+
+def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field | None:
+    name = statement.target.id if isinstance(statement.target, ast.Name) else ""
+    annotation = statement.annotation
+    if name.startswith("_") or (
+        isinstance(annotation, ast.Subscript) and tail(annotation.value) == "ClassVar"
+    ):
+        return None
+    if tail(annotation) in {"InitVar", "ClassVar"}:
+        return None
+    item = Field(name=name, kind=kind_of(sources, annotation, module), module=module, line=statement.lineno)
+    value = statement.value
+    calls = list(item.kind.metadata)
+    if isinstance(value, ast.Call) and tail(value.func) in {"field", "Field"}:
+        calls.append(value)
+    for call in calls:
+        _qualify(sources, item, call, module)
+    if value is not None:
+        try:
+            item.default, item.stated = sources.value(value, module), True
+        except UnresolvedError:
+            item.stated = False
+    return item
+
+
+def _qualify(sources: Sources, item: Field, call: ast.Call, module: Module) -> None:
+    for word in call.keywords:
+        if word.arg in BOUNDS:
+            try:
+                bound = float(sources.value(word.value, module))
+            except (UnresolvedError, TypeError, ValueError):
+                continue
+            if word.arg in {"gt", "lt"} and item.kind.type == "int":
+                bound += 1 if word.arg == "gt" else -1
+            setattr(item, BOUNDS[word.arg], bound)
+        elif word.arg == "init" and isinstance(word.value, ast.Constant):
+            item.init = bool(word.value.value)
+        elif word.arg == "metadata":
+            item.metadata = word.value

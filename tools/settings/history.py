@@ -1,0 +1,229 @@
+"""What releases of one program share and how they differ: the content of ``data/settings/NAME.json``.
+
+A *state* is the settings of one release by place and key. The content holds each setting once, with the
+releases that have it and the defaults as they changed. What else may change (type, choices, refusals) is
+that of the newest release that has it, and ``before`` holds what it was until an earlier one. ``refused``
+holds what a release names only to refuse it or to warn that it does nothing, with what it names instead.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kg.nouns.release import release_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tools.settings.plans import Plan
+    from tools.settings.source import Mined
+
+Identity: TypeAlias = "tuple[str, str]"
+State: TypeAlias = "dict[Identity, dict[str, Any]]"
+_SPANS = ("since", "removed", "absent", "default", "before")
+_FORM = ("in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What changed between two releases.
+
+    Attributes:
+        added: Keys that are new, with their place.
+        removed: Keys that are gone, with what took their place.
+        changed: Keys whose default changed, with both.
+    """
+
+    added: tuple[Identity, ...]
+    removed: tuple[tuple[Identity, str], ...]
+    changed: tuple[tuple[Identity, object, object], ...]
+
+
+def state_of(settings: Iterable[Mined]) -> State:
+    """The settings of a release as entries of the registry; those it only names to refuse them are marked."""
+    return {(item.place, item.key): _entry(item) for item in settings}
+
+
+def add_release(
+    content: Mapping[str, Any] | None,
+    plan: Plan,
+    release: str,
+    ref: str,
+    state: State,
+    beneath: Mapping[str, str],
+) -> dict[str, Any]:
+    """The content of a program's file with one release more, or again.
+
+    Args:
+        content: What the file holds; None if there is none.
+        plan: The program.
+        release: Name of the release.
+        ref: Tag or commit of its sources.
+        state: Its settings.
+        beneath: Releases of the programs it runs on.
+    """
+    refs = dict(content["releases"]) if content else {}
+    states = {name: state_in(content, name) for name in refs} if content else {}
+    refs[release], states[release] = ref, state
+    order = sorted(refs, key=release_key)
+    paired: dict[str, dict[str, str]] = {name: {} for name in plan.beneath}
+    if content:
+        paired.update(
+            {name: dict(releases) for name, releases in content["beneath"].items() if name in paired}
+        )
+    for name, version in beneath.items():
+        paired[name][release] = version
+    refused = [item for item in (content or {}).get("refused", ()) if item[0] != release]
+    refused += [[release, *identity, entry["replaced_by"]] for identity, entry in state.items()
+                if "gone" in entry and "replaced_by" in entry]  # fmt: skip
+    return {
+        "software": plan.software,
+        "source": plan.source,
+        "abbreviates": plan.abbreviates,
+        "releases": [[name, refs[name]] for name in order],
+        "beneath": paired,
+        "refused": sorted(refused),
+        "settings": _folded(order, states),
+    }
+
+
+def state_in(content: Mapping[str, Any], release: str) -> State:
+    """The settings of one release, from the content of a file."""
+    state: State = {}
+    for entry in content["settings"]:
+        plain = {name: value for name, value in entry.items() if name not in _SPANS}
+        identity = (entry["place"], entry["key"])
+        for end, form in reversed(entry.get("before", ())):
+            if release_key(release) < release_key(end):
+                plain = {name: value for name, value in plain.items() if name not in _FORM} | form
+        if _present(entry, release):
+            earlier = [
+                item for item in entry.get("default", ()) if release_key(item[0]) <= release_key(release)
+            ]
+            if earlier:
+                plain["default"] = earlier[-1][1:]
+            state[identity] = plain
+    for name, place, key, successor in content.get("refused", ()):
+        if name == release:
+            state[place, key] = {"key": key, "place": place, "gone": True, "replaced_by": successor}
+    return state
+
+
+def difference(content: Mapping[str, Any], old: str, new: str) -> Difference:
+    """What changed from one release to another."""
+    before = {key: entry for key, entry in state_in(content, old).items() if "gone" not in entry}
+    after = {key: entry for key, entry in state_in(content, new).items() if "gone" not in entry}
+    entries = {(entry["place"], entry["key"]): entry for entry in content["settings"]}
+    return Difference(
+        added=tuple(sorted(after.keys() - before.keys())),
+        removed=tuple(
+            (key, entries[key].get("replaced_by", "")) for key in sorted(before.keys() - after.keys())
+        ),
+        changed=tuple(
+            (key, _default(before[key]), _default(after[key]))
+            for key in sorted(before.keys() & after.keys())
+            if before[key].get("default") != after[key].get("default")
+        ),
+    )
+
+
+def _default(entry: Mapping[str, Any]) -> object:
+    return entry["default"][0] if entry.get("default") else None
+
+
+def to_text(content: Mapping[str, Any]) -> str:
+    """A file of the registry: JSON with one setting a line, so that a change of one shows as one line."""
+    head = {name: value for name, value in content.items() if name != "settings"}
+    lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in content["settings"]]
+    start = "".join(
+        f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=False)},\n" for name, value in head.items()
+    )
+    return "{" + start + '"settings":[\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _present(entry: Mapping[str, Any], release: str) -> bool:
+    key = release_key(release)
+    if release in entry.get("absent", ()) or ("since" in entry and key < release_key(entry["since"])):
+        return False
+    return "removed" not in entry or key < release_key(entry["removed"])
+
+
+def _entry(item: Mined) -> dict[str, Any]:
+    entry: dict[str, Any] = {"key": item.key, "place": item.place}
+    optional = {
+        "in": item.carrier,
+        "aliases": list(item.aliases),
+        "off": item.negation,
+        "type": item.type if item.type != "any" else "",
+        "choices": list(item.choices),
+        "low": item.low,
+        "high": item.high,
+        "unit": item.unit,
+        "open": item.open,
+        "replaced_by": item.replaced_by,
+        "conflicts": list(item.conflicts),
+        "gone": item.gone,
+    }
+    entry.update({name: value for name, value in optional.items() if value not in ("", [], None, False)})
+    if item.stated and _is_plain(item.default):
+        entry["default"] = [item.default]
+    elif item.place != "env" or item.type != "any":
+        entry["default"] = []
+    entry["at"] = f"{item.path}#L{item.line}" if item.line and ":" not in item.path else item.path
+    return entry
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(_is_plain(item) for item in value)
+    return (
+        value is None
+        or (isinstance(value, bool | int | str))
+        or (isinstance(value, float) and abs(value) < 1e300)
+    )
+
+
+def _folded(order: list[str], states: Mapping[str, State]) -> list[dict[str, Any]]:
+    identities = sorted({identity for state in states.values() for identity in state})
+    entries = [_spanned(order, identity, states) for identity in identities]
+    return [entry for entry in entries if entry is not None]
+
+
+def _spanned(order: list[str], identity: Identity, states: Mapping[str, State]) -> dict[str, Any] | None:
+    having = [name for name in order if "gone" not in states[name].get(identity, {"gone": True})]
+    if not having:
+        return None
+    first, last = order.index(having[0]), order.index(having[-1])
+    entry = {name: value for name, value in states[having[-1]][identity].items() if name != "default"}
+    if first:
+        entry["since"] = order[first]
+    if last + 1 < len(order):
+        entry["removed"] = order[last + 1]
+        after = states[order[last + 1]]
+        successor = after.get(identity, {}).get("replaced_by") or entry.pop("replaced_by", "")
+        if any(key == successor and "gone" not in item for (_, key), item in after.items()):
+            entry["replaced_by"] = successor
+    absent = [name for name in order[first:last] if name not in having]
+    if absent:
+        entry["absent"] = absent
+    forms = [
+        {part: states[name][identity][part] for part in _FORM if part in states[name][identity]}
+        for name in having
+    ]
+    before = [
+        [later, form]
+        for form, after, later in zip(forms, forms[1:], having[1:], strict=False)
+        if form != after
+    ]
+    if before:
+        entry["before"] = before
+    changes: list[list[Any]] = []
+    for name in having:
+        default = states[name][identity].get("default")
+        if default is not None and (not changes or changes[-1][1:] != default):
+            changes.append([name, *default])
+    if any(len(change) > 1 for change in changes):
+        entry["default"] = changes
+    return entry

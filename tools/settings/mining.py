@@ -1,0 +1,149 @@
+"""The settings of one release of a program, from a folder with its sources."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tools.settings.arguments import annotated_flags, flags
+from tools.settings.curated import stated_facts
+from tools.settings.environment import native_variables, variables
+from tools.settings.fields import Field, fields_of
+from tools.settings.mappings import json_fields
+from tools.settings.pages import page_settings
+from tools.settings.plans import SYSTEM
+from tools.settings.refusals import add_refusals
+from tools.settings.source import Mined, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tools.settings.plans import Plan
+
+
+def mine(plan: Plan, folder: Path) -> list[Mined]:
+    """The settings of one release of a program, in order of place and key.
+
+    Args:
+        plan: Where it keeps them.
+        folder: Its sources; a folder that holds an installed package counts as well.
+    """
+    found: dict[tuple[str, str], Mined] = {}
+
+    def add(item: Mined) -> None:
+        found.setdefault((item.place, item.key), item)
+
+    environment = {item.key: item for item in _variables(plan, folder)}
+    for item in (*_flags(plan, folder), *environment.values()):
+        add(item)
+    for item in _fields(plan, folder, [item for item in found.values() if item.place == "flag"]):
+        add(item)
+    if plan.readers:
+        sources = Sources(folder, plan.readers)
+        for item in json_fields(sources, plan.roots, environment, plan.wanted):
+            add(item)
+    for item in (*_groups(plan, folder), *_described(plan, folder)):
+        add(item)
+    facts = stated_facts(plan.software)
+    for item in found.values():
+        item.open = item.open and item.key not in plan.closed
+        for name, value in facts.get(item.key, {}).items():
+            setattr(item, name, tuple(value) if isinstance(value, list) else value)
+            item.stated = item.stated or name == "default"
+    if plan.checks:
+        add_refusals(Sources(folder, plan.checks), found.values())
+    return sorted(found.values(), key=lambda item: (item.place, item.key))
+
+
+def _flags(plan: Plan, folder: Path) -> Iterator[Mined]:
+    sources = Sources(folder, (*plan.arguments, *plan.annotated, *plan.library))
+    wanted = {module.path for module in Sources(folder, plan.arguments).modules}
+    yield from (item for item in flags(sources) if item.path in wanted or _made_of_class(item))
+    wanted = {module.path for module in Sources(folder, plan.annotated).modules}
+    if wanted:
+        yield from (item for item in annotated_flags(sources) if item.path in wanted)
+
+
+def _made_of_class(item: Mined) -> bool:
+    return item.path.startswith(("vllm/config", "megatron/"))
+
+
+def _variables(plan: Plan, folder: Path) -> Iterator[Mined]:
+    seen: set[str] = set()
+    for item in (
+        *variables(Sources(folder, plan.environment), SYSTEM),
+        *native_variables(folder, plan.native),
+    ):
+        if (
+            item.key not in seen
+            and item.key not in SYSTEM
+            and not item.key.startswith(plan.foreign or ("\0",))
+        ):
+            seen.add(item.key)
+            yield item
+
+
+def _fields(plan: Plan, folder: Path, carriers: list[Mined]) -> Iterator[Mined]:
+    """Fields of flags whose JSON is a configuration class."""
+    if not plan.config:
+        return
+    sources = Sources(folder, plan.library)
+    root = fields_of(sources, plan.config)
+    for flag in carriers:
+        name = flag.key.lstrip("-").replace("-", "_")
+        if name in root and root[name].kind.nested:
+            yield from _below(sources, root[name], name, flag.key)
+
+
+def _below(sources: Sources, owner: Field, path: str, carrier: str, depth: int = 0) -> Iterator[Mined]:
+    for item in fields_of(sources, owner.kind.nested, owner.module).values():
+        if not item.init or depth > 3:
+            continue
+        key = f"{path}.{item.name}"
+        yield Mined(
+            key=key,
+            place="json",
+            path=item.module.path,
+            line=item.line,
+            carrier=carrier,
+            type=item.kind.type,
+            choices=item.kind.choices,
+            low=item.low,
+            high=item.high,
+            default=item.default,
+            stated=item.stated and not isinstance(item.default, dict),
+            open=item.kind.type == "object" and not item.kind.nested,
+        )
+        if item.kind.nested:
+            yield from _below(sources, item, key, carrier, depth + 1)
+
+
+def _groups(plan: Plan, folder: Path) -> Iterator[Mined]:
+    """Keys of a configuration file, each also a flag with its dots."""
+    sources = Sources(folder, plan.library) if plan.yaml else None
+    for group, name in plan.yaml.items():
+        for item in fields_of(sources, name).values() if sources else ():
+            for key, place in ((f"{group}.{item.name}", "yaml"), (f"--{group}.{item.name}", "flag")):
+                yield Mined(
+                    key=key,
+                    place=place,
+                    path=item.module.path,
+                    line=item.line,
+                    carrier="configuration file" if place == "yaml" else "",
+                    type=item.kind.type,
+                    choices=item.kind.choices,
+                    default=item.default,
+                    stated=item.stated and not isinstance(item.default, dict),
+                    open=item.kind.type == "object" and not item.kind.nested,
+                )
+
+
+def _described(plan: Plan, folder: Path) -> Iterator[Mined]:
+    """Settings that only the program's pages name."""
+    for page in plan.pages:
+        yield from page_settings(folder, page)
+    for path in sorted(folder.glob(plan.named)) if plan.named else ():
+        name = re.sub("[（(].*?[)）]", "", path.stem)
+        if name.isupper():
+            yield Mined(key=name, place="env", path=path.relative_to(folder).as_posix())

@@ -1,0 +1,351 @@
+"""Python sources of a program, read as syntax trees and never imported.
+
+Names are looked up as a reader would: first in the module that uses them, then among all modules read, where
+the name stands there once.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path  # noqa: TC003 (a cached function takes one)
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+_TESTS = {"test", "tests", "benchmark", "benchmarks"}
+_CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
+_CONSTANT = re.compile(r"^[ \t]{0,4}(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE)
+
+
+class UnresolvedError(Exception):
+    """An expression has no value that the sources alone give."""
+
+
+class Module:
+    """One file, parsed at the first question about its tree.
+
+    Attributes:
+        path: Its path inside the repository.
+        text: Its source.
+    """
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax tree; an empty one if it is no Python of this version."""
+        try:
+            return ast.parse(self.text)
+        except (SyntaxError, ValueError):
+            return ast.Module(body=[], type_ignores=[])
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """Classes by name, nested ones too."""
+        found: dict[str, ast.ClassDef] = {}
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            for node in ast.iter_child_nodes(waiting.pop()):
+                if isinstance(node, ast.ClassDef):
+                    found[node.name] = node
+                if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.If | ast.Try):
+                    waiting.append(node)
+        return found
+
+    @cached_property
+    def constants(self) -> dict[str, ast.expr]:
+        """What names of the module are set to."""
+        return dict(assignments(self.tree.body))
+
+
+@dataclass(kw_only=True)
+class Mined:
+    """One setting as one release defines it.
+
+    Attributes:
+        key: As it is written.
+        place: flag, env, json, yaml or code.
+        path: File that defines it.
+        line: Line there.
+        carrier: Flag or file that a field stands in.
+        aliases: Other spellings.
+        negation: Flag that switches it off.
+        type: One of ``kg.nouns.setting.VALUE_TYPES``.
+        choices: Values it takes.
+        low: Smallest value.
+        high: Largest value.
+        default: Default; meaningless where ``stated`` is False.
+        stated: The sources state the default as a value.
+        open: Takes any keys beneath it.
+        unit: Unit, where the name says it.
+        replaced_by: Key that the program names in its place.
+        conflicts: Conditions under which the program refuses.
+        gone: The program names it only to refuse it or to warn that it does nothing.
+    """
+
+    key: str
+    place: str
+    path: str
+    line: int = 0
+    carrier: str = ""
+    aliases: tuple[str, ...] = ()
+    negation: str = ""
+    type: str = "any"
+    choices: tuple[Any, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    default: Any = None
+    stated: bool = False
+    open: bool = False
+    unit: str = ""
+    replaced_by: str = ""
+    conflicts: tuple[str, ...] = ()
+    gone: bool = False
+
+
+class Sources:
+    """All modules below some paths of a checkout."""
+
+    def __init__(self, root: Path, paths: Iterable[str]) -> None:
+        self.modules = [_read(root, path) for path in _files(root, paths)]
+        self._classes: dict[str, list[Module]] = {}
+        self._constants: dict[str, list[Module]] = {}
+        for module in self.modules:
+            for name in dict.fromkeys(_CLASS.findall(module.text)):
+                self._classes.setdefault(name, []).append(module)
+            for name in dict.fromkeys(_CONSTANT.findall(module.text)):
+                self._constants.setdefault(name, []).append(module)
+
+    def having(self, *words: str) -> Iterator[Module]:
+        """Modules whose text has one of some words; the others need not be parsed."""
+        return (module for module in self.modules if any(word in module.text for word in words))
+
+    def class_named(self, name: str, module: Module | None = None) -> tuple[ast.ClassDef, Module] | None:
+        """A class and where it stands; None if there is none or there are several elsewhere."""
+        if module is not None and name in module.classes:
+            return module.classes[name], module
+        found = [item for item in self._classes.get(name, ()) if name in item.classes]
+        return (found[0].classes[name], found[0]) if len(found) == 1 or (found and module is None) else None
+
+    def constant(self, name: str, module: Module) -> tuple[ast.expr, Module] | None:
+        """What a name of a module is set to; None if that is not to be found."""
+        if name in module.constants:
+            return module.constants[name], module
+        found = [item for item in self._constants.get(name, ()) if name in item.constants]
+        return (found[0].constants[name], found[0]) if len(found) == 1 else None
+
+    def value(self, node: ast.expr, module: Module, depth: int = 0) -> Any:
+        """The value of an expression.
+
+        Raises:
+            UnresolvedError: It depends on more than the sources.
+        """
+        if depth > 12:
+            raise UnresolvedError
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return self._items(node.elts, module, depth)
+        if isinstance(node, ast.Dict):
+            return self._mapping(node, module, depth)
+        if isinstance(node, ast.UnaryOp | ast.BinOp):
+            return self._arithmetic(node, module, depth)
+        if isinstance(node, ast.Name):
+            if (found := self.constant(node.id, module)) is not None:
+                return self.value(*found, depth + 1)
+            raise UnresolvedError
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, module, depth)
+        if isinstance(node, ast.Call):
+            return self._call(node, module, depth)
+        if isinstance(node, ast.Subscript) and tail(node.value) == "Literal":
+            inner = node.slice
+            items = self._items(inner.elts if isinstance(inner, ast.Tuple) else [inner], module, depth)
+            return [part for item in items for part in (item if isinstance(item, list) else [item])]
+        raise UnresolvedError
+
+    def _items(self, nodes: Iterable[ast.expr], module: Module, depth: int) -> list[Any]:
+        items: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                items.extend(self.value(node.value, module, depth + 1))
+            else:
+                items.append(self.value(node, module, depth + 1))
+        return items
+
+    def _mapping(self, node: ast.Dict, module: Module, depth: int) -> dict[Any, Any]:
+        return {
+            self.value(key, module, depth + 1): self.value(value, module, depth + 1)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if key is not None
+        }
+
+    def _arithmetic(self, node: ast.UnaryOp | ast.BinOp, module: Module, depth: int) -> Any:
+        if isinstance(node, ast.UnaryOp):
+            operand = self.value(node.operand, module, depth + 1)
+            if isinstance(node.op, ast.USub) and isinstance(operand, int | float):
+                return -operand
+            if isinstance(node.op, ast.Not):
+                return not operand
+            raise UnresolvedError
+        left, right = self.value(node.left, module, depth + 1), self.value(node.right, module, depth + 1)
+        if isinstance(left, list) and isinstance(right, list) and isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
+            return left + right
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            raise UnresolvedError
+        return _calculated(node.op, left, right)
+
+    def _attribute(self, node: ast.Attribute, module: Module, depth: int) -> Any:
+        owner = tail(node.value)
+        if node.attr == "value" and isinstance(node.value, ast.Attribute):
+            return self.value(node.value, module, depth + 1)
+        found = self.class_named(owner, module)
+        if found is None:
+            raise UnresolvedError
+        statement = field_of(found[0], node.attr)
+        if statement is None:
+            for base in found[0].bases:
+                inner = ast.Attribute(value=base, attr=node.attr, ctx=ast.Load())
+                return self._attribute(inner, found[1], depth + 1)
+            raise UnresolvedError
+        return self.value(statement, found[1], depth + 1)
+
+    def _call(self, node: ast.Call, module: Module, depth: int) -> Any:
+        name = tail(node.func)
+        if name in {"field", "Field"}:
+            words = {word.arg: word.value for word in node.keywords}
+            if "default" in words:
+                return self.value(words["default"], module, depth + 1)
+            if "default_factory" in words:
+                return self._made(words["default_factory"], module, depth)
+            if node.args:
+                return self.value(node.args[0], module, depth + 1)
+            raise UnresolvedError
+        if name in {"str", "int", "float", "bool"} and len(node.args) == 1:
+            inner = self.value(node.args[0], module, depth + 1)
+            return {"str": str, "int": int, "float": float, "bool": bool}[name](inner)
+        if name in {"list", "sorted", "tuple", "set", "frozenset"} and len(node.args) <= 1:
+            if not node.args:
+                return []
+            inner = self.value(node.args[0], module, depth + 1)
+            return sorted(inner) if name in {"sorted", "set", "frozenset"} else list(inner)
+        if name in {"keys", "copy"} and isinstance(node.func, ast.Attribute):
+            return self.value(node.func.value, module, depth + 1)
+        if name == "get_args" and node.args:
+            return self.value(node.args[0], module, depth + 1)
+        if name == "dict" and not node.args and not node.keywords:
+            return {}
+        raise UnresolvedError
+
+    def _made(self, node: ast.expr, module: Module, depth: int) -> Any:
+        if isinstance(node, ast.Lambda):
+            return self.value(node.body, module, depth + 1)
+        made: dict[str, Any] = {"list": [], "dict": {}, "set": [], "tuple": []}
+        if isinstance(node, ast.Name) and node.id in made:
+            return made[node.id]
+        raise UnresolvedError
+
+
+@cache
+def _read(root: Path, path: Path) -> Module:
+    return Module(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
+
+
+def assignments(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """Names that statements set, with what they are set to; also inside ``if`` and ``try``."""
+    for node in body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, node.value
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            yield node.target.id, node.value
+        elif isinstance(node, ast.If | ast.Try):
+            yield from assignments(node.body)
+            yield from assignments(node.orelse)
+
+
+def field_of(owner: ast.ClassDef, name: str) -> ast.expr | None:
+    """What a class sets a name of its body to."""
+    return next((value for key, value in assignments(owner.body) if key == name), None)
+
+
+def tail(node: ast.expr) -> str:
+    """The last part of a dotted name; empty where an expression is none."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _calculated(operator: ast.operator, left: float, right: float) -> float:
+    if isinstance(operator, ast.Add):
+        return left + right
+    if isinstance(operator, ast.Sub):
+        return left - right
+    if isinstance(operator, ast.Mult):
+        return left * right
+    if isinstance(operator, ast.Pow) and abs(right) < 64:
+        return float(left**right) if isinstance(left, float) else left**right
+    if (
+        isinstance(operator, ast.LShift)
+        and isinstance(left, int)
+        and isinstance(right, int)
+        and 0 <= right < 64
+    ):
+        return left << right
+    if isinstance(operator, ast.Div | ast.FloorDiv) and right:
+        return left / right if isinstance(operator, ast.Div) else left // right
+    raise UnresolvedError
+
+
+def _files(root: Path, paths: Iterable[str]) -> Iterator[Path]:
+    seen: set[Path] = set()
+    for name in paths:
+        for place in sorted(root.glob(name)):
+            for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+                if (
+                    path.suffix == ".py"
+                    and path not in seen
+                    and not _TESTS & set(path.relative_to(root).parts)
+                ):
+                    seen.add(path)
+                    yield path
+
+
+def idle_tests(tree: ast.AST) -> dict[int, ast.If]:
+    """Parts of conditions that only lead to an error or a message, with the statement."""
+    return {
+        id(part): node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        and node.body
+        and not node.orelse
+        and all(_is_message(item) for item in node.body)
+        for part in ast.walk(node.test)
+    }
+
+
+def messages(node: ast.If) -> str:
+    """The texts in what a condition leads to."""
+    return " ".join(
+        part.value
+        for statement in node.body
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+
+
+def _is_message(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        return True
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    return isinstance(called, ast.Attribute) and tail(called.value) in {"logger", "logging", "warnings"}

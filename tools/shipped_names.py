@@ -1,0 +1,16 @@
+"""The names of the shipped knowledge, for tools that make what ships."""
+
+from __future__ import annotations
+
+from kg.triples.names import Names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
+from recommender.store import shipped_knowledge
+
+
+def shipped_names() -> Names:
+    """Names of the shipped hardware and models."""
+    store = OxigraphStore()
+    for noun in shipped_knowledge.knowledge():
+        store.extend(to_triples(noun))
+    return Names(store)
