@@ -84,6 +84,14 @@ class ProblemIndex:
         """Return the keys of the problems that have a vector, in the order they came."""
         return self._log.rows(0, self._log.visible(acknowledged))[0]
 
+    def newest(self) -> int:
+        """Return the newest batch that any vector bears, acknowledged or not; 0 without vectors."""
+        return self._log.batch(len(self._log) - 1) if len(self._log) else 0
+
+    def damaged(self) -> list[int]:
+        """Return the rows of the log whose checksum differs."""
+        return self._log.damaged()
+
     def append(self, keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]) -> int:
         """Add vectors of problems that have none yet, and wait until they are on the disk.
 
@@ -187,6 +195,8 @@ class ProblemIndex:
     def verify(self) -> list[str]:
         """List the faults of log and index, reading every byte; ``rebuild`` mends an index."""
         faults = []
+        if damaged := self._log.damaged():
+            faults.append(f"{self._log.path}: {len(damaged)} records are not what was written")
         keys, batches, vectors = self._log.rows(0, len(self._log))
         if not np.isfinite(vectors).all():
             faults.append(f"{self._log.path}: a vector is not finite")

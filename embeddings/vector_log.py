@@ -1,8 +1,12 @@
 """The vectors of a workspace, append-only.
 
 A header of 4096 bytes (JSON: format, dimension, encoder hash), then records of one size: problem
-key (int64), batch (int64), vector (float32), little-endian. A row's number is its place. Batches never
-decrease, so the rows of acknowledged batches are a prefix, and sweeping is cutting off a tail.
+key (int64), batch (uint32), checksum (uint32, CRC-32 of key, batch and vector; 0 where there is none),
+vector (float32), little-endian. A row's number is its place. Batches never decrease, so the rows of
+acknowledged batches are a prefix, and sweeping is cutting off a tail.
+
+Format 1 had the batch in eight bytes and no checksum; its records read the same. The next writer rewrites
+such a log with checksums.
 
 A crash can leave part of a record at the end: readers do not see it, the next writer cuts it off.
 Rows are read with ``pread``, not mapped: a writer that cuts the tail cannot take pages from a reader.
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +24,14 @@ import numpy as np
 from kg.errors import IndexMismatchError, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 HEADER_BYTES = 4096
-_FORMAT = "tunegraph vector log 1"
+_FORMAT = "tunegraph vector log 2"
+_OLD_FORMAT = "tunegraph vector log 1"
 _CHUNK_ROWS = 8192
 
 
@@ -55,7 +61,7 @@ class VectorLog:
         self.dimension = dimension
         self.encoder_hash = encoder_hash
         self._read_only = read_only
-        self._record = np.dtype([("key", "<i8"), ("batch", "<i8"), ("vector", "<f4", (dimension,))])
+        self._record = _record(dimension)
         self._file: int | None = None
         try:
             if not read_only and (not path.exists() or path.stat().st_size < HEADER_BYTES):
@@ -68,6 +74,8 @@ class VectorLog:
             self._check_header()
         if not read_only:
             self._cut_torn_tail()
+            if read_header(path)["format"] == _OLD_FORMAT:
+                self._add_checksums()
 
     def __len__(self) -> int:
         """Count the complete records in the file; a writer elsewhere may add some at any time."""
@@ -90,7 +98,7 @@ class VectorLog:
 
     def batch(self, row: int) -> int:
         """Return the batch of a row."""
-        return int(np.frombuffer(self._read(row, 1, 16), dtype="<i8", count=2)[1])
+        return int(np.frombuffer(self._read(row, 1, 12)[8:], dtype="<u4", count=1)[0])
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return problem keys of rows, in their order, shape (n,)."""
@@ -106,7 +114,18 @@ class VectorLog:
         """Return keys, batches and vectors of rows ``start`` to ``stop``: (n,), (n,), (n, dimension)."""
         count = max(0, min(stop, len(self)) - start)
         records = np.frombuffer(self._read(start, count), dtype=self._record)
-        return records["key"], records["batch"], np.ascontiguousarray(records["vector"])
+        return records["key"], records["batch"].astype(np.int64), np.ascontiguousarray(records["vector"])
+
+    def damaged(self) -> list[int]:
+        """Return the rows whose bytes are not what was written; rows without a checksum count as intact."""
+        found = []
+        for start in range(0, len(self), _CHUNK_ROWS):
+            records = np.frombuffer(
+                self._read(start, min(_CHUNK_ROWS, len(self) - start)), dtype=self._record
+            )
+            differs = (records["check"] != 0) & (records["check"] != _checksums(records))
+            found += (np.flatnonzero(differs) + start).tolist()
+        return found
 
     def raw(self, row: int) -> bytes:
         """Return the bytes of one record."""
@@ -167,6 +186,20 @@ class VectorLog:
                 hint="make the vectors anew with: tunegraph doctor --repair",
             )
 
+    def _add_checksums(self) -> None:
+        """Rewrite a log of format 1 with checksums; readers keep the file that they have open."""
+
+        def parts() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
+            for start in range(0, len(self), _CHUNK_ROWS):
+                yield self.rows(start, start + _CHUNK_ROWS)
+
+        try:
+            write_log(self.path, self.dimension, self.encoder_hash, parts())
+            self.close()
+            self._file = os.open(self.path, os.O_RDWR)
+        except OSError as error:
+            raise WorkspaceError(f"cannot write {self.path}: {error.strerror}") from error
+
     def _cut_torn_tail(self) -> None:
         if self._file is not None:
             intact_bytes = HEADER_BYTES + len(self) * self._record.itemsize
@@ -206,7 +239,7 @@ def read_header(path: Path) -> dict[str, object]:
             header = json.loads(stream.read(HEADER_BYTES).rstrip(b"\0 \n").decode("ascii"))
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"{path} is not a vector log: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+    if not isinstance(header, dict) or header.get("format") not in {_FORMAT, _OLD_FORMAT}:
         raise WorkspaceError(f"{path} is not a vector log of this version")
     return header
 
@@ -215,7 +248,7 @@ def write_log(
     path: Path,
     dimension: int,
     encoder_hash: str,
-    parts: Iterable[tuple[NDArray[np.int64], int, NDArray[np.float32]]],
+    parts: Iterable[tuple[NDArray[np.int64], int | NDArray[np.int64], NDArray[np.float32]]],
 ) -> None:
     """Write a whole log beside and put it in place, as after a change of encoder.
 
@@ -223,9 +256,9 @@ def write_log(
         path: The file; what is there is replaced at once, or not at all.
         dimension: Length of a vector.
         encoder_hash: What made the vectors.
-        parts: Keys, batch and vectors, in the order of their batches.
+        parts: Keys, batch or batches, and vectors, in the order of their batches.
     """
-    record = np.dtype([("key", "<i8"), ("batch", "<i8"), ("vector", "<f4", (dimension,))])
+    record = _record(dimension)
     header = json.dumps({"format": _FORMAT, "dimension": dimension, "encoder": encoder_hash})
     beside = path.with_name(path.name + ".new")
     with beside.open("wb") as stream:
@@ -247,9 +280,24 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def _record(dimension: int) -> np.dtype[np.void]:
+    return np.dtype([("key", "<i8"), ("batch", "<u4"), ("check", "<u4"), ("vector", "<f4", (dimension,))])
+
+
 def _pack(
-    record: np.dtype[np.void], keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]
+    record: np.dtype[np.void],
+    keys: NDArray[np.int64],
+    batch: int | NDArray[np.int64],
+    vectors: NDArray[np.float32],
 ) -> bytes:
-    rows = np.empty(len(keys), dtype=record)
+    rows = np.zeros(len(keys), dtype=record)
     rows["key"], rows["batch"], rows["vector"] = keys, batch, vectors
+    rows["check"] = _checksums(rows)
     return rows.tobytes()
+
+
+def _checksums(records: NDArray[np.void]) -> NDArray[np.uint32]:
+    """Return the checksum of each record, taken with its checksum as 0; shape (n,), never 0."""
+    plain = records.copy()
+    plain["check"] = 0
+    return np.array([zlib.crc32(row) or 1 for row in plain], np.uint32)

@@ -86,6 +86,23 @@ class WriterLock:
             self._descriptor = -1
 
 
+def is_held(path: Path) -> bool:
+    """Return whether a process is writing to the workspace of a lock file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # never written to, or not ours to read
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _holder(descriptor: int) -> str:
     """Describe the holder of the lock; it may not have written the file yet."""
     try:

@@ -104,6 +104,11 @@ class WorkspaceFiles:
         return self.root / "versions"
 
     @property
+    def imports(self) -> Path:
+        """Folder of what imports added to the graph, a file for each batch, so that they can be undone."""
+        return self.root / "imports"
+
+    @property
     def models(self) -> Path:
         """Folder of what was learned about how operators respond to configurations."""
         return self.root / "models"
@@ -152,10 +157,15 @@ class WorkspaceFiles:
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",
             )
-        for part in (self.live, self.trials) if for_writing else ():
+        for part in (self.live, self.live / "CURRENT", self.trials) if for_writing else ():
             if not part.exists():
+                hint = (
+                    "restore the workspace"
+                    if part == self.trials
+                    else "tunegraph doctor --repair makes it again from the newest published graph"
+                )
                 raise WorkspaceError(
-                    f"{part} is missing", hint="restore the workspace; nothing was changed in what is left"
+                    f"{part} is missing", hint=f"{hint}; nothing was changed in what is left"
                 )
         return dict(content)
 

@@ -482,6 +482,39 @@ class Workspace(WorkspaceContents):
         return list(installation(cache))
 
     @staticmethod
+    def examine(path: Path, *, deep: bool | None = None) -> list[CheckResult]:
+        """Check every file of a workspace, which need not be readable; nothing is changed.
+
+        Args:
+            path: Its directory.
+            deep: Read every triple, row and vector; None to do so up to a gigabyte.
+
+        Raises:
+            WorkspaceError: It is no workspace, or is of another version.
+        """
+        from recommender.store.upkeep.checkup import DEEP_BYTES, examine, size_bytes
+
+        layout = WorkspaceFiles(path)
+        layout.read()
+        return list(examine(layout, deep=size_bytes(layout) < DEEP_BYTES if deep is None else deep))
+
+    @classmethod
+    def repair(cls, path: Path, *, cache: Path) -> list[str]:
+        """Make damaged parts of a workspace again from sound ones; return what was done.
+
+        Raises:
+            WorkspaceError: Something is damaged that nothing here can restore.
+        """
+        from recommender.store.upkeep.mending import mend
+
+        layout = WorkspaceFiles(path)
+        layout.read()
+        done = list(mend(layout))
+        with cls.editor(path, cache=cache, command="doctor --repair") as editor:
+            editor.repair()
+        return done
+
+    @staticmethod
     def experiments_at(path: Path) -> StoredExperiments:
         """The A/B tests of the workspace at ``path``, which need not be open."""
         from recommender.store.experiments import StoredExperiments

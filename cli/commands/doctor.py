@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from cli.context import open_for_writing, open_workspace, settings
+from cli.context import open_workspace, settings
 from cli.options import JsonOption
 
 
 def doctor(
     context: typer.Context,
     repair: Annotated[
-        bool, typer.Option("--repair", help="First sweep what a crash left and make damaged indexes anew.")
+        bool,
+        typer.Option("--repair", help="First make damaged parts again from sound ones; nothing is deleted."),
     ] = False,
+    deep: Annotated[
+        bool | None,
+        typer.Option("--deep/--quick", help="Read every triple, row and vector (up to 1 GB the default)."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the installation and the workspace: all parts in step, text model there."""
+    """Check the installation and the workspace: all parts sound and in step, text model there."""
     from cli import output
+    from kg.errors import WorkspaceError
     from recommender.workspace import Workspace
 
     chosen = settings(context)
+    chosen.make(partial(print, file=sys.stderr))
     if repair:
-        with open_for_writing(context) as editor:
-            editor.repair()
+        for text in Workspace.repair(chosen.workspace, cache=chosen.cache):
+            output.note(text)
     findings = Workspace.check_installation(chosen.cache)
-    with open_workspace(context) as workspace:
-        findings += workspace.check()
+    examined = Workspace.examine(chosen.workspace, deep=deep)
+    findings += examined
+    try:
+        with open_workspace(context) as workspace:
+            findings += workspace.check()
+    except WorkspaceError as error:
+        if not any(finding.severity == "fault" for finding in examined):
+            raise
+        output.note(f"readers cannot open it: {error}")
     faults = sum(finding.severity == "fault" for finding in findings)
     if as_json:
         output.as_json(

@@ -351,7 +351,22 @@ def import_(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="An exported graph (.nq .trig .ttl .nt .jsonld).")],
 ) -> None:
-    """Take in knowledge and effects of an exported graph; for cases, use ingest."""
+    """Take in knowledge and effects of an exported graph, all of it or nothing; for cases, use ingest."""
     with open_for_writing(context) as editor:
-        count = editor.import_graph(path)
-    print(f"read {count:,} triples from {path}", file=sys.stderr)
+        count, batch = editor.import_graph(path), editor.batch
+    if count:
+        print(f"took in {count:,} triples from {path} as batch {batch}", file=sys.stderr)
+        print(f"  take them back: tunegraph kb undo {batch}", file=sys.stderr)
+    else:
+        print(f"all triples of {path} were there already", file=sys.stderr)
+
+
+@app.command()
+def undo(
+    context: typer.Context,
+    batch: Annotated[int, typer.Argument(help="Number of the batch of an import.")],
+) -> None:
+    """Take back what one import added to the graph."""
+    with open_for_writing(context) as editor:
+        count = editor.undo(batch)
+    print(f"took back {count:,} triples", file=sys.stderr)

@@ -22,6 +22,7 @@ class Batch:
         counts: Numbers of what it added, such as ``problems`` and ``trials``.
         completed: What was taken in whole with it and need not be read again; see ``completions``.
         origin: Label of the workspace it was joined from; empty if it was read from files.
+        seal: Digest of the rows it brought and of the seal before; empty in batches of older programs.
     """
 
     number: int
@@ -30,6 +31,7 @@ class Batch:
     counts: Settings = field(default_factory=Settings)
     completed: tuple[str, ...] = ()
     origin: str = ""
+    seal: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a number below 1 and a time that means another moment elsewhere."""

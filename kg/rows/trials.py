@@ -16,7 +16,7 @@ import numpy as np
 
 from kg.nouns.entities import Better, Kind, Status, Trust
 from kg.nouns.values import Settings, canonical_json
-from kg.rows import trials_sql
+from kg.rows import seals, trials_sql
 from kg.rows.trial_rows import Counts, ProblemRow, rank, table_of, trial_of
 from kg.rows.trials_file import open_file
 
@@ -316,12 +316,9 @@ class TrialStore:
         return lowest
 
     def sweep(self, after_batch: int) -> int:
-        """Delete what later batches than ``after_batch`` left; returns the number of rows deleted."""
-        with self._file.transaction():
-            deleted = self._file.write("DELETE FROM trials WHERE batch > ?", after_batch)
-            self._file.write("DELETE FROM problems WHERE batch > ?", after_batch)
-            self._file.write("DELETE FROM trust WHERE batch > ?", after_batch)
-        return deleted
+        """Move what later batches than ``after_batch`` left to the quarantine; returns how many rows."""
+        seals.prepare(self._file)
+        return seals.sweep(self._file, after_batch)
 
     def counts(self) -> Counts:
         """Count rows, problems and configurations; walks over all rows."""

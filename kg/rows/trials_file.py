@@ -55,6 +55,11 @@ class TrialsFile:
         with _explained(self._path):
             return self._connection.execute(sql, values).fetchall()
 
+    def walk(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a SELECT one at a time, for what is too much to hold."""
+        with _explained(self._path):
+            yield from self._connection.execute(sql, values)
+
     def write(self, sql: str, *values: object) -> int:
         """Run one statement; returns the number of rows it changed."""
         with _explained(self._path):

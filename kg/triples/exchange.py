@@ -98,8 +98,14 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
         triple = quad.triple
         if isinstance(triple.subject, BlankNode) or isinstance(triple.object, BlankNode):
             raise InputError(f"{triple} has a blank node", hint="every node needs an IRI")
-        if batches or not (triple.predicate == TG.BATCH_OF or _is_batch(triple.subject)):
+        if batches or not (
+            triple.predicate in _OF_BATCHES or _is_batch(triple.subject) or triple.object == TG.BATCH
+        ):
             yield triple
+
+
+_OF_BATCHES = frozenset({TG.BATCH_OF, TG.BATCH_NUMBER, TG.COMPLETED, TG.COUNTS, TG.FILE, TG.ORIGIN, TG.SEAL})
+"""Predicates of batches: whatever their subject, they are no one's to import."""
 
 
 def _is_batch(subject: object) -> bool:

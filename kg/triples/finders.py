@@ -5,24 +5,27 @@ What is above ``kg`` asks these instead of walking over triples.
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Strategy
 from kg.nouns.outcomes import Outcome
 from kg.triples import nodes
-from kg.triples.iris import bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
-from kg.triples.serialisation import from_graph
+from kg.triples.iris import batch_iri, bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
+from kg.triples.serialisation import batch_numbers, from_graph
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
     from typing import TypeAlias
 
     from kg.nouns.effects import Effect
-    from kg.triples.graph import GraphStore
+    from kg.triples.graph import GraphStore, Triple
 
     Texts: TypeAlias = dict[str, frozenset[str]]
 
@@ -115,9 +118,44 @@ def problem_ids(graph: GraphStore) -> set[str]:
     return {name_of(node) for node in nodes.subjects(graph, TG.BATCH_OF)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRecord:
+    """The rows that a graph says a batch brought.
+
+    Attributes:
+        rows: How many.
+        seal: Their digest, chained; empty if it does not say.
+    """
+
+    rows: int = 0
+    seal: str = ""
+
+
+def batch_records(graph: GraphStore) -> dict[int, BatchRecord]:
+    """Return every acknowledged batch by number, in order."""
+    found = {}
+    for number in sorted(batch_numbers(graph)):
+        node = batch_iri(number)
+        counts = next(nodes.literals(graph, node, TG.COUNTS), None)
+        seal = next(nodes.literals(graph, node, TG.SEAL), None)
+        rows = json.loads(counts.value).get("trials", 0) if counts is not None else 0
+        found[number] = BatchRecord(rows=int(rows), seal=seal.value if seal is not None else "")
+    return found
+
+
 def completion_marks(graph: GraphStore) -> list[str]:
     """Return the marks of everything that batches took in completely."""
     return [mark.value for mark in nodes.literals(graph, None, TG.COMPLETED)]
+
+
+def users_of(graph: GraphStore, removed: AbstractSet[Triple]) -> list[str]:
+    """Return the nodes that would still point at a node which would have no description left, sorted."""
+    users = set()
+    for node in {triple.subject for triple in removed}:
+        if all(triple in removed for triple in graph.triples(node)):
+            others = (triple for triple in graph.triples(None, None, node) if triple not in removed)
+            users.update(str(triple.subject) for triple in others)
+    return sorted(users)
 
 
 def name_keys(graph: GraphStore) -> list[str]:

@@ -142,7 +142,7 @@ class OxigraphStore:
         """Turn the engine's errors about its files into errors about the workspace."""
         try:
             yield
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             raise WorkspaceError(
                 f"the graph in {self._path} cannot be read or written: {error}",
                 hint="make room on the disk if it is full; else restore the workspace",

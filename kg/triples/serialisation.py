@@ -146,9 +146,20 @@ def batch_triples(batch: Batch) -> list[Triple]:
 
 def newest_batch(store: GraphStore) -> int:
     """Return the number of the newest acknowledged batch; 0 before the first."""
-    numbers = (triple.object for triple in store.triples(None, TG.BATCH_NUMBER))
-    return max((int(number.value) for number in numbers if isinstance(number, Literal)), default=0)
+    return max(batch_numbers(store), default=0)
 
+
+def batch_numbers(store: GraphStore) -> Iterator[int]:
+    """Yield the numbers of the acknowledged batches; what other nodes say of a batch number is no batch."""
+    for triple in store.triples(None, TG.BATCH_NUMBER):
+        if isinstance(triple.object, Literal) and isinstance(triple.subject, NamedNode):
+            text = triple.object.value
+            if text.isdecimal() and len(text) < _DIGITS and triple.subject == iris.batch_iri(int(text)):
+                yield int(text)
+
+
+_DIGITS = 19
+"""More digits than any number of a batch has; SQLite's integers end there."""
 
 TABLES: dict[type, NounTable[Any]] = {
     table.noun: table

@@ -127,6 +127,7 @@ class TG:
     FILE: Final = _term("tg:file")
     ORIGIN: Final = _term("tg:origin")
     PATH: Final = _term("tg:path")
+    SEAL: Final = _term("tg:seal")
     TRUST: Final = _term("tg:trust")
     URL: Final = _term("tg:url")
 

@@ -204,23 +204,47 @@ class Editor:
         return nouns
 
     def import_graph(self, path: Path) -> int:
-        """Take in an exported graph: knowledge and effects; problems come without their trials.
+        """Take in an exported graph as a batch of its own: all of it or, where it has a fault, nothing.
+
+        Knowledge and effects come whole, problems without their trials.
 
         Returns:
-            How many triples were read.
+            How many triples were new.
 
         Raises:
             InputError: The file cannot be read, or is not what its name says.
+            CaseFormatError: Everything that readers could not read once it was taken in.
         """
+        from kg.triples.oxigraph_store import OxigraphStore
+        from kg.triples.union import check_import
+
+        incoming = OxigraphStore()
         try:
             with path.open("rb") as stream:
-                count = import_graph(self._writer.graph, stream, path.name, batches=False)
+                import_graph(incoming, stream, path.name, batches=False)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         except InputError as error:
             raise InputError(f"{path}: {error}", hint=error.hint) from None
-        self._writer.changed()
-        return count
+        checked = check_import(self._writer.graph, incoming)
+        faults = [Fault(place=place, reason=reason) for place, reason in checked.faults]
+        if not faults:
+            described = [noun for noun in checked.nouns if type(noun) in CLASSES]
+            faults += check_knowledge(described, self._known_ids())
+        if faults:
+            raise CaseFormatError(str(path), faults, hint="nothing was taken in")
+        if checked.added:
+            self._writer.take_in(checked.added, path.name)
+        return len(checked.added)
+
+    @property
+    def batch(self) -> int:
+        """Number of the newest acknowledged batch."""
+        return self._writer.batch
+
+    def undo(self, number: int) -> int:
+        """Take back an import by the number of its batch; see ``Writer.undo``."""
+        return self._writer.undo(number)
 
     def merge(self, other: Path, *, label: str = "") -> MergeResult:
         """Join another workspace; see ``recommender.store.merging.merge``."""

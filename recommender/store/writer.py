@@ -9,24 +9,26 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from embeddings.index import ProblemIndex
 from embeddings.vector_log import write_log
-from kg.errors import IndexMismatchError
+from kg.errors import IndexMismatchError, WorkspaceError
 from kg.lock import WriterLock
 from kg.nouns.entities import Problem, Trust
 from kg.nouns.knowledge import Model
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
+from kg.rows import seals
 from kg.rows.copies import mark_copied_devices
 from kg.rows.ledger import Ledger
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from kg.triples.finders import batch_records
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import (
@@ -44,6 +46,8 @@ from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import Shared
 from recommender.store.source_trusts import SourceTrusts
+from recommender.store.upkeep.imports import import_to_undo, save_import
+from recommender.store.upkeep.marks import Marks, note_in_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -114,7 +118,8 @@ class Writer:
         self._durable = durable
         self._command = command
         self._published = time.monotonic()
-        self._dirty = True  # the writer before may have been killed before it published
+        self._dirty = True
+        self._seal = ""
         self._touched: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -124,8 +129,7 @@ class Writer:
             self.graph = undo.enter_context(OxigraphStore(self.layout.live))
             self.trials = undo.enter_context(TrialStore(self.layout.trials))
             self._trusts = SourceTrusts(self.graph, self.trials)
-            self.batch = newest_batch(self.graph)
-            self.trials.sweep(self.batch)
+            self._check_and_sweep()
             self._is_torn = False
             if self._lock.was_left:  # what it took in was not looked through for copies
                 self._touched.update(self.trials.operators())
@@ -142,6 +146,26 @@ class Writer:
             self.index.catch_up(self.batch)
             if kind is None:
                 self._lock.finish()
+
+    def _check_and_sweep(self) -> None:
+        """Refuse a workspace whose parts contradict each other; then sweep the one unfinished batch."""
+        marks = Marks.read(self.layout, self.graph, self.trials)
+        marks.check(self.layout)
+        self.batch = marks.graph
+        self._seal = marks.records[self.batch].seal if self.batch else ""
+        self._dirty = self._lock.was_left or marks.published != self.batch
+        seals.prepare(self.trials.file)
+        seals.acknowledge(self.trials.file, self.batch)
+        self._sweep_rows()
+
+    def _sweep_rows(self) -> None:
+        if swept := self.trials.sweep(self.batch):
+            logger.warning(
+                "swept %d rows of batch %d, which was not finished; they lie in the quarantine of %s",
+                swept,
+                self.batch + 1,
+                self.layout.trials.name,
+            )
 
     def add_knowledge(self, nouns: Iterable[object]) -> None:
         """Put nouns of the knowledge into the graph; one that is there already is replaced."""
@@ -237,7 +261,8 @@ class Writer:
         for noun in about:
             triples += to_triples(noun)
         obsolete, current = ledger.triples()
-        self._acknowledge(activity, triples + current, removed + obsolete)
+        touched = {key for problem_id in groups if (key := self.trials.problem_key(problem_id)) is not None}
+        self._acknowledge(activity, triples + current, removed + obsolete, touched)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
@@ -291,13 +316,44 @@ class Writer:
         self._is_torn = False
         self.changed()
 
+    def take_in(self, added: Sequence[Triple], name: str) -> None:
+        """Add checked triples as one batch that :meth:`undo` can take back.
+
+        Args:
+            added: Triples that the graph has not yet.
+            name: Name of the file they are from.
+        """
+        if self._is_torn:
+            self._clear_away()
+        number = self.batch + 1
+        save_import(self.layout, number, added)
+        activity = Batch(number=number, time=self._clock(), files=(name,), completed=(f"import/{number}",))
+        self._acknowledge(activity, list(added), [])
+        self.changed()
+
+    def undo(self, number: int) -> int:
+        """Take back what an import added, as one batch; return how many triples.
+
+        Raises:
+            InputError: The batch is no import, or what it added has changed or is used since.
+        """
+        if self._is_torn:
+            self._clear_away()
+        removed = import_to_undo(self.layout, self.graph, number)
+        activity = Batch(number=self.batch + 1, time=self._clock(), completed=(f"undo/{number}",))
+        self._acknowledge(activity, [], removed)
+        self.changed()
+        return len(removed)
+
     def _clear_away(self) -> None:
         """Sweep what a batch that failed left behind, as the next writer would.
 
         The graph is asked anew: the failure may have come just after it acknowledged.
         """
         self.batch = newest_batch(self.graph)
-        self.trials.sweep(self.batch)
+        record = batch_records(self.graph).get(self.batch)
+        self._seal = record.seal if record else ""
+        self._sweep_rows()
         self.index.sweep(self.batch)
         self._trusts.forget()
         self._is_torn = False
@@ -316,6 +372,10 @@ class Writer:
         if self._dirty:
             publish(self.graph, self.layout.graph)
             self._dirty = False
+        try:
+            note_in_manifest(self.layout, self.batch, self._seal)
+        except OSError as error:  # the older mark is true too
+            logger.warning("%s cannot be written: %s", self.layout.manifest, error.strerror)
         self._published = time.monotonic()
 
     def _add_rows(self, number: int, problem: Problem, group: list[Case], gains: list[Case]) -> int:
@@ -337,8 +397,21 @@ class Writer:
         family = self._families.get(problem.workload.model or "", "")
         return problem_triples(problem, number, sources.values(), family=family)
 
-    def _acknowledge(self, activity: Batch, triples: list[Triple], removed: list[Triple]) -> None:
-        triples += batch_triples(activity)
+    def _acknowledge(
+        self, activity: Batch, triples: list[Triple], removed: list[Triple], touched: Iterable[int] = ()
+    ) -> None:
+        """Seal a batch and let the graph acknowledge it.
+
+        Args:
+            activity: The batch, without its seal.
+            triples: What it adds to the graph.
+            removed: What it takes away.
+            touched: Keys of the problems that have new rows.
+        """
+        file = self.trials.file
+        seal = seals.digest_of(file, activity.number, touched).seal(activity.number, self._seal)
+        seals.record(file, activity.number, seal)
+        triples += batch_triples(replace(activity, seal=seal))
         triples = list(dict.fromkeys(triples))  # problems of one task share their workload: a fifth less work
         if removed:
             self.graph.replace(removed, triples)
@@ -346,8 +419,9 @@ class Writer:
             self.graph.extend(triples)
         if self._durable:
             self.graph.flush()
-        self.batch = activity.number
+        self.batch, self._seal = activity.number, seal
         self._dirty = True
+        seals.acknowledge(file, activity.number)
 
     def _learn_names(self) -> None:
         """Take from the graph what encoding needs, and open the index that fits it."""
@@ -359,6 +433,10 @@ class Writer:
             logger.warning("the encoder changed: making all vectors again")
             self._encode_again()
             self.index = self._index()
+        if self.index.newest() > self.batch + 1:
+            ahead = f"vectors of batch {self.index.newest()}, the graph ends with batch {self.batch}"
+            self.index.close()
+            raise WorkspaceError(f"{self.layout.vectors} has {ahead}", hint="tunegraph doctor --repair")
         self.index.sweep(self.batch)
 
     def _index(self) -> ProblemIndex:

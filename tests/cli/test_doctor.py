@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kg.triples.snapshots import newest
 from recommender.files import WorkspaceFiles
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ def test_a_sound_workspace_has_no_fault(run: Any) -> None:
     ran = run("doctor", "--json")
     assert ran.code == 0
     assert ran.json["faults"] == 0
-    assert {"packages", "text model", "problems", "vectors", "index"} <= {
+    assert {"packages", "text model", "live graph", "marks", "rows", "problems", "vectors", "index"} <= {
         item["about"] for item in ran.json["findings"]
     }
 
@@ -52,10 +55,8 @@ def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path, damage: s
         log.write_bytes(b"garbage")
     found = run("doctor", "--json", workspace=filled)
     assert found.code == 1
-    if damage == "garbage":
-        assert "vectors.log is not a vector log" in found.fault
-    else:
-        assert faults(found) == {"vectors": "tunegraph doctor --repair"}
+    part = "vectors" if damage == "cut" else "vector records"
+    assert faults(found)[part] == "tunegraph doctor --repair"
     repaired = run("doctor", "--repair", "--json", workspace=filled)
     assert (repaired.code, faults(repaired)) == (0, {})
 
@@ -118,3 +119,90 @@ def test_a_file_in_its_place_is_no_workspace(run: Any, tmp_path: Path) -> None:
     ran = run("kb", "stats", workspace=file)
     assert (ran.code, ran.out) == (1, "")
     assert "cannot make a workspace" in ran.fault
+
+
+def test_a_writer_refuses_a_live_graph_that_is_older_than_the_rows_and_changes_nothing(
+    run: Any, filled: Path, tmp_path: Path, line: Any
+) -> None:
+    layout = WorkspaceFiles(filled)
+    shutil.copytree(layout.graph, tmp_path / "yesterday")
+    more = tmp_path / "more.jsonl"
+    more.write_text("".join(line(size=size) for size in range(6, 12)))
+    assert run("ingest", more, workspace=filled).code == 0
+    shutil.rmtree(layout.graph)
+    shutil.copytree(tmp_path / "yesterday", layout.graph)
+    before = layout.trials.read_bytes()
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("hardware: [{id: x}]")
+    for command in (["kb", "add", "hardware", bad], ["ingest", more], ["doctor", "--repair"]):
+        ran = run(*command, workspace=filled)
+        assert (ran.code, ran.out) == (1, "")
+        assert "has acknowledged batch 2, the graph ends with batch 1" in ran.fault
+    assert layout.trials.read_bytes() == before
+    found = run("doctor", "--json", workspace=filled)
+    assert (found.code, "marks" in faults(found)) == (1, True)
+
+
+@pytest.mark.parametrize("damage", ["empty", "no CURRENT", "gone"])
+def test_a_live_graph_that_is_lost_is_refused_and_made_again_from_the_published_one(
+    run: Any, filled: Path, tmp_path: Path, damage: str
+) -> None:
+    live = WorkspaceFiles(filled).live
+    if damage == "no CURRENT":
+        (live / "CURRENT").unlink()
+        for log in live.glob("*.log"):
+            log.unlink()
+    else:
+        shutil.rmtree(live)
+    if damage == "empty":
+        live.mkdir()
+    refused = run("ingest", tmp_path / "cases.jsonl", workspace=filled)
+    assert refused.code == 1
+    assert "is missing" in refused.fault
+    assert "doctor --repair" in refused.err
+    assert faults(run("doctor", "--json", workspace=filled))["live graph"] == "tunegraph doctor --repair"
+    repaired = run("doctor", "--repair", "--json", workspace=filled)
+    assert (repaired.code, faults(repaired)) == (0, {})
+    assert "the live graph is made again from" in repaired.err
+    assert run("kb", "stats", "--json", workspace=filled).json["cases"]["rows"] == 5
+
+
+@pytest.mark.parametrize("part", ["live", "published"])
+def test_a_flipped_block_of_either_graph_is_found_and_mended_from_the_other(
+    run: Any, filled: Path, tmp_path: Path, part: str
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(filled, copy)  # no hard links: live and published have blocks of their own
+    layout = WorkspaceFiles(copy)
+    folder = layout.live if part == "live" else newest(layout.graph)
+    assert folder is not None
+    largest = max(folder.glob("*.sst"), key=lambda item: item.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    largest.write_bytes(content)
+    assert faults(run("doctor", "--json", workspace=copy)).keys() & {f"{part} graph"}
+    repaired = run("doctor", "--repair", "--json", workspace=copy)
+    assert (repaired.code, faults(repaired)) == (0, {}), repaired.err
+
+
+def test_a_changed_row_is_found(run: Any, filled: Path) -> None:
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        trials.execute("UPDATE trials SET value = value * 2 WHERE problem = 3")
+    found = run("doctor", "--json", workspace=filled)
+    assert found.code == 1
+    assert [item["says"] for item in found.json["findings"] if item["about"] == "rows"] == [
+        "the rows of batch 1 are not those that were acknowledged"
+    ]
+    repaired = run("doctor", "--repair", "--json", workspace=filled)
+    assert "kb restore" in faults(repaired)["rows"]
+
+
+def test_a_changed_vector_is_found_and_made_again(run: Any, filled: Path) -> None:
+    log = WorkspaceFiles(filled).vectors
+    content = bytearray(log.read_bytes())
+    content[-40] ^= 1
+    log.write_bytes(content)
+    found = run("doctor", "--json", workspace=filled)
+    assert faults(found)["vector records"] == "tunegraph doctor --repair"
+    repaired = run("doctor", "--repair", "--json", workspace=filled)
+    assert (repaired.code, faults(repaired)) == (0, {})

@@ -143,6 +143,7 @@ BATCH = NounTable(
     Packed(name="counts", predicate=TG.COUNTS),
     TextsField(name="completed", predicate=TG.COMPLETED),
     LiteralField(name="origin", predicate=TG.ORIGIN),
+    LiteralField(name="seal", predicate=TG.SEAL),
     iri=lambda batch: iris.batch_iri(batch.number),
     from_id=iris.batch_iri,
 )

@@ -153,6 +153,11 @@ class NounTable(Generic[Noun]):
             for item in dataclasses.fields(noun)  # type: ignore[arg-type]  # every noun is a dataclass
         }
 
+    @property
+    def has_iri(self) -> bool:
+        """Whether the IRI follows from the noun alone; that of a workload follows from its problem."""
+        return self._iri is not None
+
     def iri(self, noun: Noun) -> NamedNode:
         """Return the IRI of a noun that has one."""
         if self._iri is None:

@@ -1,0 +1,197 @@
+"""The files of a workspace checked one by one, whatever state they are in; nothing is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from embeddings.vector_log import VectorLog, read_header
+from kg.errors import WorkspaceError
+from kg.lock import is_held
+from kg.rows import seals
+from kg.rows.trials import TrialStore
+from kg.triples.finders import batch_records
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.snapshots import newest
+from recommender.store.inspection import CheckResult, Severity
+from recommender.store.upkeep.marks import Marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kg.triples.finders import BatchRecord
+    from recommender.files import WorkspaceFiles
+
+DEEP_BYTES = 1_000_000_000
+"""Up to this size of a workspace every row, triple and vector is read unless told otherwise (issue 15)."""
+
+REPAIR = "tunegraph doctor --repair"
+RESTORE = "tunegraph kb restore FILE brings back a backup; else ingest the files again into a new workspace"
+SHOWN_FAULTS = 3
+
+
+def size_bytes(layout: WorkspaceFiles) -> int:
+    """Return the size of a workspace's own files; published copies share theirs with the live graph."""
+    parts = [layout.trials, layout.vectors, *layout.live.glob("*")]
+    return sum(part.stat().st_size for part in parts if part.is_file())
+
+
+def examine(layout: WorkspaceFiles, *, deep: bool) -> Iterator[CheckResult]:
+    """Check live graph, published graph, rows and vectors.
+
+    Args:
+        layout: The workspace.
+        deep: Read every triple, row and vector; else open the parts and compare their marks.
+    """
+    if is_held(layout.lock):
+        yield CheckResult(
+            about="live graph", severity=Severity.NOTE, says="being written to: not looked at", remedy=""
+        )
+    else:
+        fault = live_fault(layout, deep=deep)
+        yield _result("live graph", [fault] if fault else [], "can be read", REPAIR)
+        if not fault:
+            yield _compare_marks(layout)
+    fault = published_fault(layout, deep=deep)
+    yield _result("published graph", [fault] if fault else [], "can be read", REPAIR)
+    if deep:
+        yield _check_rows(layout)
+        faults = vector_faults(layout)
+        yield _result("vector records", faults, "every checksum agrees", REPAIR)
+
+
+def live_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
+    """Say what is wrong with the live graph by itself; empty if nothing is."""
+    if not (layout.live / "CURRENT").is_file():
+        return f"{layout.live / 'CURRENT'} is missing"
+    return graph_fault(layout.live, deep=deep)
+
+
+def published_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
+    """Say what is wrong with the published graph by itself; empty if nothing is.
+
+    Blocks that it shares with the live graph, as hard links, are checked there.
+    """
+    try:
+        folder = newest(layout.graph)
+    except WorkspaceError as error:
+        return str(error)
+    if folder is None:
+        return f"{layout.graph / 'CURRENT'} is missing"
+    return graph_fault(folder, deep=deep and not _shares_blocks(folder, layout.live))
+
+
+def graph_fault(folder: Path, *, deep: bool) -> str:
+    """Say what is wrong with a database of triples; empty if nothing is.
+
+    Args:
+        folder: Of the database, which nobody writes to.
+        deep: Read every block, by subject, by predicate and by object, and compare the counts.
+    """
+    try:
+        with OxigraphStore(folder, read_only=True) as graph:
+            batch_records(graph)
+            if not deep:
+                return ""
+            predicates, objects, total = set(), set(), 0
+            for triple in graph.triples():
+                predicates.add(triple.predicate)
+                objects.add(triple.object)
+                total += 1
+            by_predicate = sum(1 for item in predicates for _ in graph.triples(None, item))
+            by_object = sum(1 for item in objects for _ in graph.triples(None, None, item))
+    except (WorkspaceError, ValueError) as error:
+        return str(error)
+    if not total == by_predicate == by_object:
+        return (
+            f"{folder}: {total:,} triples by subject, {by_predicate:,} by predicate, {by_object:,} by object"
+        )
+    return ""
+
+
+def row_faults(layout: WorkspaceFiles, records: Mapping[int, BatchRecord]) -> list[str]:
+    """List batches whose rows are not those that the graph acknowledged.
+
+    Args:
+        layout: The workspace.
+        records: The batches as the graph describes them; those without a seal are passed over.
+    """
+    with TrialStore(layout.trials, read_only=True) as trials:
+        found = seals.digests(trials.file, max(records, default=0))
+    faults, before = [], ""
+    for number, record in records.items():
+        digest = found.get(number, seals.BatchDigest())
+        if record.seal and digest.seal(number, before) != record.seal:
+            faults.append(f"the rows of batch {number} are not those that were acknowledged")
+        before = record.seal
+    return faults
+
+
+def file_faults(layout: WorkspaceFiles) -> list[str]:
+    """List what SQLite's own check finds in the trial store, and configurations that changed."""
+    with TrialStore(layout.trials, read_only=True) as trials:
+        return list(seals.faults(trials.file))
+
+
+def vector_faults(layout: WorkspaceFiles) -> list[str]:
+    """List what is wrong with the vector log by itself."""
+    try:
+        header = read_header(layout.vectors)
+        dimension, encoder = header.get("dimension"), header.get("encoder")
+        if not isinstance(dimension, int) or dimension < 1:
+            return [f"{layout.vectors} has a damaged header"]
+        log = VectorLog(layout.vectors, dimension, str(encoder), read_only=True)
+        try:
+            damaged = log.damaged()
+        finally:
+            log.close()
+    except WorkspaceError as error:
+        return [str(error)]
+    return [f"{len(damaged)} records are not what was written"] if damaged else []
+
+
+def _shares_blocks(folder: Path, other: Path) -> bool:
+    return all(
+        (other / item.name).is_file() and item.samefile(other / item.name) for item in folder.glob("*.sst")
+    )
+
+
+def _compare_marks(layout: WorkspaceFiles) -> CheckResult:
+    try:
+        with (
+            OxigraphStore(layout.live, read_only=True) as graph,
+            TrialStore(layout.trials, read_only=True) as trials,
+        ):
+            marks = Marks.read(layout, graph, trials)
+            faults = list(marks.contradictions())
+    except (WorkspaceError, ValueError) as error:
+        return _result("marks", [str(error)], "", RESTORE)
+    older_live = marks.published is not None and marks.published > marks.graph
+    agreed = f"all parts end with batch {marks.graph}"
+    return _result("marks", faults, agreed, REPAIR if older_live else RESTORE)
+
+
+def _check_rows(layout: WorkspaceFiles) -> CheckResult:
+    try:
+        faults = file_faults(layout)
+        folder = newest(layout.graph)
+        records: Mapping[int, BatchRecord] = {}
+        if folder is not None:
+            with OxigraphStore(folder, read_only=True) as graph:
+                records = batch_records(graph)
+        wrong = row_faults(layout, records)
+    except (WorkspaceError, ValueError) as error:
+        return _result("rows", [str(error)], "", RESTORE)
+    sealed = sum(bool(record.seal) for record in records.values())
+    agreed = f"the rows of {sealed} of {len(records)} batches are sealed and as acknowledged"
+    return _result("rows", [*wrong, *faults], agreed, RESTORE if wrong else REPAIR)
+
+
+def _result(about: str, faults: list[str], agreed: str, remedy: str) -> CheckResult:
+    says = "; ".join(faults[:SHOWN_FAULTS]) + ("; ..." if len(faults) > SHOWN_FAULTS else "")
+    return CheckResult(
+        about=about,
+        severity=Severity.FAULT if faults else Severity.OK,
+        says=says or agreed,
+        remedy=remedy if faults else "",
+    )
