@@ -97,7 +97,11 @@ def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
             said.extend(triples)
     added = dict.fromkeys(said.triples())
     for triple in incoming.triples():
-        if triple in added or _is_foreign(triple) or ((term := _LINKS.get(triple.predicate)) is not None and _is_a(union, triple.object, term)):
+        if (
+            triple in added
+            or _is_foreign(triple)
+            or ((term := _LINKS.get(triple.predicate)) is not None and _is_a(union, triple.object, term))
+        ):
             added[triple] = None
         elif triple.predicate not in _DERIVED and triple.object != Shared.CONCEPT:
             faults.append((_value(triple.subject), f"{triple.predicate} {triple.object} is said of no noun"))
