@@ -18,9 +18,8 @@ from kg.nouns.entities import Case, Kind, Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ingest.door.outcomes import RecordOutcome
     from ingest.door.records import Records
-    from kg.nouns.entities import Baseline, Problem
+    from kg.nouns.entities import Problem
 
 T = TypeVar("T")
 
@@ -36,12 +35,6 @@ memory by less; a wrong unit is off by a thousand, of which a bound of least wor
 COMPUTE_MARGIN = 2.0
 """Times above the fastest peak before a time is doubted: higher clocks, structured sparsity."""
 
-HIGHEST_GAIN = 30.0
-"""Factor by which a strategy may better or worsen a step or a request at most: the highest of the 80 gains
-that the shipped knowledge cites is 2.6x, and a wrong unit is off by a thousand."""
-HIGHEST_OPERATOR_GAIN = 500.0
-"""The same of one operator, where the highest that is cited is 55x (one that left the scalar cores)."""
-_OPERATOR_METRICS = frozenset({"operator_time", "kernel_time"})
 
 _CACHED = 16_384
 _WIDTHS = {"float64": 8, "float32": 4, "tf32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "int16": 2}
@@ -69,26 +62,6 @@ class _Bound:
     margin: float
     doubted: bool = False
     worst: float = 1.0
-
-
-def implausible_gain(outcome: RecordOutcome | None, baseline: Baseline | None, strategy: str) -> list[str]:
-    """The reason why a row's gain is not believed, in a list that is empty if it is.
-
-    Args:
-        outcome: The outcome of the row.
-        baseline: The value it is compared with; None if there is none.
-        strategy: Id of the strategy; empty for none, and then nothing learns a gain from the row.
-    """
-    if outcome is None or baseline is None or not strategy:
-        return []
-    value = outcome.measurement.value
-    if value is None or value <= 0:
-        return []
-    factor = max(value / baseline.value, baseline.value / value)
-    highest = HIGHEST_OPERATOR_GAIN if outcome.metric in _OPERATOR_METRICS else HIGHEST_GAIN
-    if factor <= highest:
-        return []
-    return [f"baseline: {factor:.4g}x apart from the value, more than any strategy does ({highest:g}x)"]
 
 
 def mark_implausible(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:

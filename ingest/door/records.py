@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ingest.door.context import IngestContext
+from ingest.door.gain_limits import implausible_gain
 from ingest.door.outcomes import RecordOutcome, read_outcome
-from ingest.door.plausibility import implausible_gain
 from ingest.door.sources import read_software, read_source
 from ingest.door.tasks import read_limits, read_workload
 from ingest.door.values import JsonObject, check_storable, json_kind, settings

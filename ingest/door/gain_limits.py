@@ -1,0 +1,38 @@
+"""Limits on the gains that a row may claim: beyond them it is a fault, not evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingest.door.outcomes import RecordOutcome
+    from kg.nouns.entities import Baseline
+
+HIGHEST_OPERATOR_GAIN = 500.0
+"""The same of one operator, where the highest that is cited is 55x (one that left the scalar cores)."""
+
+HIGHEST_GAIN = 30.0
+"""Factor by which a strategy may better or worsen a step or a request at most: the highest of the 80 gains
+that the shipped knowledge cites is 2.6x, and a wrong unit is off by a thousand."""
+
+_OPERATOR_METRICS = frozenset({"operator_time", "kernel_time"})
+
+
+def implausible_gain(outcome: RecordOutcome | None, baseline: Baseline | None, strategy: str) -> list[str]:
+    """The reason why a row's gain is not believed, in a list that is empty if it is.
+
+    Args:
+        outcome: The outcome of the row.
+        baseline: The value it is compared with; None if there is none.
+        strategy: Id of the strategy; empty for none, and then nothing learns a gain from the row.
+    """
+    if outcome is None or baseline is None or not strategy:
+        return []
+    value = outcome.measurement.value
+    if value is None or value <= 0:
+        return []
+    factor = max(value / baseline.value, baseline.value / value)
+    highest = HIGHEST_OPERATOR_GAIN if outcome.metric in _OPERATOR_METRICS else HIGHEST_GAIN
+    if factor <= highest:
+        return []
+    return [f"baseline: {factor:.4g}x apart from the value, more than any strategy does ({highest:g}x)"]
