@@ -27,10 +27,14 @@ _BYTES = 16
 _MODULUS = 1 << 8 * _BYTES
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS batches ("
-    "number INTEGER PRIMARY KEY, seal TEXT NOT NULL, acknowledged INTEGER NOT NULL) STRICT",
-    "CREATE TABLE IF NOT EXISTS quarantine (sweep INTEGER NOT NULL, acknowledged INTEGER NOT NULL,"
-    " batch INTEGER NOT NULL, content TEXT NOT NULL) STRICT",
+    (
+        "CREATE TABLE IF NOT EXISTS batches ("
+        "number INTEGER PRIMARY KEY, seal TEXT NOT NULL, acknowledged INTEGER NOT NULL) STRICT"
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS quarantine (sweep INTEGER NOT NULL, acknowledged INTEGER NOT NULL,"
+        " batch INTEGER NOT NULL, content TEXT NOT NULL) STRICT"
+    ),
 )
 _PROBLEMS = "SELECT key, batch, id, task_id, hardware, count, operator, model, metric, better FROM problems"
 _TRUST = "SELECT source, batch, level FROM trust"

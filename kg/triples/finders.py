@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyoxigraph import NamedNode
+
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Strategy
 from kg.nouns.outcomes import Outcome
@@ -150,8 +152,8 @@ def completion_marks(graph: GraphStore) -> list[str]:
 
 def users_of(graph: GraphStore, removed: AbstractSet[Triple]) -> list[str]:
     """Return the nodes that would still point at a node which would have no description left, sorted."""
-    users = set()
-    for node in {triple.subject for triple in removed}:
+    users: set[str] = set()
+    for node in {triple.subject for triple in removed if isinstance(triple.subject, NamedNode)}:
         if all(triple in removed for triple in graph.triples(node)):
             others = (triple for triple in graph.triples(None, None, node) if triple not in removed)
             users.update(str(triple.subject) for triple in others)

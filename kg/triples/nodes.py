@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.triples.iris import name_of
 
@@ -36,6 +36,13 @@ def literals(store: GraphStore, subject: NamedNode | None, predicate: NamedNode)
     for triple in store.triples(subject, predicate):
         if isinstance(triple.object, Literal):
             yield triple.object
+
+
+def contains(store: GraphStore, triple: Triple) -> bool:
+    """Return whether a graph has a triple."""
+    if isinstance(triple.subject, Triple):  # a statement about a statement: no graph here has one
+        return False
+    return any(store.triples(triple.subject, triple.predicate, triple.object))
 
 
 def edges(store: GraphStore, predicate: NamedNode) -> Iterator[tuple[NamedNode, NamedNode]]:

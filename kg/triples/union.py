@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import NamedNode
 
 from kg.errors import TuningError
+from kg.triples import nodes
 from kg.triples.networks import circles
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, description
@@ -56,7 +57,7 @@ class UnionStore(OxigraphStore):
         """Yield the triples of both that agree with the given terms, each once."""
         yield from self._base.triples(subject, predicate, object)
         for triple in super().triples(subject, predicate, object):
-            if not any(self._base.triples(triple.subject, triple.predicate, triple.object)):
+            if not nodes.contains(self._base, triple):
                 yield triple
 
 
@@ -97,17 +98,15 @@ def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
             said.extend(triples)
     added = dict.fromkeys(said.triples())
     for triple in incoming.triples():
-        if (
-            triple in added
-            or _is_foreign(triple)
-            or ((term := _LINKS.get(triple.predicate)) is not None and _is_a(union, triple.object, term))
-        ):
+        term = _LINKS.get(triple.predicate)
+        is_link = term is not None and _is_a(union, triple.object, term)
+        if triple in added or is_link or _is_foreign(triple):
             added[triple] = None
         elif triple.predicate not in _DERIVED and triple.object != Shared.CONCEPT:
             faults.append((_value(triple.subject), f"{triple.predicate} {triple.object} is said of no noun"))
     if not faults:
         faults += _shape_faults(union, touched)
-    fresh = (t for t in added if not any(base.triples(t.subject, t.predicate, t.object)))
+    fresh = (triple for triple in added if not nodes.contains(base, triple))
     return CheckedImport(added=tuple(fresh), nouns=tuple(nouns), faults=tuple(faults))
 
 

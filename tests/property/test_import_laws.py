@@ -103,12 +103,18 @@ def test_a_full_export_is_taken_in_and_taken_back(exported: tuple[Path, list[str
 @pytest.mark.parametrize(
     "line",
     [
-        "<https://w3id.org/tunegraph/effect/evil> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-        " <https://w3id.org/tunegraph/ns#Effect> .",
-        "<https://w3id.org/tunegraph/hardware/evil> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-        " <https://w3id.org/tunegraph/ns#HardwareProfile> .",
-        "<https://w3id.org/tunegraph/hardware/acme> <http://www.w3.org/2004/02/skos/core#broader>"
-        " <https://w3id.org/tunegraph/hardware/acme-one> .",
+        (
+            "<https://w3id.org/tunegraph/effect/evil> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+            " <https://w3id.org/tunegraph/ns#Effect> ."
+        ),
+        (
+            "<https://w3id.org/tunegraph/hardware/evil> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+            " <https://w3id.org/tunegraph/ns#HardwareProfile> ."
+        ),
+        (
+            "<https://w3id.org/tunegraph/hardware/acme> <http://www.w3.org/2004/02/skos/core#broader>"
+            " <https://w3id.org/tunegraph/hardware/acme-one> ."
+        ),
         '<https://w3id.org/tunegraph/source/x> <https://w3id.org/tunegraph/ns#trust> "absolute" .',
     ],
 )

@@ -26,7 +26,7 @@ DEEP_BYTES = 1_000_000_000
 """Up to this size of a workspace every row, triple and vector is read unless told otherwise (issue 15)."""
 
 REPAIR = "tunegraph doctor --repair"
-RESTORE = "tunegraph kb restore FILE brings back a backup; else ingest the files again into a new workspace"
+RESTORE = "restore a copy of the workspace, all of it; else ingest the files again into a new one"
 SHOWN_FAULTS = 3
 
 

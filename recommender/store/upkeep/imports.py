@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, WorkspaceError
 from kg.triples.finders import completion_marks, users_of
 from kg.triples.knowledge_content import lines, read_lines
+from kg.triples.nodes import contains
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def import_to_undo(layout: WorkspaceFiles, graph: GraphStore, number: int) -> li
     except (OSError, EOFError, InputError) as error:
         raise WorkspaceError(f"{path} is damaged: {error}") from None
     for triple in removed:
-        if not any(graph.triples(triple.subject, triple.predicate, triple.object)):
+        if not contains(graph, triple):
             raise InputError(f"what batch {number} said of {triple.subject} has changed since")
     if users := users_of(graph, removed):
         raise InputError(

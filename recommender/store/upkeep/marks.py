@@ -81,8 +81,8 @@ class Marks:
     def contradictions(self) -> Iterator[str]:
         """Say what is ahead of what, or differs, beyond what a crash can leave."""
         here = self.graph
-        if self.manifest and self.manifest[0] > here:
-            yield f"workspace.json has acknowledged batch {self.manifest[0]}, the graph ends with batch {here}"
+        if self.manifest and (noted := self.manifest[0]) > here:
+            yield f"workspace.json has acknowledged batch {noted}, the graph ends with batch {here}"
         if self.published is not None and self.published > here:
             yield f"the published graph has batch {self.published}, the live graph ends with batch {here}"
         if self.noted is not None and self.noted > here:

@@ -1,0 +1,151 @@
+"""Damage of each part is found, refused by writers, and mended from a sound part or left alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import WorkspaceError
+from kg.rows import seals
+from kg.rows.trials import TrialStore
+from kg.triples.snapshots import newest
+from recommender.files import WorkspaceFiles
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def ingest(path: Path, sizes: range) -> None:
+    file = path.parent / f"{sizes.start}.jsonl"
+    records = [
+        {
+            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+            "config": {"block": 8},
+            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
+            "source": {"repo": "a/b"},
+        }
+        for size in sizes
+    ]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with Workspace.editor(path, cache=path.parent) as editor:
+        editor.ingest([file])
+
+
+@pytest.fixture
+def filled(empty_path: Path) -> Path:
+    ingest(empty_path, range(1, 6))
+    return empty_path
+
+
+def faults(path: Path) -> dict[str, str]:
+    return {
+        item.about: item.remedy for item in Workspace.examine(path, deep=True) if item.severity == "fault"
+    }
+
+
+def rows(path: Path) -> int:
+    with Workspace.open(path, cache=path.parent) as workspace:
+        assert [item for item in workspace.check() if item.severity == "fault"] == []
+        return workspace.trials.counts().trials
+
+
+def test_a_sound_workspace_has_no_fault_and_nothing_to_mend(filled: Path) -> None:
+    assert faults(filled) == {}
+    assert Workspace.repair(filled, cache=filled.parent) == []
+    assert rows(filled) == 5
+
+
+def test_a_graph_older_than_the_rows_is_refused_and_no_row_is_touched(filled: Path, tmp_path: Path) -> None:
+    layout = WorkspaceFiles(filled)
+    shutil.copytree(layout.graph, tmp_path / "yesterday")
+    ingest(filled, range(6, 12))
+    shutil.rmtree(layout.graph)
+    shutil.copytree(tmp_path / "yesterday", layout.graph)
+    before = layout.trials.read_bytes(), layout.vectors.read_bytes(), layout.manifest.read_bytes()
+    with pytest.raises(WorkspaceError, match="acknowledged batch 2, the graph ends with batch 1"):
+        ingest(filled, range(20, 21))
+    with pytest.raises(WorkspaceError, match="no graph here fits the rows"):
+        Workspace.repair(filled, cache=tmp_path)
+    assert "restore a copy of the workspace" in faults(filled)["marks"]
+    assert (layout.trials.read_bytes(), layout.vectors.read_bytes(), layout.manifest.read_bytes()) == before
+
+
+@pytest.mark.parametrize("damage", ["empty", "no CURRENT", "gone", "a new database"])
+def test_a_lost_live_graph_is_refused_and_made_again_from_the_published_one(
+    filled: Path, damage: str
+) -> None:
+    live = WorkspaceFiles(filled).live
+    if damage == "no CURRENT":
+        (live / "CURRENT").unlink()
+        for log in live.glob("*.log"):
+            log.unlink()
+    else:
+        shutil.rmtree(live)
+    if damage == "empty":
+        live.mkdir()
+    if damage == "a new database":
+        from kg.triples.oxigraph_store import OxigraphStore
+
+        OxigraphStore(live).close()
+    with pytest.raises(WorkspaceError, match=r"is missing|the graph ends with batch 0"):
+        ingest(filled, range(20, 21))
+    assert set(faults(filled).values()) == {"tunegraph doctor --repair"}
+    [done] = Workspace.repair(filled, cache=filled.parent)
+    assert done.startswith("the live graph is made again from")
+    assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+@pytest.mark.parametrize("part", ["live", "published"])
+def test_a_flipped_block_is_found_and_mended_from_the_other_graph(
+    filled: Path, tmp_path: Path, part: str
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(filled, copy)  # no hard links: live and published have blocks of their own
+    layout = WorkspaceFiles(copy)
+    folder = layout.live if part == "live" else newest(layout.graph)
+    assert folder is not None
+    largest = max(folder.glob("*.sst"), key=lambda item: item.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    largest.write_bytes(content)
+    assert f"{part} graph" in faults(copy)
+    assert len(Workspace.repair(copy, cache=tmp_path)) == 1
+    assert (faults(copy), rows(copy)) == ({}, 5)
+
+
+def test_a_changed_row_is_found_and_left_alone(filled: Path) -> None:
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        trials.execute("UPDATE trials SET value = value * 2 WHERE problem = 3")
+    Workspace.repair(filled, cache=filled.parent)
+    assert "ingest the files again" in faults(filled)["rows"]
+
+
+def test_a_changed_vector_is_found_and_made_again(filled: Path) -> None:
+    log = WorkspaceFiles(filled).vectors
+    content = bytearray(log.read_bytes())
+    content[-40] ^= 1
+    log.write_bytes(content)
+    assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
+    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+def test_rows_of_an_unfinished_batch_are_quarantined_and_told(
+    filled: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        columns = [row[1] for row in trials.execute("PRAGMA table_info(trials)")]
+        chosen = ", ".join({"batch": "2", "outcome": "outcome + 1"}.get(name, name) for name in columns)
+        trials.execute(f"INSERT INTO trials SELECT {chosen} FROM trials WHERE problem = 1")  # noqa: S608
+    with Workspace.editor(filled, cache=filled.parent):
+        pass
+    assert "swept 1 rows of batch 2, which was not finished" in caplog.text
+    with TrialStore(WorkspaceFiles(filled).trials, read_only=True) as store:
+        assert [batch for batch, _ in seals.quarantine(store.file)] == [2]
+    assert (faults(filled), rows(filled)) == ({}, 5)
