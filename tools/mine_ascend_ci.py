@@ -8,6 +8,7 @@ file name does not say it either, is left out. Faults go to stderr.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,5 +73,14 @@ def recipes(checkout: Path, commit: str) -> Iterator[Recipe]:
                     print(f"{path.name}: hardware not stated", file=sys.stderr)
 
 
+def main() -> None:
+    """Print the recipes of a checkout, a line each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkout", type=Path, help="sources of vllm-ascend")
+    parser.add_argument("commit", help="commit that is checked out there")
+    options = parser.parse_args()
+    sys.stdout.writelines(write(recipes(options.checkout, options.commit)))
+
+
 if __name__ == "__main__":
-    sys.stdout.writelines(write(recipes(Path(sys.argv[1]), sys.argv[2])))
+    main()

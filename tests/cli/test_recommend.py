@@ -145,7 +145,7 @@ def test_a_limit_that_nothing_can_check_is_listed_as_unchecked(run: Any) -> None
 
 
 def test_far_from_everything_it_abstains(run: Any) -> None:
-    ran = run("recommend", "--op", "arg_min", "--hardware", "h100", "--objective", "energy")
+    ran = run("recommend", "--op", "arg_min", "--hardware", "h100-sxm", "--objective", "energy")
     assert (ran.code, ran.out) == (3, "")
     assert "no case of arg_min decided by energy is known" in ran.fault
 
@@ -177,7 +177,7 @@ def test_where_everything_is_refused_it_is_infeasible(
 
 def test_options_win_over_the_file(run: Any, tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
-    file.write_text("model: bert-large\nphase: training\nhardware: h100\nshape: {seq_len: 128}\n")
+    file.write_text("model: bert-large\nphase: training\nhardware: h100-sxm\nshape: {seq_len: 128}\n")
     ran = run("recommend", file, "--hardware", "910b3", "--shape", "batch=32", "-k", 1, "--json")
     assert ran.json["problem"]["hardware"] == "ascend-910b3"
     assert ran.json["problem"]["shape"] == {"batch": 32, "seq_len": 128}

@@ -24,7 +24,7 @@ def test_neighbours_come_nearest_first_and_say_what_they_are(run: Any) -> None:
 
 
 def test_the_table_has_a_row_for_each(run: Any) -> None:
-    ran = run("similar", "--op", "arg_min", "--hardware", "h100", "-k", 2)
+    ran = run("similar", "--op", "arg_min", "--hardware", "h100-sxm", "-k", 2)
     assert ran.code == 0
     heading, *rows = ran.out.splitlines()
     assert heading.split()[:3] == ["operator", "model", "shape"]
@@ -45,6 +45,6 @@ def test_a_question_without_hardware_is_bad_input(run: Any) -> None:
 
 
 def test_a_number_out_of_bounds_is_a_usage_error(run: Any) -> None:
-    ran = run("similar", "--op", "arg_min", "--hardware", "h100", "-k", 0)
+    ran = run("similar", "--op", "arg_min", "--hardware", "h100-sxm", "-k", 0)
     assert (ran.code, ran.out) == (2, "")
     assert "'-k'" in ran.err
