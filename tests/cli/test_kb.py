@@ -10,6 +10,7 @@ from pyoxigraph import Triple
 
 from kg.triples.iris import hardware_iri
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.snapshots import publish
 from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.files import WorkspaceFiles
 from recommender.workspace import Workspace
@@ -37,10 +38,10 @@ def test_what_its_shapes_do_not_allow_is_found(run: Any, toy_path: Path) -> None
     assert ran.code == 0
     assert ran.json == {"schema_version": 1, "conforms": True, "violations": []}
     nameless = Triple(hardware_iri("nameless"), RDF_TYPE, TG.HARDWARE_PROFILE)
-    with OxigraphStore(WorkspaceFiles(toy_path).live) as graph:
+    files = WorkspaceFiles(toy_path)
+    with OxigraphStore(files.live) as graph:
         graph.extend([nameless])
-    with Workspace.editor(toy_path, cache=toy_path):
-        pass  # a writer publishes what is there
+        publish(graph, files.graph)
     broken = run("kb", "validate", workspace=toy_path)
     assert broken.code == 1
     assert "nameless" in broken.out

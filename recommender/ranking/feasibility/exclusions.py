@@ -44,7 +44,7 @@ class Exclusions:
             if strategy.sets and set(strategy.configuration) <= names
         }
         pairs: dict[frozenset[str], Pair] = {}
-        for one in strategies.values():
+        for one in sorted(strategies.values(), key=lambda strategy: strategy.id):
             for relation in one.conflicts_with:
                 other = strategies.get(relation.target)
                 if other is None or one.configuration == other.configuration:

@@ -141,7 +141,7 @@ KNOWN = (
         hardware=("vendor",),
         sets=(
             Assignment(parameter="overlap", value=True, flag="--overlap", software="cann"),
-            Assignment(parameter="LEVEL", value=None, environment=True),
+            Assignment(parameter="LEVEL", value=None, environment=True, software="cann"),
         ),
         mitigates=(Relation(target="slow-link", source=BOOK),),
         requires=(Relation(target="bf16", source=BOOK),),
@@ -154,8 +154,8 @@ KNOWN = (
         accuracy="unchanged",
         sources=(BOOK,),
     ),
-    Strategy(**concept("bf16"), kind="claimed", sources=(BOOK,)),
-    Strategy(**concept("fp16"), kind="claimed", sources=(BOOK,)),
+    Strategy(**concept("bf16"), kind="claimed", hardware=("vendor",), sources=(BOOK,)),
+    Strategy(**concept("fp16"), kind="claimed", hardware=("vendor",), sources=(BOOK,)),
     Framework(**concept("vllm"), phases=("decode",), hardware=("vendor",), stack=("cann",), sources=(BOOK,)),
     FaultPattern(
         **concept("timeout"),

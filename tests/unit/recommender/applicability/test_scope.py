@@ -126,9 +126,9 @@ def test_phase_family_and_hardware_decide_what_fits() -> None:
     assert "prefill" not in decoding
 
 
-def test_an_unknown_model_gets_what_is_for_any_model() -> None:
+def test_an_unknown_model_rules_nothing_out() -> None:
     found = fitting(problem(WorkloadKind.TRAINING, "train"), family="", architecture="")
-    assert found == {"anything", "train", "on-a2"}
+    assert found == {"anything", "train", "on-a2", "any-transformer", "llama-only", "only-moe"}
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ ALL = 0.02
 def published(rng: random.Random) -> list[Effect]:
     """Effects like those that are known: 31 strategies, a long tail, four of them seen twice."""
     strategies = [f"s{number}" for number in range(31)]
-    found = []
+    found: list[Effect] = []
     for name in [*strategies, *strategies[:4]]:
         gain = rng.gauss(0.05, 0.06) + (rng.expovariate(6) if rng.random() < 0.25 else 0.0)
         gain = min(gain, 0.62)  # the highest of training
