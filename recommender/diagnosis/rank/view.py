@@ -65,7 +65,7 @@ class View:
         together = exposed + self.step_sum("overlapped_us")
         return exposed / together if together > 0 else 1.0
 
-    @property
+    @cached_property
     def measured_cores(self) -> float:
         """Cube cores that this rank's own kernels show; 0 without kernels."""
         return 0.0

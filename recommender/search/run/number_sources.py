@@ -124,13 +124,14 @@ def read_memory_rule(
     content: FileContent, source: NumberSource | None, limits: tuple[Limit, ...]
 ) -> tuple[Constraint | None, str]:
     """The constraint that leaves out what the cost model knows to fail, and why it is not checked."""
+    margin = 0.0
     if isinstance(source, TaskModel):
         if content.raw.get("modelled_memory"):
             raise InputError(
                 "modelled_memory is for what is measured",
                 hint="the cost model asks for its memory anyway",
             )
-        cost_model, margin = source.cost_model, 0.0
+        cost_model: CostModel | None = source.cost_model
     elif (cost_model := _cost_model(content, "modelled_memory")) is not None:
         margin = number("modelled_memory: margin", content.table("modelled_memory").get("margin"))
     if cost_model is None:

@@ -60,8 +60,9 @@ def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
         return
     source = newest(layout.graph)
     reason = fault or "; ".join(contradictions)
-    if source is None or (found := graph_fault(source, deep=True)):
-        also = "there is no published graph" if source is None else f"the published one too: {found}"
+    found = "" if source is None else graph_fault(source, deep=True)
+    if source is None or found:
+        also = f"the published one too: {found}" if found else "there is no published graph"
         raise WorkspaceError(f"the live graph cannot be repaired: {reason}; {also}", hint=RESTORE)
     if left := _contradictions(layout, source):
         raise WorkspaceError(
