@@ -120,6 +120,13 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
             reason=f"{shown} does not divide {count}",
             source=LAYOUTS,
         )
+    experts = first_positive_integer(configuration, EXPERT)
+    if experts is not None and experts > count:
+        yield Broken(
+            rule="experts are spread over no more devices than there are",
+            reason=f"expert parallelism of {experts} on {count} devices",
+            source=LAYOUTS,
+        )
 
 
 def number_format(

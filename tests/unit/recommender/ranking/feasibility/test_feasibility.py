@@ -76,6 +76,7 @@ def test_what_works_out_or_cannot_be_known_is_not_refused() -> None:
     ("configuration", "rule"),
     [
         ({"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 4}, "the layout fits the devices"),
+        ({"tp": 8, "ep": 320}, "experts are spread over no more devices than there are"),
         ({"tensor_model_parallel_size": 5}, "tensor parallel size divides what it splits"),
         ({"tp": 1, "pipeline_model_parallel_size": 64}, "there are no more stages than layers"),
         ({"tp": 8, "fp8": True}, "the chip computes in the number format"),

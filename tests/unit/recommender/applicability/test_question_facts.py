@@ -1,0 +1,95 @@
+"""The facts of a question: what it states, what its model and device state, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level, Model
+from kg.nouns.values import Settings
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
+from recommender.applicability.question_facts import question_facts, unknown_traits
+
+BOOK = Source(title="a book")
+
+
+def fact(name: str, value: Any) -> Fact:
+    return Fact(name=name, value=value, source=BOOK, kind=FactKind.CONFIG, confidence=Confidence.HIGH)
+
+
+def tree() -> HardwareTree:
+    store = OxigraphStore()
+    nodes = [
+        HardwareProfile(id="huawei", labels={"en": "Huawei"}, level=Level.VENDOR),
+        HardwareProfile(
+            id="npu",
+            labels={"en": "NPU"},
+            level=Level.DEVICE,
+            broader="huawei",
+            facts=(
+                fact("memory_bytes", 64 << 30),
+                fact("peak_fp16_flops", 3e14),
+                fact("peak_bf16_flops", 3e14),
+            ),
+        ),
+    ]
+    store.extend([triple for node in nodes for triple in to_triples(node)])
+    return HardwareTree(store)
+
+
+def problem(**changes: Any) -> Problem:
+    fields: dict[str, Any] = {
+        "workload": Workload(
+            kind=WorkloadKind.SERVING,
+            operator="serve",
+            model="m",
+            shape=Settings({"input_len": 3500}),
+            traits=Settings({"concurrency": 128, "speculative": "mtp", "colour": "red"}),
+        ),
+        "hardware": Hardware(name="npu", count=4),
+        "objective": Objective(metric="throughput", better=Better.HIGHER),
+        "limits": (Limit(metric="tpot", maximum=0.05, unit="s"),),
+        "bottlenecks": Settings({"host-bound": 0.4}),
+        "current": Settings({"--tensor-parallel-size": 4}),
+        "software": Settings({"vllm-ascend": "0.23.0"}),
+    }
+    return Problem(**(fields | changes))
+
+
+MOE = Model(
+    id="m",
+    labels={"en": "M"},
+    family="qwen",
+    architecture="moe-decoder",
+    facts=(fact("experts", 128), fact("attention_kind", "latent"), fact("parameters", 30e9)),
+)
+
+
+def test_a_question_states_its_facts_by_the_names_that_conditions_read() -> None:
+    facts = question_facts(problem(), tree(), MOE)
+    assert facts["model"] == frozenset({"m", "qwen", "moe-decoder", "transformer"})
+    assert facts["hardware"] == frozenset({"npu", "huawei"})
+    assert (facts["experts"], facts["attention"], facts["draft_layers"]) == (128, "latent", 0)
+    assert (facts["has_bf16"], facts["has_fp8"]) == (True, False)
+    assert (facts["input_len"], facts["concurrency"], facts["speculative"]) == (3500, 128, True)
+    assert (facts["tpot_limit"], facts["tp"], facts["devices"]) == (0.05, 4, 4)
+    assert facts["bottleneck[host-bound]"] == 0.4
+    assert facts["software[vllm-ascend]"] == "0.23.0"
+    assert facts["setting[--tensor-parallel-size]"] == 4
+    assert 0.2 < float(facts["weight_share"]) < 0.23  # type: ignore[arg-type]
+
+
+def test_what_nobody_states_is_unknown() -> None:
+    facts = question_facts(problem(hardware=Hardware(name="elsewhere")), tree(), None)
+    assert not {"model", "experts", "hardware", "memory_bytes", "devices", "shared_prefix_share"} & set(facts)
+
+
+def test_a_dense_model_has_no_experts() -> None:
+    dense = Model(id="d", labels={"en": "D"}, family="llama", architecture="decoder")
+    assert question_facts(problem(), tree(), dense)["experts"] == 0
+
+
+def test_a_trait_that_no_condition_knows_is_named() -> None:
+    assert unknown_traits({"colour": "red", "concurrency": 4, "setting[x]": 1}) == ["colour"]

@@ -1,0 +1,49 @@
+"""Settings of a strategy in the release that a question names."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.knowledge import Assignment, Strategy
+from kg.terms.conditions import Truth
+from recommender.applicability.release import judge_release
+
+PREFETCH = Assignment(
+    parameter="VLLM_ASCEND_ENABLE_PREFETCH_MLP", value="1", environment=True, software="vllm-ascend"
+)
+CHUNKED = Assignment(
+    parameter="enable_chunked_prefill", value=True, flag="--enable-chunked-prefill", software="vllm"
+)
+GRAPH = Assignment(
+    parameter="cudagraph_mode", value="FULL_DECODE_ONLY", carrier="--compilation-config", software="vllm"
+)
+CODE = Assignment(parameter="optimizer", value="NpuFusedAdamW", software="torch-npu")
+
+
+def strategy(*sets: Assignment) -> Strategy:
+    return Strategy(id="s", labels={"en": "S"}, kind="documented", sets=sets)
+
+
+@pytest.mark.parametrize(
+    ("sets", "release", "truth", "because"),
+    [
+        ((PREFETCH,), "0.11.0", Truth.HOLDS, ""),
+        ((PREFETCH,), "0.23.0", Truth.FAILS, "removed"),
+        ((CHUNKED,), "0.23.0", Truth.FAILS, "default of vllm-ascend 0.23.0"),
+        ((CHUNKED, GRAPH), "0.23.0", Truth.HOLDS, ""),
+        ((GRAPH,), "0.23.0", Truth.HOLDS, ""),
+        ((CODE,), "0.23.0", Truth.HOLDS, ""),
+        ((), "0.23.0", Truth.HOLDS, ""),
+    ],
+)
+def test_a_setting_that_is_gone_or_the_default_is_no_advice(
+    sets: tuple[Assignment, ...], release: str, truth: Truth, because: str
+) -> None:
+    judged = judge_release(strategy(*sets), {"software[vllm-ascend]": release})
+    assert judged.truth is truth
+    assert because in judged.because
+
+
+def test_software_without_a_registry_decides_nothing() -> None:
+    assert judge_release(strategy(PREFETCH), {"software[my-engine]": "1.0"}).truth is Truth.HOLDS
+    assert judge_release(strategy(PREFETCH), {"software[vllm-ascend]": "no release"}).truth is Truth.HOLDS
