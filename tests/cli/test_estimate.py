@@ -118,7 +118,7 @@ def test_an_unknown_model_or_device_is_refused(run: Any) -> None:
     assert run("estimate", "--model", "llama-2-7b", "--hardware", "nosuchchip").code == 2
 
 
-@pytest.mark.parametrize("chip", ["h100", "a100", "mi300x"])
+@pytest.mark.parametrize("chip", ["h100-sxm", "a100-sxm4-80gb", "mi300x"])
 def test_graphics_processors_are_estimated_or_the_missing_fact_is_named(run: Any, chip: str) -> None:
     ran = run("estimate", "--model", "llama-2-7b", "--hardware", chip, "--set", "seq_len=2048", "--json")
     if ran.code == 0:
