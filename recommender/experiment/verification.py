@@ -131,8 +131,8 @@ def verification(
 
 
 def is_plain(text: str, allowed: Collection[str] = ()) -> bool:
-    """Whether a value that a case brought may be run: no shell takes it for more, or the user allows it."""
-    return text in allowed or PLAIN.fullmatch(text) is not None
+    """Whether a value that a case brought may be run: plain words between spaces, or the user allows it."""
+    return text in allowed or all(PLAIN.fullmatch(word) for word in text.split(" "))
 
 
 def _is_export(flag: str) -> bool:

@@ -80,8 +80,8 @@ def test_what_is_set_already_is_not_advised_again(ask: Any, texts: Path) -> None
     plain = ask("recommend", "--model", "qwen3-8b", "--hardware", "910B3", "-k", 50)
     told = ask("recommend", "--from-command", script, "--hardware", "910B3", "-k", 50)
     titles = [{item["title"] for item in found["recommendations"]} for found in (plain, told)]
-    assert {"Flash attention", "HCCL buffer size"} <= titles[0]
-    assert not {"Flash attention", "HCCL buffer size"} & titles[1]
+    assert "Flash attention" in titles[0]
+    assert "Flash attention" not in titles[1]
 
 
 def test_options_win_over_texts(ask: Any, texts: Path) -> None:
@@ -192,11 +192,9 @@ def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_wh
 ) -> None:
     bare = ask("recommend", "--model", "glm-large", "--hardware", "910B3")
     assert "the memory that is needed was not checked: glm-large: hidden_size is not known" in bare["notes"]
-    unknown = ask(
-        "predict", "--model", "llama-2-7b", "--hardware", "ascend-910-9392", "--shape", "seq_len=4096"
-    )
+    unknown = ask("predict", "--model", "llama-2-7b", "--hardware", "ascend-310p3", "--shape", "seq_len=4096")
     assert unknown["now"] is None
-    assert any(note.startswith("not modelled: ascend-910-9392") for note in unknown["notes"])
+    assert any(note.startswith("not modelled: ascend-310p3") for note in unknown["notes"])
 
 
 def test_a_limit_that_nothing_keeps_leaves_out_all_whose_memory_can_be_told(ask: Any) -> None:

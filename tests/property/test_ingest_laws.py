@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import tempfile
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class EveryName:
 
 identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True).filter(lambda name: name != "null")
 slugs = st.from_regex(r"[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,5}){0,2}", fullmatch=True)
-words = st.text(st.characters(exclude_categories=["Cs"]), max_size=9).map(lambda text: f"x {text}")
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9).map(lambda text: f"x {text}")
 scalars = st.one_of(
     st.booleans(),
     st.integers(-(2**53), 2**53),
@@ -126,7 +127,11 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-@given(case=cases())
+PLAUSIBLE = math.log(30)
+"""Log gain beyond which a row is a fault (``ingest.door.gain_limits``)."""
+
+
+@given(case=cases().filter(lambda case: not case.log_gain or abs(case.log_gain) < PLAUSIBLE))
 @settings(max_examples=150, deadline=None)
 def test_a_case_survives_its_record(case: Case) -> None:
     text = json.dumps(to_record(case), allow_nan=False)

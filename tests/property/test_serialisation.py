@@ -108,9 +108,7 @@ facts = st.builds(
     confidence=confidences,
     note=texts,
 )
-relations = st.builds(Relation, target=words, source=sources) | st.builds(
-    Relation, condition=words, source=sources
-)
+relations = st.builds(Relation, target=words, source=sources)
 edges = st.builds(CauseEdge, cause=words, confidence=confidences, source=sources)
 bounds = st.builds(VersionBound, software=words, version=words, source=sources)
 concept: dict[str, Any] = {"id": words, "labels": labels, "aliases": some(words), "definition": texts}

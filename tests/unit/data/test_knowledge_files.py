@@ -293,3 +293,9 @@ def test_gains_are_those_of_the_source() -> None:
     assert set(found) == set(published) - NOT_EFFECTS
     for name, gain in found.items():
         assert gain == pytest.approx(published[name], abs=0.2), name
+
+
+def test_every_strategy_has_a_scope_and_every_setting_its_software() -> None:
+    for strategy in STRATEGIES:
+        assert strategy.families or strategy.hardware or strategy.applies_when, strategy.id
+        assert all(item.software for item in strategy.sets), strategy.id

@@ -32,6 +32,9 @@ def test_a_writer_wants_every_part_that_is_the_truth(layout: WorkspaceFiles) -> 
     with pytest.raises(WorkspaceError, match="live is missing"):
         layout.read(for_writing=True)
     layout.live.mkdir()
+    with pytest.raises(WorkspaceError, match="CURRENT is missing"):
+        layout.read(for_writing=True)
+    (layout.live / "CURRENT").touch()
     with pytest.raises(WorkspaceError, match=r"trials\.sqlite3 is missing"):
         layout.read(for_writing=True)
     layout.trials.touch()
