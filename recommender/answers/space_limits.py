@@ -79,6 +79,10 @@ def space_limits(
                     for one in item.contraindicated_by
                 ]
                 notes += [f"mind {name}={value}: {one.text} ({one.source.title})" for one in item.caveats]
+                notes += [
+                    f"mind {name}={value}: only if {one.reason or one.condition} ({one.source.title})"
+                    for one in item.applies_when
+                ]
     return SpaceLimits(constraints=tuple(constraints), left=tuple(left), notes=tuple(dict.fromkeys(notes)))
 
 

@@ -13,7 +13,7 @@ from kg.nouns.entities import Problem
 from kg.triples.exchange import SUFFIXES, export_triples
 from kg.triples.queries import CATALOGUE, query_named, text_of
 from kg.triples.serialisation import TABLES, from_graph
-from kg.triples.sparql import Limits, ask
+from kg.triples.user_queries.sparql import Limits, ask
 from kg.triples.vocabulary import RDF_TYPE
 
 if TYPE_CHECKING:

@@ -49,4 +49,4 @@ def test_an_unknown_program_or_release_is_one_line(run: Any) -> None:
     soon = run("kb", "list", "settings", "--software", "vllm-ascend=soon")
     assert (soon.code, soon.fault) == (2, "'soon' names no release of vllm-ascend")
     other = run("kb", "list", "things")
-    assert (other.code, other.fault) == (2, "cannot list 'things'")
+    assert (other.code, other.fault) == (2, "no list of 'things'")

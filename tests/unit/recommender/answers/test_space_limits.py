@@ -27,7 +27,7 @@ def test_values_for_other_hardware_are_left_out(shipped: Workspace) -> None:
         ("HCCL_ALGO=level0:NA;level1:pipeline", "HCCL pipeline algorithm is for ascend-a2")
     ]
     assert there.left[0].source
-    assert any("level1 acts between servers only" in text for text in here.notes)
+    assert any("only if nodes > 1" in text for text in here.notes)
 
 
 def test_what_excludes_each_other_is_a_rule(shipped: Workspace) -> None:

@@ -39,7 +39,7 @@ def test_facts_come_from_file_and_folder_name(tmp_path: Path, names: NameResolve
     assert first.software == Settings({"triton": "3.5.1"})
     assert first.configuration == Settings(CONFIG)
     assert (first.kind, first.measurement.status) == (Kind.WINNER, Status.NOT_MEASURED)
-    assert first.source.path == f"triton_3_5_1/{name}"
+    assert first.source.path == name
     assert (report.format, report.good, report.bad, report.guesses) == ("fused-moe", 2, 0, ())
 
 

@@ -95,7 +95,7 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,
     }
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     command = [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {root!r}); {_RUN}"]
     try:
         done = subprocess.run(
@@ -115,7 +115,7 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
     return _answer(json.loads(done.stdout))
 
 
-_RUN = "from kg.triples.sparql_child import main; main()"
+_RUN = "from kg.triples.user_queries.sparql_child import main; main()"
 
 
 def _failure(code: int, message: str, limits: Limits) -> InputError | WorkspaceError:

@@ -1,7 +1,7 @@
 """The process in which one user's query runs: an order on standard input, an answer on standard output.
 
-``kg.triples.sparql`` starts it and ends it. It limits its own memory and processor time before it reads the
-query, so a parent that dies leaves nothing running for long.
+``kg.triples.user_queries.sparql`` starts it and ends it. It limits its own memory and processor time before it
+reads the query, so a parent that dies leaves nothing running for long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyoxigraph import (
 )
 
 from kg.triples.graph import TOKEN
-from kg.triples.no_network import leave_network, open_no_more, opens_at_once
+from kg.triples.user_queries.no_network import leave_network, open_no_more, opens_at_once
 from kg.triples.vocabulary import PREFIXES, XSD_STRING
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import InputError, WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.sparql import Cell, Limits, ask
-from kg.triples.sparql_child import answer, refusal
+from kg.triples.user_queries.sparql import Cell, Limits, ask
+from kg.triples.user_queries.sparql_child import answer, refusal
 from kg.triples.vocabulary import TG
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def test_no_spelling_of_a_query_reaches_the_network(
 
 REACH = """
 import socket, sys
-from kg.triples import no_network
+from kg.triples.user_queries import no_network
 print(no_network.{means}())
 try:
     socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5)

@@ -1,0 +1,1 @@
+"""Queries that users write, answered in a process without network."""
