@@ -1,7 +1,7 @@
 """The process in which one user's query runs: an order on standard input, an answer on standard output.
 
-``kg.triples.user_queries.sparql`` starts it and ends it. It limits its own memory and processor time before it
-reads the query, so a parent that dies leaves nothing running for long.
+``kg.triples.user_queries.sparql`` starts it and ends it. It limits its own memory and processor time before
+it reads the query, so a parent that dies leaves nothing running for long.
 """
 
 from __future__ import annotations
