@@ -6,13 +6,13 @@ A change of the code that is to change no answer is checked in three steps:
     python tools/record_answers.py record --out after.json      # in the new tree, on the same machine
     python tools/record_answers.py compare before.json after.json --allow on-purpose.yaml
 
-The questions stand in ``questions.yaml`` beside this script: a mapping of chains. The questions of a chain share one
-folder and one workspace, a copy of the shipped one, and run one after the other; chains run beside each
-other. Words in @ signs are put in: ``@python@``, ``@tree@``, ``@shared@`` and ``@id0@``, the id of the first
-recommendation of the chain's last JSON answer. What a question writes into the folder is part of its answer.
+The questions stand in ``questions.yaml`` beside this script: a mapping of chains. The questions of a chain
+share one folder and one workspace, a copy of the shipped one, and run one after the other; chains run beside
+each other. Words in @ signs are put in: ``@python@``, ``@tree@``, ``@shared@`` and ``@id0@``, the id of the
+first recommendation of the chain's last JSON answer. What a question writes into the folder is part of its answer.
 
-Each question is a fork of a process that has imported ``cli.main`` of the tree and calls ``cli.main.main()`` as the
-installed script does, so its exit code is the command's own. The script knows nothing of the project but that.
+Each question is a fork of a process that has imported ``cli.main`` of the tree and calls ``cli.main.main()``
+as the installed script does, so its exit code is the command's own. Nothing else of the project is imported.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ UNRECORDED_FILES = ("*.journal", "*.journal.*", "*.db", "*.sqlite3", "*.parquet"
 """Written files that hold times, or whose bytes follow the library that writes them."""
 
 WARM = ("typer", "yaml", "numpy", "faiss", "tokenizers", "pyoxigraph")
-"""Libraries that nearly every question needs, imported before the fork; onnxruntime is none: it starts a thread."""
+"""Libraries that nearly every question needs, imported before it; not onnxruntime, which starts a thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +140,14 @@ def read_chains(path: Path) -> list[Chain]:
 def write_file(path: Path, content: Any) -> None:
     """Write a file of a chain: text, or what its ending makes of the text.
 
-    ``.gz`` is compressed, ``.sqlite3`` is made by the SQL, ``.parquet`` of JSON rows, ``.safetensors`` of a JSON
-    mapping of names to numbers. A mapping ``{text, encoding}`` is written in that encoding, ``{hex}`` as bytes.
+    ``.gz`` is compressed, ``.sqlite3`` is made by the SQL, ``.parquet`` of JSON rows, ``.safetensors`` of a
+    JSON mapping of names to numbers. A mapping ``{text, encoding}`` is encoded so, ``{hex}`` gives bytes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(content, dict):
-        raw = bytes.fromhex(content["hex"]) if "hex" in content else content["text"].encode(content["encoding"])
-        path.write_bytes(raw)
+    if isinstance(content, dict) and "hex" in content:
+        path.write_bytes(bytes.fromhex(content["hex"]))
+    elif isinstance(content, dict):
+        path.write_bytes(content["text"].encode(content["encoding"]))
     elif path.suffix == ".gz":
         path.write_bytes(gzip.compress(content.encode(), mtime=0))
     elif path.suffix == ".sqlite3":
@@ -174,7 +175,7 @@ def write_file(path: Path, content: Any) -> None:
 
 
 def serve() -> None:
-    """Fork a child for each question that comes, and answer with how it ended; the child is the command line."""
+    """Fork a child for each question that comes, and say how it ended; the child is the command line."""
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     main = importlib.import_module("cli.main").main
@@ -192,7 +193,8 @@ def serve() -> None:
             os.close(answers.fileno())
             _become(request)
             main()  # ends the process, as it does the script
-        print(json.dumps(_end_of(child, deadline)), file=answers, flush=True)
+        code, cpu_s = _end_of(child, deadline)
+        print(json.dumps({"code": code, "cpu_s": round(cpu_s, 2)}), file=answers, flush=True)
 
 
 def _become(request: dict[str, Any]) -> None:
@@ -208,18 +210,19 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv = ["tunegraph", *request["arguments"]]
 
 
-def _end_of(child: int, deadline: float) -> int | str:
-    """Exit code of a child, or how else it ended."""
+def _end_of(child: int, deadline: float) -> tuple[int | str, float]:
+    """Exit code of a child, or how else it ended, and the processor time it took."""
     while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
+        ended, status, usage = os.wait4(child, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else f"killed by {signal.Signals(-code).name}"
+            ending = code if code >= 0 else f"killed by {signal.Signals(-code).name}"
+            return ending, usage.ru_utime + usage.ru_stime
         if time.monotonic() > deadline:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return f"still running after {QUESTION_TIMEOUT_S} s"
+            return f"still running after {QUESTION_TIMEOUT_S} s", 0.0
         time.sleep(0.005)
 
 
@@ -238,16 +241,16 @@ class Forker:
             encoding="utf-8",
         )
 
-    def ask(self, request: dict[str, Any]) -> int | str:
-        """Run a question; its exit code, or how else it ended."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run a question; how it ended, and the processor time it took."""
+        line = ""
+        if self._process.stdin is not None and self._process.stdout is not None:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
         if not line:
             raise SystemExit("the process that runs the questions ended: is --tree a checkout?")
-        code: int | str = json.loads(line)
-        return code
+        end: dict[str, Any] = json.loads(line)
+        return end
 
     def close(self) -> None:
         """End it."""
@@ -298,11 +301,11 @@ class Places:
 
     def masked(self, text: str, folder: Path) -> str:
         """A text without what varies by nature."""
-        names = [(folder / "w", "<workspace>"), (folder, "<folder>"), (self.work, "<work>"), (self.cache, "<cache>")]
-        names += [(self.shared, "<shared>")] if self.shared else []
-        names += [(self.tree, "<tree>"), (Path(sys.executable), "<python>"), (Path(sys.prefix), "<prefix>")]
-        for path, name in names:
-            text = text.replace(str(path), name)
+        names = {"workspace": folder / "w", "folder": folder, "work": self.work, "cache": self.cache}
+        names |= {"shared": self.shared} if self.shared else {}
+        names |= {"tree": self.tree, "python": Path(sys.executable), "prefix": Path(sys.prefix)}
+        for name, path in names.items():
+            text = text.replace(str(path), f"<{name}>")
         for pattern, name in TEXT_MASKS:
             text = re.sub(pattern, name, text)
         return text
@@ -323,11 +326,9 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
         streams = {name: str(places.work / f"{chain.name}.{name}") for name in ("stdin", "stdout", "stderr")}
         Path(streams["stdin"]).write_text(question.stdin, encoding="utf-8")
         words = [_put_in(word, given) for word in question.words]
-        began = time.monotonic()
-        code = forker.ask(
+        end = forker.ask(
             {"folder": str(folder), "arguments": ["--workspace", str(folder / "w"), *words], **streams}
         )
-        taken_s = time.monotonic() - began
         out, err = (
             Path(streams[name]).read_text(encoding="utf-8", errors="replace") for name in ("stdout", "stderr")
         )
@@ -339,11 +340,11 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
         before = after
         answers[question.id] = {
             "arguments": list(question.words),
-            "exit_code": code,
-            "stdout": _lines(places.masked(out, folder)) if parsed is None else _masked(parsed, places, folder),
-            "stderr": _lines(places.masked(err, folder)),
+            "exit_code": end["code"],
+            "stdout": _lines(out, places, folder) if parsed is None else _masked(parsed, places, folder),
+            "stderr": _lines(err, places, folder),
             "files": {name: _content(folder / name, places, folder) for name in written},
-            "taken_s": round(taken_s, 2),
+            "cpu_s": end["cpu_s"],
         }
     if chain.fresh:
         shutil.move(folder / "w", places.workspace)
@@ -351,9 +352,9 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
     return answers
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a text; of a progress line that is written over, each state."""
-    return text.replace("\r", "\n").splitlines()
+def _lines(text: str, places: Places, folder: Path) -> list[str]:
+    """The lines of a text without what varies by nature."""
+    return places.masked(text, folder).splitlines()
 
 
 def _put_in(word: str, given: dict[str, str]) -> str:
@@ -452,8 +453,8 @@ def compare(first: dict[str, Any], second: dict[str, Any], allowed: dict[str, st
     used: set[str] = set()
     faults = 0
     for name in [*before, *(name for name in after if name not in before)]:
-        lines = [_shown(answers.get(name)) for answers in (before, after)]
-        if lines[0] == lines[1]:
+        old, new = _shown(before.get(name)), _shown(after.get(name))
+        if old == new:
             continue
         reason = next((pattern for pattern in allowed if fnmatchcase(name, pattern)), None)
         if reason is not None:
@@ -463,7 +464,7 @@ def compare(first: dict[str, Any], second: dict[str, Any], allowed: dict[str, st
         faults += 1
         words = (before.get(name) or after[name])["arguments"]
         print(f"\n{name}: tunegraph {shlex.join(words)}")
-        difference = list(difflib.unified_diff(*lines, "before", "after", n=2, lineterm=""))
+        difference = list(difflib.unified_diff(old, new, "before", "after", n=2, lineterm=""))
         print("\n".join(f"  {line[:300]}" for line in difference[:most_lines]))
         if len(difference) > most_lines:
             print(f"  ... {len(difference) - most_lines} lines more")
@@ -474,10 +475,10 @@ def compare(first: dict[str, Any], second: dict[str, Any], allowed: dict[str, st
 
 
 def _shown(answer: dict[str, Any] | None) -> list[str]:
-    """An answer as lines, for comparing; how long it took is none of it."""
+    """An answer as lines, for comparing; its processor time is none of it."""
     if answer is None:
         return ["not asked"]
-    kept = {name: value for name, value in answer.items() if name != "taken_s"}
+    kept = {name: value for name, value in answer.items() if name != "cpu_s"}
     return json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
 
 
@@ -501,7 +502,9 @@ def main() -> int:
     comparing = verbs.add_parser("compare", help="print what differs between two files; exit 1 if anything")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
-    comparing.add_argument("--allow", type=Path, help="YAML: question or pattern such as 'kb/*', and why it differs")
+    comparing.add_argument(
+        "--allow", type=Path, help="YAML: id or pattern such as 'kb/*', and why it differs"
+    )
     comparing.add_argument("--full", action="store_true", help="print differences whole")
     verbs.add_parser("serve", add_help=False)
     given = parser.parse_args()
@@ -538,14 +541,19 @@ def _record(given: argparse.Namespace) -> None:
             shared=shared if has_shared else None,
         )
         answers = record(chains, places, given.workers)
-    about = {"tree": str(tree), "python": sys.version.split()[0], "seconds": round(time.monotonic() - began)}
+    about = {
+        "tree": str(tree),
+        "python": sys.version.split()[0],
+        "seconds": round(time.monotonic() - began),
+        "cpu_seconds": round(sum(answer["cpu_s"] for answer in answers.values())),
+    }
     given.out.parent.mkdir(parents=True, exist_ok=True)
     content = {"about": about, "answers": answers}
     given.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     counts = Counter(question.command for chain in chains for question in chain.questions)
     for command, count in sorted(counts.items()):
         print(f"{count:4}  {command}")
-    print(f"{len(answers):4}  in {about['seconds']} s, in {given.out}")
+    print(f"{len(answers):4}  in {about['seconds']} s ({about['cpu_seconds']} CPU s), in {given.out}")
 
 
 if __name__ == "__main__":
