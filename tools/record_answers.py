@@ -9,7 +9,7 @@ A change of the code that is to change no answer is checked in three steps:
 The questions stand in ``questions.yaml`` beside this script: a mapping of chains. The questions of a chain
 share one folder and one workspace, a copy of the shipped one, and run one after the other; chains run beside
 each other. Words in @ signs are put in: ``@python@``, ``@tree@``, ``@shared@`` and ``@id0@``, the id of the
-first recommendation of the chain's last JSON answer. What a question writes into the folder is part of its answer.
+first recommendation of the last JSON answer. What a question writes into the folder is part of its answer.
 
 Each question is a fork of a process that has imported ``cli.main`` of the tree and calls ``cli.main.main()``
 as the installed script does, so its exit code is the command's own. Nothing else of the project is imported.
@@ -39,6 +39,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from queue import Queue
@@ -55,14 +56,31 @@ DIFF_LINES = 24
 """Lines of a difference that are printed, unless --full is given."""
 
 TEXT_MASKS: tuple[tuple[str, str], ...] = (
-    # dates and times of day
+    # dates with times of day, and dates of this decade's recordings
     (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "<time>"),
-    (r"\b20[2-9]\d-\d\d-\d\d\b", "<date>"),
+    (rf"\b{date.today():%Y-%m-%d}\b", "<date>"),
+    # what is left of a search's time
+    (r"at most [\d.]+ (s|min|h) left", "at most <time> left"),
+    # what the runs of an A/B test took, and cost
+    (
+        r"(?m)^((?:pair \d+;|\d+ rounds,).*?)[\d.]+(?:e[+-]\d+)? s\b(?:, [\d.]+(?:e[+-]\d+)?(?: [A-Z]+)?)?",
+        r"\1<time>",
+    ),
+    # what the evaluations of a search took
+    (r"(time to 95 % of the best +)\S+ s", r"\1<time>"),
 )
 """What varies by nature in any text: a regular expression, and what stands for it."""
 
-MASKED_KEYS: frozenset[str] = frozenset()
-"""Keys of JSON whose values vary by nature."""
+MASKED_VALUES = frozenset(
+    {
+        "figures.time_s",  # what the evaluations of a search took
+        "figures.time_to_95_percent_s",
+        "plans.time_s",  # what the pairs of an A/B test would take
+        "cost_s",
+        "elapsed_s",
+    }
+)
+"""Values of JSON that vary by nature: a key, or a key and the one above it."""
 
 UNRECORDED_FILES = ("*.journal", "*.journal.*", "*.db", "*.sqlite3", "*.parquet", "calls*")
 """Written files that hold times, or whose bytes follow the library that writes them."""
@@ -373,17 +391,16 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _masked(value: Any, places: Places, folder: Path) -> Any:
-    """JSON without what varies by nature; an empty value stays one."""
+def _masked(value: Any, places: Places, folder: Path, above: str = "") -> Any:
+    """JSON without what varies by nature; null stays null."""
     if isinstance(value, dict):
-        return {
-            places.masked(key, folder): "<masked>"
-            if key in MASKED_KEYS and item is not None
-            else _masked(item, places, folder)
-            for key, item in value.items()
-        }
+        content = {}
+        for key, item in value.items():
+            varies = item is not None and not MASKED_VALUES.isdisjoint({key, f"{above}.{key}"})
+            content[places.masked(key, folder)] = "<masked>" if varies else _masked(item, places, folder, key)
+        return content
     if isinstance(value, list):
-        return [_masked(item, places, folder) for item in value]
+        return [_masked(item, places, folder, above) for item in value]
     return places.masked(value, folder) if isinstance(value, str) else value
 
 
