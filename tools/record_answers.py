@@ -43,9 +43,12 @@ from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HERE = Path(__file__).resolve()
 QUESTIONS = HERE.with_name("questions.yaml")
@@ -61,7 +64,7 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
     (rf"\b{date.today():%Y-%m-%d}\b", "<date>"),
     # what is left of a search's time
     (r"at most [\d.]+ (s|min|h) left", "at most <time> left"),
-    # what the runs of an A/B test took, and cost
+    # what the runs of an A/B test took and cost
     (
         r"(?m)^((?:pair \d+;|\d+ rounds,).*?)[\d.]+(?:e[+-]\d+)? s\b(?:, [\d.]+(?:e[+-]\d+)?(?: [A-Z]+)?)?",
         r"\1<time>",
@@ -432,8 +435,18 @@ def _content(path: Path, places: Places, folder: Path) -> object:
     return text.splitlines()
 
 
-def record(chains: list[Chain], places: Places, workers: int) -> dict[str, dict[str, Any]]:
-    """Ask all questions of all chains; their answers by id, in the order of the questions."""
+def record(
+    chains: list[Chain], places: Places, workers: int, keep: Callable[[dict[str, dict[str, Any]]], None]
+) -> None:
+    """Ask all questions of all chains.
+
+    Args:
+        chains: One of them is fresh: it makes the workspace.
+        places: Where things are.
+        workers: Chains at a time.
+        keep: Takes all answers so far, after each chain, in the order of the questions.
+    """
+    order = [question.id for chain in chains for question in chain.questions]
     (places.work / "home").mkdir(parents=True)
     free: Queue[Forker] = Queue()
     for _ in range(workers):
@@ -453,12 +466,10 @@ def record(chains: list[Chain], places: Places, workers: int) -> dict[str, dict[
         longest_first = sorted(rest, key=lambda chain: -len(chain.questions))
         for done in as_completed([pool.submit(ask, chain) for chain in longest_first]):
             answers |= done.result()
-            print(f"\r{len(answers)} answers", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+            keep({name: answers[name] for name in order if name in answers})
+            print(f"{len(answers)} of {len(order)} answers", file=sys.stderr, flush=True)
     for _ in range(workers):
         free.get().close()
-    order = [question.id for chain in chains for question in chain.questions]
-    return {name: answers[name] for name in order}
 
 
 # --- comparing ---
@@ -550,6 +561,19 @@ def _record(given: argparse.Namespace) -> None:
         print(f"no {shared / 'data'}: {left_out} questions about shared data are left out (--shared DIR)")
         chains = [chain for chain in chains if not chain.shared]
     began = time.monotonic()
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+
+    def keep(answers: dict[str, dict[str, Any]]) -> None:
+        about = {
+            "tree": str(tree),
+            "python": sys.version.split()[0],
+            "questions": len(answers),
+            "seconds": round(time.monotonic() - began),
+            "cpu_seconds": round(sum(answer["cpu_s"] for answer in answers.values())),
+        }
+        content = json.dumps({"about": about, "answers": answers}, indent=1, ensure_ascii=False)
+        given.out.write_text(content + "\n", encoding="utf-8")
+
     with tempfile.TemporaryDirectory(prefix="answers-") as work:
         places = Places(
             tree=tree,
@@ -557,20 +581,11 @@ def _record(given: argparse.Namespace) -> None:
             cache=(given.cache or Path(work) / "cache").resolve(),
             shared=shared if has_shared else None,
         )
-        answers = record(chains, places, given.workers)
-    about = {
-        "tree": str(tree),
-        "python": sys.version.split()[0],
-        "seconds": round(time.monotonic() - began),
-        "cpu_seconds": round(sum(answer["cpu_s"] for answer in answers.values())),
-    }
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    content = {"about": about, "answers": answers}
-    given.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        record(chains, places, given.workers, keep)
     counts = Counter(question.command for chain in chains for question in chain.questions)
     for command, count in sorted(counts.items()):
         print(f"{count:4}  {command}")
-    print(f"{len(answers):4}  in {about['seconds']} s ({about['cpu_seconds']} CPU s), in {given.out}")
+    print(f"{counts.total():4}  in {time.monotonic() - began:.0f} s, in {given.out}")
 
 
 if __name__ == "__main__":
