@@ -59,20 +59,20 @@ DIFF_LINES = 24
 """Lines of a difference that are printed, unless --full is given."""
 
 TEXT_MASKS: tuple[tuple[str, str], ...] = (
-    # dates with times of day, and dates of this decade's recordings
+    # dates with times of day
     (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "<time>"),
-    (rf"\b{date.today():%Y-%m-%d}\b", "<date>"),
     # what is left of a search's time
     (r"at most [\d.]+ (s|min|h) left", "at most <time> left"),
     # what the runs of an A/B test took and cost
     (
-        r"(?m)^((?:pair \d+;|\d+ rounds,).*?)[\d.]+(?:e[+-]\d+)? s\b(?:, [\d.]+(?:e[+-]\d+)?(?: [A-Z]+)?)?",
+        r"^((?:pair \d+;|\d+ rounds,).*?)[\d.]+(?:e[+-]\d+)? s\b(?:, [\d.]+(?:e[+-]\d+)?(?: [A-Z]+)?)?",
         r"\1<time>",
     ),
     # what the evaluations of a search took
-    (r"(time to 95 % of the best +)\S+ s", r"\1<time>"),
+    (r"(time to 95 % of the best +)\S+ s *", r"\1<time>"),
 )
-"""What varies by nature in any text: a regular expression, and what stands for it."""
+"""What varies by nature in a line: a regular expression, and what stands for it. Besides, a recording names the
+paths of the tree, of Python, of shared data and of what is made on the way, and the date of its day."""
 
 MASKED_VALUES = frozenset(
     {
@@ -320,16 +320,14 @@ class Places:
             "LANG": "C.UTF-8",
         }
 
-    def masked(self, text: str, folder: Path) -> str:
-        """A text without what varies by nature."""
+    def named(self, text: str, folder: Path) -> str:
+        """A text with names for paths, and for the date."""
         names = {"workspace": folder / "w", "folder": folder, "work": self.work, "cache": self.cache}
         names |= {"shared": self.shared} if self.shared else {}
         names |= {"tree": self.tree, "python": Path(sys.executable), "prefix": Path(sys.prefix)}
         for name, path in names.items():
             text = text.replace(str(path), f"<{name}>")
-        for pattern, name in TEXT_MASKS:
-            text = re.sub(pattern, name, text)
-        return text
+        return text.replace(f"{date.today():%Y-%m-%d}", "<date>")
 
 
 def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[str, Any]]:
@@ -351,7 +349,8 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
             {"folder": str(folder), "arguments": ["--workspace", str(folder / "w"), *words], **streams}
         )
         out, err = (
-            Path(streams[name]).read_text(encoding="utf-8", errors="replace") for name in ("stdout", "stderr")
+            places.named(Path(streams[name]).read_text(encoding="utf-8", errors="replace"), folder)
+            for name in ("stdout", "stderr")
         )
         parsed = _parsed(out)
         if isinstance(parsed, dict) and isinstance(parsed.get("recommendations"), list):
@@ -362,8 +361,8 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
         answers[question.id] = {
             "arguments": list(question.words),
             "exit_code": end["code"],
-            "stdout": _lines(out, places, folder) if parsed is None else _masked(parsed, places, folder),
-            "stderr": _lines(err, places, folder),
+            "stdout": out.splitlines() if parsed is None else parsed,
+            "stderr": err.splitlines(),
             "files": {name: _content(folder / name, places, folder) for name in written},
             "cpu_s": end["cpu_s"],
         }
@@ -371,11 +370,6 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
         shutil.move(folder / "w", places.workspace)
     shutil.rmtree(folder)
     return answers
-
-
-def _lines(text: str, places: Places, folder: Path) -> list[str]:
-    """The lines of a text without what varies by nature."""
-    return places.masked(text, folder).splitlines()
 
 
 def _put_in(word: str, given: dict[str, str]) -> str:
@@ -392,19 +386,6 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _masked(value: Any, places: Places, folder: Path, above: str = "") -> Any:
-    """JSON without what varies by nature; null stays null."""
-    if isinstance(value, dict):
-        content = {}
-        for key, item in value.items():
-            varies = item is not None and not MASKED_VALUES.isdisjoint({key, f"{above}.{key}"})
-            content[places.masked(key, folder)] = "<masked>" if varies else _masked(item, places, folder, key)
-        return content
-    if isinstance(value, list):
-        return [_masked(item, places, folder, above) for item in value]
-    return places.masked(value, folder) if isinstance(value, str) else value
 
 
 def _files_in(folder: Path) -> dict[str, tuple[int, int]]:
@@ -427,7 +408,7 @@ def _content(path: Path, places: Places, folder: Path) -> object:
         return "<written>"
     raw = path.read_bytes()
     try:
-        text = places.masked(raw.decode(), folder)
+        text = places.named(raw.decode(), folder)
     except UnicodeDecodeError:
         return f"{len(raw)} bytes, sha256 {hashlib.sha256(raw).hexdigest()}"
     if len(text) > LONGEST_TEXT:
@@ -503,11 +484,27 @@ def compare(first: dict[str, Any], second: dict[str, Any], allowed: dict[str, st
 
 
 def _shown(answer: dict[str, Any] | None) -> list[str]:
-    """An answer as lines, for comparing; its processor time is none of it."""
+    """An answer as lines, for comparing, without its processor time and what varies by nature."""
     if answer is None:
         return ["not asked"]
-    kept = {name: value for name, value in answer.items() if name != "cpu_s"}
+    kept = {name: masked(value) for name, value in answer.items() if name != "cpu_s"}
     return json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
+
+
+def masked(value: Any, above: str = "") -> Any:
+    """An answer, or a part of it, without what varies by nature; null stays null."""
+    if isinstance(value, dict):
+        content = {}
+        for key, item in value.items():
+            varies = item is not None and not MASKED_VALUES.isdisjoint({key, f"{above}.{key}"})
+            content[key] = "<masked>" if varies else masked(item, key)
+        return content
+    if isinstance(value, list):
+        return [masked(item, above) for item in value]
+    if isinstance(value, str):
+        for pattern, name in TEXT_MASKS:
+            value = re.sub(pattern, name, value)
+    return value
 
 
 # --- the script ---
