@@ -11,8 +11,8 @@ share one folder and one workspace, a copy of the shipped one, and run one after
 each other. Words in @ signs are put in: ``@python@``, ``@tree@``, ``@shared@`` and ``@id0@``, the id of the
 first recommendation of the last JSON answer. What a question writes into the folder is part of its answer.
 
-Each question is a fork of a process that has imported ``cli.main`` of the tree and calls ``cli.main.main()``
-as the installed script does, so its exit code is the command's own. Nothing else of the project is imported.
+Each question is run by ``fork_commands.py``, as the installed script would, with the command's own exit code.
+Only the command line of the project is used.
 """
 
 from __future__ import annotations
@@ -27,17 +27,15 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve()
 QUESTIONS = HERE.with_name("questions.yaml")
-QUESTION_TIMEOUT_S = 120
+FORKS = HERE.with_name("fork_commands.py")
 LONGEST_TEXT = 40_000
 """Characters of a written file up to which its text is recorded; of a longer one its digest."""
 DIFF_LINES = 24
@@ -71,8 +69,8 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
     # what the evaluations of a search took
     (r"(time to 95 % of the best +)\S+ s *", r"\1<time>"),
 )
-"""What varies by nature in a line: a regular expression, and what stands for it. Besides, a recording names the
-paths of the tree, of Python, of shared data and of what is made on the way, and the date of its day."""
+"""What varies by nature in a line: a regular expression, and what stands for it. A recording itself has names for
+paths (of tree, Python, shared data, what is made on the way) and for its date."""
 
 MASKED_VALUES = frozenset(
     {
@@ -87,9 +85,6 @@ MASKED_VALUES = frozenset(
 
 UNRECORDED_FILES = ("*.journal", "*.journal.*", "*.db", "*.sqlite3", "*.parquet", "calls*")
 """Written files that hold times, or whose bytes follow the library that writes them."""
-
-WARM = ("typer", "yaml", "numpy", "faiss", "tokenizers", "pyoxigraph")
-"""Libraries that nearly every question needs, imported before it; not onnxruntime, which starts a thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,68 +187,13 @@ def write_file(path: Path, content: Any) -> None:
         path.write_text(content, encoding="utf-8")
 
 
-# --- the process that is forked ---
-
-
-def serve() -> None:
-    """Fork a child for each question that comes, and say how it ended; the child is the command line."""
-    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    main = importlib.import_module("cli.main").main
-    for name in WARM:
-        with suppress(ImportError):
-            importlib.import_module(name)
-    if threading.active_count() > 1 or len(list(Path("/proc/self/task").glob("*"))) > 1:
-        raise SystemExit("a library started a thread when it was imported: a fork would hang; see WARM")
-    for line in requests:
-        request = json.loads(line)
-        deadline = time.monotonic() + QUESTION_TIMEOUT_S
-        child = os.fork()
-        if child == 0:
-            os.close(requests.fileno())
-            os.close(answers.fileno())
-            _become(request)
-            main()  # ends the process, as it does the script
-        code, cpu_s = _end_of(child, deadline)
-        print(json.dumps({"code": code, "cpu_s": round(cpu_s, 2)}), file=answers, flush=True)
-
-
-def _become(request: dict[str, Any]) -> None:
-    """Take on what the shell would have given: folder, arguments, streams, a session of its own."""
-    os.setsid()
-    os.chdir(request["folder"])
-    for number, (name, flags) in enumerate(
-        (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
-    ):
-        opened = os.open(request[name], flags | (os.O_TRUNC if number else 0), 0o644)
-        os.dup2(opened, number)
-        os.close(opened)
-    sys.argv = ["tunegraph", *request["arguments"]]
-
-
-def _end_of(child: int, deadline: float) -> tuple[int | str, float]:
-    """Exit code of a child, or how else it ended, and the processor time it took."""
-    while True:
-        ended, status, usage = os.wait4(child, os.WNOHANG)
-        if ended:
-            code = os.waitstatus_to_exitcode(status)
-            ending = code if code >= 0 else f"killed by {signal.Signals(-code).name}"
-            return ending, usage.ru_utime + usage.ru_stime
-        if time.monotonic() > deadline:
-            with suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return f"still running after {QUESTION_TIMEOUT_S} s", 0.0
-        time.sleep(0.005)
-
-
 class Forker:
     """A process with the command line imported, asked over two pipes."""
 
     def __init__(self, tree: Path, environment: dict[str, str]) -> None:
         """Start it."""
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(HERE), "serve"],
+            [sys.executable, "-P", str(FORKS)],
             env=environment,
             cwd=tree,
             stdin=subprocess.PIPE,
@@ -531,11 +471,8 @@ def main() -> int:
         "--allow", type=Path, help="YAML: id or pattern such as 'kb/*', and why it differs"
     )
     comparing.add_argument("--full", action="store_true", help="print differences whole")
-    verbs.add_parser("serve", add_help=False)
     given = parser.parse_args()
-    if given.verb == "serve":
-        serve()
-    elif given.verb == "record":
+    if given.verb == "record":
         _record(given)
     else:
         first, second = (json.loads(path.read_text(encoding="utf-8")) for path in (given.before, given.after))
