@@ -3,7 +3,7 @@
     PYTHONPATH=TREE python -P tools/fork_commands.py < requests
 
 A request is a line of JSON: arguments, folder, and the files for stdin, stdout and stderr. The answer is a
-line of JSON on stdout: the exit code, or how else it ended, and the processor time. ``record_answers.py`` is who asks.
+line of JSON on stdout: the exit code, or how else it ended, and the processor time.
 """
 
 from __future__ import annotations

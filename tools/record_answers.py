@@ -69,8 +69,10 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
     # what the evaluations of a search took
     (r"(time to 95 % of the best +)\S+ s *", r"\1<time>"),
 )
-"""What varies by nature in a line: a regular expression, and what stands for it. A recording itself has names for
-paths (of tree, Python, shared data, what is made on the way) and for its date."""
+"""What varies by nature in a line: a regular expression, and what stands for it.
+
+A recording itself has names for paths (of tree, Python, shared data, what is made on the way) and for its date.
+"""
 
 MASKED_VALUES = frozenset(
     {
