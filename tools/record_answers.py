@@ -71,7 +71,7 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
 )
 """What varies by nature in a line: a regular expression, and what stands for it.
 
-A recording itself has names for paths (of tree, Python, shared data, what is made on the way) and for its date.
+A recording itself has names for paths (tree, Python, shared data, what is made on the way) and for its date.
 """
 
 MASKED_VALUES = frozenset(
