@@ -159,7 +159,7 @@ def write_file(path: Path, content: Any) -> None:
     """Write a file of a chain: text, or what its ending makes of the text.
 
     ``.gz`` is compressed, ``.sqlite3`` is made by the SQL, ``.parquet`` of JSON rows, ``.safetensors`` of a
-    JSON mapping of names to numbers. A mapping ``{text, encoding}`` is encoded so, ``{hex}`` gives bytes.
+    JSON mapping of names to two rows of numbers. A mapping ``{text, encoding}`` is encoded so, ``{hex}`` gives bytes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, dict) and "hex" in content:
@@ -181,7 +181,7 @@ def write_file(path: Path, content: Any) -> None:
         for name, numbers in json.loads(content).items():
             packed = struct.pack(f"<{len(numbers)}f", *numbers)
             place = [len(body), len(body) + len(packed)]
-            header[name] = {"dtype": "F32", "shape": [len(numbers)], "data_offsets": place}
+            header[name] = {"dtype": "F32", "shape": [2, len(numbers) // 2], "data_offsets": place}
             body += packed
         head = json.dumps(header).encode()
         path.write_bytes(struct.pack("<Q", len(head)) + head + body)
