@@ -159,7 +159,7 @@ def write_file(path: Path, content: Any) -> None:
     """Write a file of a chain: text, or what its ending makes of the text.
 
     ``.gz`` is compressed, ``.sqlite3`` is made by the SQL, ``.parquet`` of JSON rows, ``.safetensors`` of a
-    JSON mapping of names to numbers, two rows each. ``{text, encoding}`` is encoded so, ``{hex}`` gives bytes.
+    JSON mapping of names to numbers, two rows each; ``{text, encoding}`` is encoded, ``{hex}`` gives bytes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, dict) and "hex" in content:
