@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.situation import Situation
@@ -39,7 +37,3 @@ def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | 
         return str(max(1, math.ceil(concurrency / replicas))), "concurrency"
     return item.value, ""
 
-
-def conflicting(values: Mapping[str, str]) -> bool:
-    """Whether a graph is captured and forbidden at once."""
-    return values.get("enforce_eager") == "true" and "compilation_config.cudagraph_mode" in values
