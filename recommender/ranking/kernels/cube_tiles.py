@@ -47,7 +47,9 @@ SOFTMAX_PASSES = 5.0
 """Vector instructions for each score: maximum, difference, exponential, sum, conversion (FlashAttention)."""
 
 
-def ascendc_times(device: Device, sizes: Mapping[str, float], tile: Columns, number: str, element: float) -> TileTimes:
+def ascendc_times(
+    device: Device, sizes: Mapping[str, float], tile: Columns, number: str, element: float
+) -> TileTimes:
     """Times of Ascend C's matrix product, by the names of its TCubeTiling.
 
     Args:
@@ -75,7 +77,9 @@ def ascendc_times(device: Device, sizes: Mapping[str, float], tile: Columns, num
     )
 
 
-def triton_times(device: Device, sizes: Mapping[str, float], tile: Columns, number: str, element: float) -> TileTimes:
+def triton_times(
+    device: Device, sizes: Mapping[str, float], tile: Columns, number: str, element: float
+) -> TileTimes:
     """Times of a product in Triton on Ascend: the compiler divides a block further for L0.
 
     Args:

@@ -62,6 +62,8 @@ EXPONENTIALS_PER_CYCLE, SCALARS_PER_CYCLE = 16.0, 128.0
 """Of a processor (CUDA C++ Programming Guide, throughput of arithmetic instructions)."""
 SOFTMAX_OPERATIONS = 4.0
 """For each score beside its exponential: scale, maximum, difference, sum; sums are scaled once a step."""
+USUAL_CLOCK_HZ = 1.5e9
+"""Where a clock is not known: it moves latencies and rates within a processor, not its peak."""
 LAUNCH_S = 3e-6
 """From the launch of a kernel to its first instruction; a choice within the 2 to 5 us of public measurements."""
 SUM_BYTES = 4.0
@@ -102,11 +104,13 @@ class Gpu:
         nvidia = is_nvidia(device)
         return cls(
             cores=device.cores,
-            clock_hz=device.number("clock_hz", "clock_base_hz"),
+            clock_hz=device.get("clock_hz", "clock_base_hz") or USUAL_CLOCK_HZ,
             flops=device.peak(number),
             bandwidth=device.memory_bandwidth,
             l2_bytes=device.l2_bytes,
-            shared_bytes=device.number("shared_memory_bytes") if nvidia else device.get("shared_memory_bytes") or 65536.0,
+            shared_bytes=device.number("shared_memory_bytes")
+            if nvidia
+            else device.get("shared_memory_bytes") or 65536.0,
             warp=device.get("warp_size") or 32.0,
             capability=float(str(device.facts["compute_capability"])) if nvidia else 0.0,
         )
@@ -189,7 +193,9 @@ def product_times(gpu: Gpu, shape: ProductShape, tile: Columns, element: float) 
     rounds, rest = np.floor(of_core / resident), of_core % resident
     round_s = steps * soft_maximum(resident * together, alone)
     rest_s = np.where(rest > 0, steps * soft_maximum(np.maximum(rest, 1) * together, alone), 0.0)
-    ends = (rounds + (rest > 0)) * (2 * latency + bm * bn * SUM_BYTES / (SHARED_BYTES_PER_CYCLE * gpu.clock_hz))
+    ends = (rounds + (rest > 0)) * (
+        2 * latency + bm * bn * SUM_BYTES / (SHARED_BYTES_PER_CYCLE * gpu.clock_hz)
+    )
     busy = rounds * round_s + rest_s + ends
 
     memory = _memory_bytes(gpu, shape, tile, row_blocks, columns, resident, element) / gpu.bandwidth

@@ -156,7 +156,9 @@ def _attention(question: KernelQuestion, columns: Columns) -> TileTimes:
 
 def _cube_attention(question: KernelQuestion, columns: Columns) -> TileTimes:
     sizes = {"B": 1.0, "H": 32.0, "Q": float(question.sizes["S"]), **question.sizes}
-    return cube_tiles.attention_times(question.device, sizes, columns, question.number, question.element_bytes)
+    return cube_tiles.attention_times(
+        question.device, sizes, columns, question.number, question.element_bytes
+    )
 
 
 def _vector(question: KernelQuestion, columns: Columns) -> TileTimes:

@@ -147,8 +147,10 @@ def convolution_times(gpu: Gpu, sizes: Mapping[str, float], tile: Columns, eleme
     rows = np.maximum(LANES / x, 1.0)
     conflicts = np.where((rows > 1) & (tile["use_padding"] == 0), np.minimum(rows, 4.0), 1.0)
     # outputs of a thread lie a block apart; rows of the window that two of them need are read once
-    read = sizes["FW"] * tile["tile_size_x"] * np.minimum(
-        tile["tile_size_y"] * sizes["FH"], (tile["tile_size_y"] - 1) * y + sizes["FH"]
+    read = (
+        sizes["FW"]
+        * tile["tile_size_x"]
+        * np.minimum(tile["tile_size_y"] * sizes["FH"], (tile["tile_size_y"] - 1) * y + sizes["FH"])
     )
     loads = read * conflicts + 2 * spilled * sizes["FH"]
     issue = (window * outputs + read + ADDRESSING * window) / SCHEDULERS

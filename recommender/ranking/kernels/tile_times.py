@@ -43,7 +43,9 @@ class TileTimes:
         idle = 1 - parts / (rounds * lanes)
         bound = "memory traffic" if self.memory_s[row] > self.on_chip_s[row] else "work on the cores"
         spread = f"{parts:.0f} tiles in {rounds:.0f} rounds over {lanes:.0f} cores, {idle:.0%} of them idle"
-        return f"{spread}; {bound} decides, the products alone take {self.ideal_s[row] / self.total_s[row]:.0%}"
+        return (
+            f"{spread}; {bound} decides, the products alone take {self.ideal_s[row] / self.total_s[row]:.0%}"
+        )
 
 
 def soft_maximum(*parts: Floats) -> Floats:
