@@ -61,7 +61,8 @@ class Answer:
         together: The recommended strategies that can be set together; None if fewer than two can.
         regret: Expected log regret of the best of the first k configurations of cases, by k.
         abstention: Why what is listed is worth a measurement and no more; None if it is recommended.
-        plan: Where to start and what to change. Of a model its changes are the recommendations; of a kernel these
+        plan: Where to start and what to change. Of a model its changes are the recommendations; of a kernel
+            these
             are configurations. None where neither can be planned.
     """
 

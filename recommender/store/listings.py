@@ -43,7 +43,7 @@ class QueryRows:
 
 
 def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
-    """Return the kind and the usual objective of an operator, from its cases or as a kernel that can be planned.
+    """Return the kind and the usual objective of an operator that has cases or can be planned.
 
     Raises:
         UnknownEntityError: No case has it, and no kernel is called so.

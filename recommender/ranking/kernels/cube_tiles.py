@@ -1,9 +1,9 @@
 """Times of matrix products on Ascend's cube cores, tile by tile.
 
-A core brings blocks of A and B from L2 or memory to L1, from there to L0A and L0B, multiplies fractals of 16 a side
-and keeps the sums in L0C. Transfers overlap with products where a buffer is there twice. Rate of the transfers to
-L1, shares of memory and cache, and the launch are those that the cost model's matrix product was fitted with on
-measured operators. Times are seconds, arrays have a row a configuration.
+A core brings blocks of A and B from L2 or memory to L1, from there to L0A and L0B, multiplies fractals of
+16 a side and keeps the sums in L0C. Transfers overlap with products where a buffer is there twice. Rate of
+the transfers to L1, shares of memory and cache, and the launch are those that the cost model's matrix
+product was fitted with on measured operators. Times are seconds, arrays have a row a configuration.
 
 Sources:
     L1 to L0A and L0B: https://gitcode.com/cann/asc-devkit/blob/master/impl/adv_api/tiling/matmul/
@@ -37,12 +37,14 @@ ALIGNED_BYTES = 512.0
 UNALIGNED_SHARE = 0.7
 """Bandwidth of transfers aligned to 32 bytes as a share of those aligned to 512."""
 STEP_CYCLES = 32.0
-"""Between two products of base blocks, and for each packet: flags and addresses; a choice, a few instructions."""
+"""Between two products of base blocks, and for each packet: flags and addresses; a choice, a few
+instructions."""
 PART_ROWS = 64
 """Length along K that Triton's compiler gives L0 at once: with it blocks of 256 lie twice in 64 KB."""
 SUM_BYTES, OUTPUT_BYTES = 4.0, 2.0
 VECTOR_BYTES_PER_CYCLE = 256.0
-"""Of a vector core of the 910B (the fact ``vector_bytes_per_cycle`` of the family), where a part's is unknown."""
+"""Of a vector core of the 910B (the fact ``vector_bytes_per_cycle`` of the family), where a part's is
+unknown."""
 SOFTMAX_PASSES = 5.0
 """Vector instructions for each score: maximum, difference, exponential, sum, conversion (FlashAttention)."""
 
@@ -185,9 +187,10 @@ def _times(
 def attention_times(
     device: Device, sizes: Mapping[str, float], tile: Columns, number: str, element: float
 ) -> TileTimes:
-    """Times of attention by blocks: products on the cube core, shares on its vector cores, one beside the other.
+    """Times of attention by blocks: products on the cube core, shares on its vector cores.
 
-    Scores go to the vector cores and back through L2 where they are apart.
+    Both work at once on different blocks. Scores go to the vector cores and back through L2 where they are
+    apart.
 
     Args:
         device: Where.

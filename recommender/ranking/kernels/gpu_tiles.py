@@ -1,14 +1,15 @@
 """Times of matrix products and attention on GPUs, tile by tile.
 
-Notation: a program computes a tile of ``bm x bn`` in ``steps`` of ``bk`` along K. ``resident`` programs share a
-processor. What is modelled: tiles that reach over the edges, waves over the processors, the rate of the matrix unit
-(on Hopper only warp groups reach it), reads from shared memory and from L2, latency hidden by stages and by other
-programs, memory traffic by the order of the tiles. Times are seconds, arrays have a row a configuration.
+Notation: a program computes a tile of ``bm x bn`` in ``steps`` of ``bk`` along K. ``resident`` programs
+share a processor. What is modelled: tiles that reach over the edges, waves over the processors, the rate of
+the matrix unit (on Hopper only warp groups reach it), reads from shared memory and from L2, latency hidden
+by stages and by other programs, memory traffic by the order of the tiles. Times are seconds, arrays have a
+row a configuration.
 
 Sources:
     Registers, threads and shared memory: CUDA C++ Programming Guide, technical specifications by compute
-    capability. Latencies and rates: table 3 of https://pmc.ncbi.nlm.nih.gov/articles/PMC10448217/. Warp groups:
-    https://triton-lang.org/main/getting-started/tutorials/gluon/wgmma.html.
+    capability. Latencies and rates: table 3 of https://pmc.ncbi.nlm.nih.gov/articles/PMC10448217/. Warp
+    groups: https://triton-lang.org/main/getting-started/tutorials/gluon/wgmma.html.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ REGISTERS = 65536
 """32-bit registers of a processor, of which a thread may have :data:`MOST_REGISTERS`."""
 MOST_REGISTERS = 255
 OTHER_REGISTERS = 40
-"""Registers of a thread for what is not a sum: addresses and operands; a choice, above what Triton's own need."""
+"""Registers of a thread for what is not a sum: addresses and operands; a choice, above what Triton's own
+need."""
 MOST_THREADS = 2048
 """Threads of a processor (1,536 on consumer parts, which no tile here reaches)."""
 MOST_PROGRAMS = 32
@@ -58,6 +60,8 @@ SYNCHRONOUS_SHARE = 0.63
 """Rate of the older instructions on Hopper, which a tile below 64 rows or four warps has to use (Luo et al.,
 Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, https://arxiv.org/abs/2402.13499)."""
 GROUP_ROWS, GROUP_WARPS = 64, 4
+TENSOR_MEMORY, NO_TENSOR_MEMORY = 10.0, 12.0
+"""Compute capabilities from which and up to which sums need no registers (PTX ISA, tcgen05)."""
 EXPONENTIALS_PER_CYCLE, SCALARS_PER_CYCLE = 16.0, 128.0
 """Of a processor (CUDA C++ Programming Guide, throughput of arithmetic instructions)."""
 SOFTMAX_OPERATIONS = 4.0
@@ -65,7 +69,8 @@ SOFTMAX_OPERATIONS = 4.0
 USUAL_CLOCK_HZ = 1.5e9
 """Where a clock is not known: it moves latencies and rates within a processor, not its peak."""
 LAUNCH_S = 3e-6
-"""From the launch of a kernel to its first instruction; a choice within the 2 to 5 us of public measurements."""
+"""From the launch of a kernel to its first instruction; a choice within the 2 to 5 us of public
+measurements."""
 SUM_BYTES = 4.0
 OUTPUT_BYTES = 2.0
 
@@ -152,9 +157,12 @@ def product_times(gpu: Gpu, shape: ProductShape, tile: Columns, element: float) 
     columns = np.ceil(shape.n / bn)
     blocks, steps = row_blocks * columns, np.ceil(shape.k / bk)
 
-    sums = bm * bn / (gpu.warp * warps)
+    # on Blackwell's data-centre parts the sums are in tensor memory
+    sums = bm * bn / (gpu.warp * warps) * (0.0 if TENSOR_MEMORY <= gpu.capability < NO_TENSOR_MEMORY else 1.0)
     registers = np.minimum(sums + OTHER_REGISTERS, MOST_REGISTERS)
-    staged = stages * (bm + bn) * bk * element
+    block = (bm + bn) * bk * element
+    # before Hopper the block in use is in registers; whether a tile fits at all is asked with all its stages
+    staged = np.where(gpu.capability >= 9, stages, np.maximum(stages - 1, 1)) * block
     resident = np.floor(
         np.minimum.reduce(
             [
@@ -166,6 +174,7 @@ def product_times(gpu: Gpu, shape: ProductShape, tile: Columns, element: float) 
         )
     )
     fits = (resident >= 1) & (sums + OTHER_REGISTERS <= MOST_REGISTERS)
+    fits &= stages * block + 1024 <= gpu.shared_bytes
     resident = np.maximum(resident, 1)
     of_core = np.ceil(blocks / gpu.cores)
     resident = np.minimum(resident, of_core)
@@ -210,8 +219,8 @@ def _shared_bytes(
 ) -> Floats:
     """Bytes that a step writes to shared memory and reads from it.
 
-    A warp reads the operands of its part of the tile, parts as square as they can be; a group of four warps reads
-    them once for all of them.
+    A warp reads the operands of its part of the tile, parts as square as they can be; a group of four warps
+    reads them once for all of them.
     """
     readers = np.where(grouped, warps / GROUP_WARPS, warps)
     down = np.minimum(2.0 ** np.ceil(np.log2(readers) / 2 + np.log2(bm / bn) / 2), readers)

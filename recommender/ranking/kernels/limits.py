@@ -1,4 +1,4 @@
-"""Limits of a kernel in words: how full a tile makes the buffers, what does not fit, what does nothing here."""
+"""Limits of a kernel in words: how full its buffers are, what does not fit, what does nothing here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def not_fitting(current: Mapping[str, Value], broken: Sequence[Broken]) -> tuple
 
 
 def foreign_settings(question: KernelQuestion, domain: KernelDomain) -> tuple[NotHere, ...]:
-    """Settings that others tune for such kernels and that do nothing here, and values that the shape rules out."""
+    """Settings of such kernels that do nothing here, and values that the shape rules out."""
     found = [
         NotHere(strategy=item.what, because=item.why, fact=question.device.id, source=item.source)
         for item in domain.left

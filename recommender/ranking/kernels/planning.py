@@ -1,7 +1,7 @@
-"""The plan for one kernel: a start configuration, two of another kind, single changes, and what is not for here.
+"""The plan for one kernel: a start, two configurations of another kind, changes, what is not for here.
 
-Measured or published cases decide where there are some; the tile model fills what they leave open, and decides
-alone where there is none. What it says is said to be modelled.
+Measured or published cases decide where there are some; the tile model fills what they leave open, and
+decides alone where there is none. What it says is said to be modelled.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import NotHere
     from recommender.space.space import SearchSpace
 
-LOG_SPREAD = 0.45
-"""Standard deviation of the logarithm of measured over modelled time of the best configuration
-(``benchmarks/answers/kernels.py``)."""
+LOG_SPREAD, CUBE_LOG_SPREAD = 0.6, 0.25
+"""Standard deviation of the logarithm of a good library's time over that of the best tile by the model: products
+on GPUs of six parts, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first stands for all
+else."""
 NORMAL_90 = 1.645
 BASIS = "tile model on the facts of the device; nothing was measured for it"
 
@@ -50,7 +51,8 @@ class PlannedKernel:
 
     Attributes:
         plan: The plan.
-        recommendations: Start and alternatives; empty where cases decide, which are recommendations themselves.
+        recommendations: Start and alternatives; empty where cases decide, which are recommendations
+            themselves.
         notes: What was assumed.
     """
 
@@ -192,7 +194,8 @@ class _Kernel:
             return Origin.COST_MODEL
 
         seconds = float(self.times.total_s[row])
-        wide = math.exp(NORMAL_90 * LOG_SPREAD)
+        is_cube = self.question.device.ascend and self.question.kernel.names[0] == "gemm"
+        wide = math.exp(NORMAL_90 * (CUBE_LOG_SPREAD if is_cube else LOG_SPREAD))
         basis = BASIS if case is None else f"{case.basis}; what it leaves open: {BASIS}"
         return StartConfiguration(
             framework=self.question.framework,

@@ -28,7 +28,8 @@ _USUAL = {Language.TRITON: "triton", Language.ASCEND_C: "cann"}
 _OPERANDS = MappingProxyType(
     {
         "fp8_w8a8": "fp8", "float8_e4m3": "fp8", "float8_e4m3fn": "fp8", "float8_e5m2": "fp8",
-        "int8_w8a8": "int8", "int8_w8a16": "bf16", "int4_w4a16": "bf16", "fp8_w8a16": "bf16",
+        "fp8_block": "fp8", "int8_w8a8": "int8", "int8_w8a16": "bf16", "int4_w4a16": "bf16",
+        "fp8_w8a16": "bf16", "int8_wo": "bf16", "int4_wo": "bf16",
     }
 )  # fmt: skip
 """Formats whose operands meet in another: weights of 8 or 4 bits beside 16-bit numbers are widened first."""

@@ -52,7 +52,8 @@ def place(question: KernelQuestion, device_label: str) -> str:
         name = f"{sizes},device_name={device_label.replace(' ', '_')}.json"
         return (
             f"write it under the key {question.sizes['M']} of {name}, the device named as "
-            f"torch.cuda.get_device_name() prints it; benchmark_moe.py measures the whole table ({MOE_TABLES})"
+            "torch.cuda.get_device_name() prints it; "
+            f"benchmark_moe.py measures the whole table <{MOE_TABLES}>"
         )
     return {
         Language.TRITON: "write it as triton.Config, beside the alternatives, under @triton.autotune",

@@ -1,13 +1,13 @@
 """Times of kernels that threads compute without a matrix unit: CLBlast's product and the direct convolution.
 
-A thread computes a small tile of the result; what limits it is how many products come to one load from shared memory
-or L1, how many threads a processor holds, and what the edges of tiles load twice. Times are seconds, arrays have a row
-a configuration.
+A thread computes a small tile of the result; what limits it is how many products come to one load from
+shared memory or L1, how many threads a processor holds, and what the edges of tiles load twice. Times are
+seconds, arrays have a row a configuration.
 
 Sources:
-    CUDA C++ Programming Guide: throughput of arithmetic instructions, shared memory, technical specifications.
-    Nugteren, CLBlast, https://arxiv.org/abs/1705.05249. Van Werkhoven et al., Optimizing convolution operations on
-    GPUs using adaptive tiling, FGCS 2014.
+    CUDA C++ Programming Guide: throughput of arithmetic instructions, shared memory, technical
+    specifications. Nugteren, CLBlast, https://arxiv.org/abs/1705.05249. Van Werkhoven et al., Optimizing
+    convolution operations on GPUs using adaptive tiling, FGCS 2014.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ CACHE_LATENCY_CYCLES = 200.0
 """Of L2 (PMC10448217, table 3)."""
 OTHER_REGISTERS = 24.0
 INSTRUCTION_LATENCY_CYCLES = 4.0
-"""Of a product (PMC10448217, table 3): so many warps a scheduler, or independent products of a thread, hide it."""
+"""Of a product (PMC10448217, table 3): so many warps a scheduler, or independent products of a thread, hide
+it."""
 MOST_THREADS = 1024.0
 """Threads of a processor that every capability has (2,048 on data-centre parts)."""
 ADDRESSING = 2.0

@@ -1,8 +1,8 @@
 """Times of kernels that read, do little and write: rows, elements, transpositions.
 
-Memory decides; a configuration changes how much of its bandwidth is asked for: programs that move data at once,
-rounds that are not full, rows read twice, starts of small transfers. Times are seconds, arrays have a row a
-configuration.
+Memory decides; a configuration changes how much of its bandwidth is asked for: programs that move data at
+once, rounds that are not full, rows read twice, starts of small transfers. Times are seconds, arrays have a
+row a configuration.
 
 Sources:
     GPU: as ``gpu_tiles``. Ascend: transfers of 16 KB and more at once,
