@@ -37,6 +37,7 @@ from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, Wo
 from kg.nouns.values import Settings
 from recommender.ranking.kernels.choice import best_row, choose_rows
 from recommender.ranking.kernels.domain import KernelDomain, generated_domain
+from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD, NORMAL_90
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
 from recommender.ranking.kernels.score import tile_times
 from recommender.workspace import Workspace
@@ -67,6 +68,7 @@ TEXTBOOK = {
 }  # fmt: skip
 """A square tile of 16 x 16 threads, through shared memory: what tutorials begin with."""
 DRAWS = 200
+CUBE = "910b, 24 cores bf16"
 
 
 def rows(folder: Path, corpus: str) -> list[dict[str, Any]]:
@@ -234,19 +236,19 @@ def levels(
                     "shape": {side.upper(): int(line[side]) for side in "mnk"},
                 }  # fmt: skip
                 _, _, times = question_of(workspace, {"task": task, "hardware": {"name": "ascend-910b1"}})
-                logs["910b, 24 cores bf16"].append(
-                    math.log(float(line["measured_us"]) * 1e-6 / float(times.total_s.min()))
-                )
+                logs[CUBE].append(math.log(float(line["measured_us"]) * 1e-6 / float(times.total_s.min())))
+    cube = logs.pop(CUBE, [])
+    logs["gpus"] = [value for values in logs.values() for value in values]
+    spreads = dict.fromkeys(logs, LOG_SPREAD) | {CUBE: CUBE_LOG_SPREAD}
     return {
-        name: {"n": len(values), "median": float(np.median(values)), "spread": float(np.std(values))}
-        for name, values in sorted(logs.items())
-    } | {
-        "gpus": {
-            "n": sum(len(values) for name, values in logs.items() if not name.startswith("910b")),
-            "spread": float(
-                np.std([x for name, values in logs.items() if not name.startswith("910b") for x in values])
-            ),
+        name: {
+            "n": len(values),
+            "median": float(np.median(values)),
+            "spread": float(np.std(values)),
+            "coverage_90": float(np.mean(np.abs(values) <= NORMAL_90 * spreads[name])),
         }
+        for name, values in {**logs, CUBE: cube}.items()
+        if values
     }
 
 

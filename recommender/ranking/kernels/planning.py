@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 LOG_SPREAD, CUBE_LOG_SPREAD = 0.6, 0.25
 """Standard deviation of the logarithm of a good library's time over that of the best tile by the model: products
-on GPUs of six parts, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first stands for all
-else."""
+on six parts of GPUs, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first stands for
+all else."""
 NORMAL_90 = 1.645
 BASIS = "tile model on the facts of the device; nothing was measured for it"
 

@@ -10,6 +10,7 @@ from kg.errors import NoEvidenceError
 from recommender.ranking.kernels import cube_tiles, gpu_tiles, thread_tiles, vector_tiles
 from recommender.ranking.kernels.gpu_tiles import Gpu, ProductShape
 from recommender.ranking.kernels.tile_times import TileTimes
+from recommender.space.made.needs import is_nvidia
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,11 +47,6 @@ def tile_times(question: KernelQuestion, columns: Columns) -> TileTimes:
         return model(question, columns)
     except KeyError as missing:
         raise _unknown(question, f"the tile model needs {missing.args[0]}") from None
-
-
-def has_model(question: KernelQuestion) -> bool:
-    """True where a tile model of the kernel in this form is there."""
-    return (question.kernel.names[0], question.form, question.device.ascend) in _MODELS
 
 
 def assumptions(question: KernelQuestion) -> tuple[str, ...]:
@@ -139,11 +135,23 @@ def _cube_product(question: KernelQuestion, columns: Columns) -> TileTimes:
 
 
 def _clblast(question: KernelQuestion, columns: Columns) -> TileTimes:
+    _check_threads(question)
     gpu = Gpu.of(question.device, question.number)
     return thread_tiles.clblast_times(gpu, {"B": 1.0, **question.sizes}, columns, question.element_bytes)
 
 
+def _check_threads(question: KernelQuestion) -> None:
+    """Refuse what the model of threads was measured to be wrong for: the textbook's tile beats it on AMD's.
+
+    Raises:
+        NoEvidenceError: Not a device of NVIDIA.
+    """
+    if not is_nvidia(question.device):
+        raise _unknown(question, "the model of threads holds for NVIDIA's devices alone")
+
+
 def _convolution(question: KernelQuestion, columns: Columns) -> TileTimes:
+    _check_threads(question)
     sizes = {"W": float(IMAGE), "H": float(IMAGE), **question.sizes}
     gpu = Gpu.of(question.device, question.number)
     return thread_tiles.convolution_times(gpu, sizes, columns, question.element_bytes)
