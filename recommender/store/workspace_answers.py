@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.answers.verification import VerificationRequest
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
-    from recommender.experiment.testing import PreparedTest
+    from recommender.experiment.preparing import PreparedTest
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.logged_search import LoggedSearch
