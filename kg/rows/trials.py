@@ -296,11 +296,8 @@ class TrialStore:
         key, value, baseline = self.problem_key(problem.id), trial.measurement.value, trial.baseline
         if key is None or value is None or baseline is None:
             return False
-        same = (
-            self._interned.settings(trial.configuration),
-            self._interned.word(trial.measurement.metric),
-            float(value),
-        )
+        interned = self._interned
+        same = (interned.settings(trial.configuration), interned.word(trial.measurement.metric), float(value))
         about = (trial.strategy, trial.bottleneck, trial.kind.value, baseline.value)
         return bool(self._file.read(trials_sql.SAME_GAIN, key, *same, *about))
 
