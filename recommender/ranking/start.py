@@ -87,7 +87,9 @@ class ParallelLayout:
 
     def __str__(self) -> str:
         sizes = [
-            f"{name.upper()} {size}" for name, size in self.to_json().items() if name != "devices" and size > 1
+            f"{name.upper()} {size}"
+            for name, size in self.to_json().items()
+            if name != "devices" and size > 1
         ]
         return " x ".join(sizes) or "one device"
 
