@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
@@ -106,11 +106,11 @@ class Planner:
             plan = Plan(understood=_understood(situation.facts), start=starts.first)
             return Planned(plan=plan, recommendations=(), ranked=(), starts=starts, refused=())
         now = started(problem, starts.first, situation.framework)
-        ranked, refused = self.strategies.rank(now, with_hypotheses=with_hypotheses)
+        ranked, refused = self.strategies.rank(now, with_hypotheses=with_hypotheses, beyond=True)
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
         ranked = [item for item in ranked if not broken[item.strategy.id]]
-        candidates = self._candidates(problem, starts, ranked)
+        candidates = self._candidates(problem, starts, ranked, with_priors=with_hypotheses)
         candidates.sort(key=lambda one: one.order)
         chosen = _without_conflicts(candidates)
         plan = Plan(
@@ -119,7 +119,7 @@ class Planner:
             alternatives=starts.alternatives,
             changes=tuple(one.change for one in chosen[:k]),
             further=tuple(one.change for one in chosen[k:]),
-            not_here=tuple([*starts.not_here, *map(_not_here, refused)]),
+            not_here=tuple([*starts.not_here, *(_not_here(one) for one in refused if _is_telling(one))]),
         )
         return Planned(
             plan=plan,
@@ -130,20 +130,27 @@ class Planner:
         )
 
     def _candidates(
-        self, problem: Problem, starts: Starts, ranked: Sequence[RankedStrategy]
+        self, problem: Problem, starts: Starts, ranked: Sequence[RankedStrategy], *, with_priors: bool
     ) -> list[_Candidate]:
         further = {(item.where, plain_key(item.key)): item for item in starts.further}
+        shares = _shares(starts)
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[_Candidate] = []
         for place, item in enumerate(ranked):
-            agreed = [
-                further.pop(key) for key in _places(item.strategy.sets, further) if _same(item, further[key])
-            ]
-            share = max((one.share for one in agreed), default=0.0)
-            if (one := self._of_strategy(problem, item, share, place, begun)) is not None:
+            for key in _places(item.strategy.sets, further):
+                if _same(item, further[key]):
+                    further.pop(key)
+            share = min((shares.get(_assignment(one), 0.0) for one in item.strategy.sets), default=0.0)
+            one = self._of_strategy(problem, item, share, place, begun)
+            if one is not None and not with_priors:
+                bare = replace(one.recommendation, gain=one.change.gain, basis=_basis(one.change))
+                one = replace(one, recommendation=bare)
+            if one is not None:
                 candidates.append(one)
         groups: dict[tuple[Where, str], list[AgreedSetting]] = {}
         for item in further.values():
+            if any(begun.get(name) is not None for name in _names(item)):
+                continue  # the start sets it, or it runs now
             groups.setdefault((item.where, carrier(item.where, item.key)), []).append(item)
         candidates += [self._of_recipes(problem, items) for items in groups.values()]
         return candidates
@@ -176,10 +183,10 @@ class Planner:
         order = (
             not item.match.bottleneck,
             bool(item.provided),
+            not item.strategy.sets,
             -expected * item.match.closeness,
             -(item.match.share or 0.0) * item.match.closeness,
             item.strategy.accuracy != "unchanged",
-            not item.strategy.sets,
             place,
         )
         return _Candidate(change=change, recommendation=recommendation, order=order)
@@ -225,8 +232,30 @@ class Planner:
         return _Candidate(
             change=change,
             recommendation=recommendation,
-            order=(bool(problem.bottlenecks), False, -AGREEMENT_AS_GAIN * share, 0.0, True, False, 0),
+            order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, True, 0),
         )
+
+
+def _shares(starts: Starts) -> dict[tuple[str, str], float]:
+    """Weight of the recipes that set a parameter to a value, by both; a key is known by its last part."""
+    found: dict[tuple[str, str], float] = {}
+    for one in starts.recipes:
+        keys = {(plain_key(item.key).rpartition(".")[2], item.value.lower()) for item in one.recipe.settings}
+        for key in keys:
+            found[key] = found.get(key, 0.0) + one.weight
+    return found
+
+
+def _assignment(one: Assignment) -> tuple[str, str]:
+    value = "true" if one.value is None else show(one.value).lower()
+    return plain_key(one.parameter).rpartition(".")[2], value
+
+
+def _names(item: AgreedSetting) -> tuple[str, ...]:
+    if item.where is Where.ENV:
+        return (item.key,)
+    plain = plain_key(item.key)
+    return (plain, plain.partition(".")[2], plain.rpartition(".")[2])
 
 
 def _places(
@@ -270,6 +299,11 @@ _TIERS = {
 }
 
 
+def _basis(change: PlanChange) -> str:
+    """What a change rests on, where its recommendation would speak of a prior."""
+    return change.tier if change.gain is not None else f"{change.tier}, never measured here: no gain is known"
+
+
 def _tier(item: RankedStrategy) -> str:
     """How the gain of a strategy is known: by the best of its effects."""
     kinds = {seen.effect.kind for seen in item.effects}
@@ -300,6 +334,11 @@ def _understood(facts: Mapping[str, object]) -> dict[str, object]:
     return {
         name: sorted(value) if isinstance(value, frozenset) else value for name, value in sorted(facts.items())
     }
+
+
+def _is_telling(refusal: Refusal) -> bool:
+    """Whether it is news that something is not for a question: what another framework reads is not."""
+    return ": framework: " not in refusal.reason
 
 
 def _not_here(refusal: Refusal) -> NotHere:

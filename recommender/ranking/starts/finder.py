@@ -25,9 +25,15 @@ from recommender.ranking.start import (
     StartConfiguration,
 )
 from recommender.ranking.starts.agreement import agreed_settings
-from recommender.ranking.starts.layout_choice import choose_layouts
+from recommender.ranking.starts.assumed import assumed_settings
+from recommender.ranking.starts.layout_choice import (
+    OTHER_PRECISION,
+    TRUST_FOR_LATENCY,
+    TRUST_IN_TIMES,
+    choose_layouts,
+)
 from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
-from recommender.ranking.starts.layout_options import LayoutQuestion, layout_options, smallest_fit
+from recommender.ranking.starts.layout_options import LIMITED, LayoutQuestion, layout_options, smallest_fit
 from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
@@ -87,6 +93,16 @@ class _Draft:
     refused: list[NotHere]
     weighed: list[WeighedRecipe]
     notes: list[str] = field(default_factory=list)
+
+    def of_precision(self) -> list[WeighedRecipe]:
+        """The recipes with those whose weights have another width weighing less."""
+        is_quantised = self.value(_QUANTISED) is not None
+        return [
+            one
+            if _quantises(one.recipe) == is_quantised
+            else replace(one, weight=one.weight * OTHER_PRECISION)
+            for one in self.weighed
+        ]
 
     def value(self, plain: str) -> str | None:
         """The value of a setting of the start; None if it is not part of it."""
@@ -154,8 +170,16 @@ class StartFinder:
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
-        configurations = [self._configuration(draft, one) for one in layouts]
-        return self._starts(draft, configurations or [self._configuration(draft, None)])
+        found = []
+        for one in layouts or [None]:
+            layout = one.option.layout if one else self._plain_layout(situation)
+            divided = replace(screen, situation=_divided(situation, layout))
+            kept, refused = divided.sift(agreed)
+            of_layout = replace(draft, kept=kept, refused=refused)
+            found.append(self._configuration(of_layout, one, layout, divided))
+            if one is None or one is layouts[0]:
+                draft.kept, draft.refused = kept, refused
+        return self._starts(draft, found)
 
     def _starts(self, draft: _Draft, found: Sequence[StartConfiguration]) -> Starts:
         further = [item for item in draft.kept if item.share < IN_THE_START]
@@ -179,7 +203,13 @@ class StartFinder:
         if not options:
             smallest = smallest_fit(asked)
             return self._unfit(draft, smallest.layout if smallest else None)
-        chosen = choose_layouts(options, draft.weighed, training=situation.is_training)
+        chosen = choose_layouts(
+            options,
+            draft.of_precision(),
+            training=situation.is_training,
+            trust=TRUST_FOR_LATENCY if asked.objective in LIMITED else TRUST_IN_TIMES,
+            settings=asked.question.settings,
+        )
         kinds: dict[tuple[int, int, bool], ChosenLayout] = {}
         for one in chosen:
             layout = one.option.layout
@@ -202,6 +232,11 @@ class StartFinder:
         settings = {**question.settings, "precision": self._precision(draft, question)}
         if situation.is_training:
             settings.setdefault("zero_stage", 1)
+            micro = draft.value("micro_batch_size")
+            if micro is not None and micro.isdigit():
+                settings.setdefault("micro_batch", int(micro))
+            if draft.value("recompute_granularity") is not None:
+                settings.setdefault("recompute", draft.value("recompute_granularity"))
             if "seq_len" not in settings and not question.model.tokens_per_image:
                 settings["seq_len"] = 4096
                 draft.notes.append("sequences of 4,096 tokens are assumed; --shape seq_len=N says otherwise")
@@ -234,9 +269,12 @@ class StartFinder:
             framework=framework.id, version=framework.version, layout=layout, fits=False
         )
 
-    def _configuration(self, draft: _Draft, chosen: ChosenLayout | None) -> StartConfiguration:
+    def _configuration(
+        self, draft: _Draft, chosen: ChosenLayout | None, layout: ParallelLayout | None, screen: Screen
+    ) -> StartConfiguration:
         situation, framework = draft.situation, draft.situation.framework
-        layout = chosen.option.layout if chosen else self._plain_layout(situation)
+        if layout is not None and framework.id == "sglang" and situation.model.is_mixture and layout.dp > 1:
+            layout = replace(layout, tp=layout.tp * layout.dp, dp_attention=True)
         settings: list[PlanSetting] = []
         if layout is not None:
             source = chosen.nearest.source.url if chosen and chosen.nearest else ""
@@ -250,7 +288,10 @@ class StartFinder:
         settings += [
             _planned(item, situation, layout) for item in draft.kept if item.share >= IN_THE_START
         ]
-        settings = _with_current(settings, situation)
+        if chosen is not None and layout is not None:
+            priced = {**chosen.settings, **chosen.option.settings}
+            settings += _further_than(settings, assumed_settings(situation, layout, priced), screen)
+        settings = _with_current(settings, situation, screen)
         return StartConfiguration(
             framework=framework.id,
             version=framework.version,
@@ -319,8 +360,34 @@ def typed(text: str) -> Value:
     return text
 
 
-def _with_current(settings: list[PlanSetting], situation: Situation) -> list[PlanSetting]:
-    """The settings with what runs now in place of what recipes say."""
+def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
+    """The situation with the sizes of a layout among its facts."""
+    if layout is None:
+        return situation
+    sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
+    return replace(situation, facts={**sizes, **situation.facts})
+
+
+def _further_than(
+    settings: Sequence[PlanSetting], assumed: Sequence[PlanSetting], screen: Screen
+) -> list[PlanSetting]:
+    """The assumed settings that nothing sets yet, as far as the release takes them."""
+    present = {plain_key(item.key) for item in settings}
+    release = screen.release()
+    found = []
+    for item in assumed:
+        if plain_key(item.key) in present:
+            continue
+        if release is not None:
+            taken = release.look_up(item.key, item.where)
+            if not taken.usable or taken.is_default(item.value):
+                continue
+        found.append(item)
+    return found
+
+
+def _with_current(settings: list[PlanSetting], situation: Situation, screen: Screen) -> list[PlanSetting]:
+    """The settings with what runs now in place of what recipes say, and all else that runs now."""
     current = dict(situation.current or {})
     if not current:
         return settings
@@ -332,6 +399,14 @@ def _with_current(settings: list[PlanSetting], situation: Situation) -> list[Pla
             _, value = held.pop(short)
             item = replace(item, value=value, origin=Origin.CURRENT, source="", agreement=None)
         found.append(item)
+    release = screen.release()
+    for name, value in held.values():
+        taken = release.look_up(name) if release is not None else None
+        if taken is not None and taken.setting is not None:
+            place, key = taken.setting.place, taken.setting.key
+        else:
+            place, key = (SettingPlace.ENV, name) if name.isupper() else (SettingPlace.FLAG, f"--{name.lstrip('-')}")
+        found.append(PlanSetting(where=place, key=key, value=value, origin=Origin.CURRENT))
     return found
 
 
