@@ -12,7 +12,6 @@ from recommender.answers.answer import Abstention, Answer
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.changes.recommendations import as_recommendation, choose
 from recommender.ranking.combination import combine
-from recommender.ranking.kernels.planning import kernel_plan
 from recommender.ranking.recommendation import changes
 
 if TYPE_CHECKING:
@@ -121,6 +120,8 @@ class Recommender:
         """The plan for a single kernel; None for a model, and where all that is known was refused."""
         if problem.workload.kind in _BY_STRATEGY or (refused and not cases):
             return None
+        from recommender.ranking.kernels.planning import kernel_plan
+
         hardware = problem.hardware.name
         tree = self.feasibility.tree
         node = tree.node(hardware)

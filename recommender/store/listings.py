@@ -59,7 +59,12 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
                 name=plain, kind=WorkloadKind.KERNEL, metric="latency", better=METRICS["latency"].better
             )
         operators = list(dict.fromkeys([*trials.operators(), *kernels]))
-        near = get_close_matches(plain, operators, n=5) or operators[:20]
+        near = get_close_matches(plain, operators, n=5)
+        same = [kernel.names[:2] for kernel in KERNELS if set(near) & set(kernel.names)]
+        near = (
+            list(dict.fromkeys([*near, *(spelling for names in same for spelling in names)]))
+            or operators[:20]
+        )
         hint = f"did you mean {', '.join(near)}?"
         raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
     metric, better, problem_id = objectives[0]

@@ -200,8 +200,8 @@ def product_times(gpu: Gpu, shape: ProductShape, tile: Columns, element: float) 
 
     # full rounds of resident programs, then a round of the rest, which hides less
     rounds, rest = np.floor(of_core / resident), of_core % resident
-    round_s = steps * soft_maximum(resident * together, alone)
-    rest_s = np.where(rest > 0, steps * soft_maximum(np.maximum(rest, 1) * together, alone), 0.0)
+    round_s = steps * np.maximum(resident * together, alone)
+    rest_s = np.where(rest > 0, steps * np.maximum(rest * together, alone), 0.0)
     ends = (rounds + (rest > 0)) * (
         2 * latency + bm * bn * SUM_BYTES / (SHARED_BYTES_PER_CYCLE * gpu.clock_hz)
     )
@@ -302,7 +302,7 @@ def attention_times(gpu: Gpu, sizes: dict[str, float], tile: Columns, element: f
         np.maximum(compute + shares + wait, (latency + load) / np.maximum(stages - 1, 1)),
     )
     rounds = of_core / resident
-    busy = np.ceil(rounds) * steps * soft_maximum(resident * together, alone) + np.ceil(rounds) * 2 * latency
+    busy = np.ceil(rounds) * steps * np.maximum(resident * together, alone) + np.ceil(rounds) * 2 * latency
     traffic = element * heads * width * (2 * sizes["Q"] + 2 * sizes["S"])
     memory = np.full_like(bm, traffic / gpu.bandwidth)
     ideal = blocks / gpu.cores * steps * compute

@@ -55,7 +55,7 @@ def not_fitting(current: Mapping[str, Value], broken: Sequence[Broken]) -> tuple
     return tuple(
         NotHere(
             strategy=stated,
-            because=f"what is set now cannot run: {item.rule}",
+            because=f"what is set now cannot run: {item.rule}: {item.reason}",
             fact=item.reason,
             source=item.source,
         )
@@ -65,18 +65,25 @@ def not_fitting(current: Mapping[str, Value], broken: Sequence[Broken]) -> tuple
 
 def foreign_settings(question: KernelQuestion, domain: KernelDomain) -> tuple[NotHere, ...]:
     """Settings of such kernels that do nothing here, and values that the shape rules out."""
+    unused = [item for item in domain.left if "=" not in item.what]
     found = [
-        NotHere(strategy=item.what, because=item.why, fact=question.device.id, source=item.source)
-        for item in domain.left
-        if "=" not in item.what
+        NotHere(
+            strategy=", ".join(item.what for item in unused),
+            because=unused[0].why,
+            fact=question.device.id,
+            source=unused[0].source,
+        )
+        for _ in unused[:1]
     ]
     if question.form == "triton" and is_nvidia(question.device):
-        found += [
+        found.append(
             NotHere(
-                strategy=name, because="of Triton's backend for AMD", fact=question.device.id, source=TUTORIAL
+                strategy=", ".join(_AMD),
+                because="of Triton's backend for AMD",
+                fact=question.device.id,
+                source=TUTORIAL,
             )
-            for name in _AMD
-        ]
+        )
     if question.form == "triton" and (is_nvidia(question.device) or is_amd(question.device)):
         found.append(
             NotHere(

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from recommender.space.space import SearchSpace
 
 LOG_SPREAD, CUBE_LOG_SPREAD = 0.6, 0.25
-"""Standard deviation of the logarithm of a good library's time over that of the best tile by the model: products
-on six parts of GPUs, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first stands for
-all else."""
+"""Standard deviation of the logarithm of a good library's time over that of the best tile by the model:
+products on six parts of GPUs, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first
+stands for all else."""
 NORMAL_90 = 1.645
 BASIS = "tile model on the facts of the device; nothing was measured for it"
 
@@ -215,10 +215,10 @@ class _Kernel:
             because=(
                 basis,
                 self.times.reason(row),
+                place(self.question, self.label),
                 *self._overlap(configuration),
                 *limit_lines(self.domain, configuration),
                 *self._against_current(row),
-                place(self.question, self.label),
             ),
         )
 

@@ -8,6 +8,7 @@ from kg.nouns.setting import SettingPlace
 from recommender.ranking.kernels.language import Language
 from recommender.ranking.start import Origin, PlanSetting
 from recommender.space.made import ascendc, cuda, opencl, triton_ascend
+from recommender.space.made.needs import is_amd, is_nvidia
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,15 +49,16 @@ def kernel_settings(
 def place(question: KernelQuestion, device_label: str) -> str:
     """Where the settings are written, in a sentence."""
     if question.framework in _TABLES and question.kernel.grouped:
-        sizes = ",".join(f"{name}={question.sizes[name]}" for name in ("E", "N") if name in question.sizes)
-        name = f"{sizes},device_name={device_label.replace(' ', '_')}.json"
+        facts = [f"{name}={question.sizes[name]}" for name in ("E", "N") if name in question.sizes]
+        maker = "NVIDIA " if is_nvidia(question.device) else "AMD " if is_amd(question.device) else ""
+        device = f"{maker}{device_label.removeprefix(maker)}".replace(" ", "_")
+        table = ",".join([*facts, f"device_name={device}"])
         return (
-            f"write it under the key {question.sizes['M']} of {name}, the device named as "
-            "torch.cuda.get_device_name() prints it; "
-            f"benchmark_moe.py measures the whole table <{MOE_TABLES}>"
+            f"write it under {question.sizes['M']} of {table}.json (the device as "
+            "torch.cuda.get_device_name() prints it); benchmark_moe.py measures a whole table"
         )
     return {
-        Language.TRITON: "write it as triton.Config, beside the alternatives, under @triton.autotune",
+        Language.TRITON: "write it as triton.Config under @triton.autotune, beside the alternatives",
         Language.ASCEND_C: "set it in the TCubeTiling of the host's tiling function"
         if "baseM" in question_names(question)
         else "set it in the tiling data of the host's tiling function",
