@@ -46,6 +46,8 @@ WIDEST_LOAD_BYTES = 16.0
 """Of one load of a thread (CUDA C++ Programming Guide)."""
 PIECE_BYTES = 16 * 1024.0
 """Of a transfer on Ascend from which bandwidth is no longer lost to its start."""
+PORT_BYTES_PER_CYCLE = 32.0
+"""Between a core and memory on Ascend (``ddr_rate`` of CANN's platform files, as quoted in the facts of the 910B4)."""
 START_SHARE = 0.1
 """Time of a transfer's start as a share of that of 16 KB; a choice: what "well used" leaves to lose."""
 
@@ -146,7 +148,8 @@ def npu_times(device: Device, tile: Columns, *, elements: float, row: float, ele
     pieces = Pieces.of(tile, elements, row)
     cores = tile["grid"] if "grid" in tile else tile["blockDim"]
     twice = tile["multibuffer"] > 0 if "multibuffer" in tile else tile["bufferNum"] > 1
-    rate = fitted["core_bytes_per_cycle"] * device.clock
+    held = 2 * elements * element <= device.l2_bytes
+    rate = (fitted["core_bytes_per_cycle"] if held else PORT_BYTES_PER_CYCLE) * device.clock
     whole = row or pieces.length
     bytes_in = whole * pieces.height * element * pieces.passes
     bytes_out = whole * pieces.height * element
