@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,9 @@ from recommender.cost_model.facts.device import Device
 from recommender.ranking.kernels import cube_tiles
 from recommender.ranking.kernels.domain import Columns
 from tests.unit.recommender.ranking.kernel_questions import NPU
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DEVICE = Device("npu", NPU)
 SIZES = {"M": 4096.0, "N": 4096.0, "K": 4096.0, "B": 1.0}
@@ -22,7 +27,7 @@ def columns(**values: float) -> Columns:
     return {name: np.array([float(value)]) for name, value in values.items()}
 
 
-def seconds(sizes: dict[str, float] = SIZES, **change: float) -> float:
+def seconds(sizes: Mapping[str, float] = SIZES, /, **change: float) -> float:
     tile = columns(**{**TILING, **change})
     return float(cube_tiles.ascendc_times(DEVICE, sizes, tile, "fp16", 2.0).total_s[0])
 

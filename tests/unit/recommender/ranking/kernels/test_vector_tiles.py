@@ -48,3 +48,16 @@ def test_ascend_c_names_the_same_pieces() -> None:
     assert npu(row=4096, tileColumns=4096, tileRows=4, bufferNum=2, blockDim=40) == npu(
         row=4096, BLOCK_SIZE=4096, ROWS=4, multibuffer=1, grid=40
     )
+
+
+def test_a_transposed_piece_is_written_in_rows_of_its_height() -> None:
+    def turned(m: int, n: int) -> float:
+        columns = {
+            name: np.array([float(value)])
+            for name, value in {"BLOCK_M": m, "BLOCK_N": n, "num_warps": 4}.items()
+        }
+        times = vector_tiles.gpu_times(A100, columns, elements=MANY, row=0.0, element=2.0, turned=True)
+        return float(times.total_s[0])
+
+    assert turned(64, 64) < turned(16, 256) * 0.8
+    assert turned(16, 256) == turned(256, 16)
