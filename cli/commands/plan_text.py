@@ -55,11 +55,17 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             _show_change(place, change)
     if plan.further:
         names = ", ".join(item.strategy or item.title for item in plan.further)
-        print(f"\n{len(plan.further)} more without a measured gain" + (f": {names}" if verbose else " (-k 50 lists them)"))
+        print(
+            f"\n{len(plan.further)} more without a measured gain"
+            + (f": {names}" if verbose else " (-k 50 lists them)")
+        )
     if plan.not_here:
         shown = plan.not_here if verbose else plan.not_here[:3]
         told = "; ".join(f"{item.strategy} ({item.because})" for item in shown)
-        print(f"Not here: {told}" + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else ""))
+        print(
+            f"Not here: {told}"
+            + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else "")
+        )
 
 
 def paste_lines(start: StartConfiguration) -> list[str]:
@@ -179,4 +185,6 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
     if layout is None:
         print(f"It does not fit on {many}, nor on any number up to 1,024.")
     else:
-        print(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")
+        print(
+            f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices."
+        )

@@ -125,7 +125,9 @@ class Recommender:
             plan=planned.plan,
             notes=tuple(
                 note
-                for note in dict.fromkeys([*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped])
+                for note in dict.fromkeys(
+                    [*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped]
+                )
                 if note
             ),
             unchecked=_unchecked(problem, recommendations, rules),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Assignment
+    from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.values import Value
     from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.finder import StartFinder, Starts
 
+USUAL = 0.3
+"""Agreement from which a change has its place although the question leaves a condition of it open; a choice."""
 LEAST_CHANCE = 0.5
 """Chance to help below which a change is not offered: testing it would be expected to lose."""
 AGREEMENT_AS_GAIN = 0.1
@@ -140,7 +143,7 @@ class Planner:
             for key in _places(item.strategy.sets, further):
                 if _same(item, further[key]):
                     further.pop(key)
-            share = min((shares.get(_assignment(one), 0.0) for one in item.strategy.sets), default=0.0)
+            share = _share(item.strategy, shares)
             one = self._of_strategy(problem, item, share, place, begun)
             if one is not None and not with_priors:
                 bare = replace(one.recommendation, gain=one.change.gain, basis=_basis(one.change))
@@ -182,8 +185,8 @@ class Planner:
         expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
         order = (
             not item.match.bottleneck,
-            bool(item.provided),
-            not item.strategy.sets,
+            bool(item.provided) and share < USUAL,
+            not item.strategy.sets and not item.strategy.families,
             -expected * item.match.closeness,
             -(item.match.share or 0.0) * item.match.closeness,
             item.strategy.accuracy != "unchanged",
@@ -241,9 +244,24 @@ def _shares(starts: Starts) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for one in starts.recipes:
         keys = {(plain_key(item.key).rpartition(".")[2], item.value.lower()) for item in one.recipe.settings}
+        keys.add((_PRECISION, one.recipe.precision.lower()))
         for key in keys:
             found[key] = found.get(key, 0.0) + one.weight
     return found
+
+
+_PRECISION = "precision"
+_WIDTHS = re.compile(r"\bw\d+a\d+\b")
+
+
+def _share(strategy: Strategy, shares: Mapping[tuple[str, str], float]) -> float:
+    """Weight of the recipes that do what a strategy does: set all that it sets, or have the widths that it names."""
+    if not strategy.sets:
+        return 0.0
+    set_so = min(shares.get(_assignment(one), 0.0) for one in strategy.sets)
+    names = " ".join([strategy.id, strategy.label, *strategy.aliases]).lower()
+    widths = [shares.get((_PRECISION, width), 0.0) for width in set(_WIDTHS.findall(names))]
+    return max(widths) if widths else set_so
 
 
 def _assignment(one: Assignment) -> tuple[str, str]:
@@ -276,7 +294,11 @@ def _same(item: RankedStrategy, agreed: AgreedSetting) -> bool:
 
 
 def _assigned(one: Assignment, item: RankedStrategy) -> PlanSetting:
-    key = f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}" if one.carrier else one.flag or one.parameter
+    key = (
+        f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
+        if one.carrier
+        else one.flag or one.parameter
+    )
     source = item.strategy.sources[0].url if item.strategy.sources else ""
     return PlanSetting(where=one.place, key=key, value=one.value, origin=Origin.KNOWLEDGE, source=source)
 
@@ -332,7 +354,8 @@ def _without_conflicts(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 def _understood(facts: Mapping[str, object]) -> dict[str, object]:
     return {
-        name: sorted(value) if isinstance(value, frozenset) else value for name, value in sorted(facts.items())
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, value in sorted(facts.items())
     }
 
 

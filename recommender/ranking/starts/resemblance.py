@@ -62,9 +62,7 @@ def weigh(
         path_of: A device and what is above it, by the id of hardware.
     """
     fitting = [
-        item
-        for item in recipes
-        if item.framework == situation.framework.id and item.role in situation.roles
+        item for item in recipes if item.framework == situation.framework.id and item.role in situation.roles
     ]
     families = {item.family for item in fitting if item.model == situation.model.id}
     crowd = Counter(item.model for item in fitting)
@@ -92,7 +90,9 @@ def _distance(
 ) -> float:
     asked = situation.model
     same_model = recipe.model == asked.id
-    same_family = same_model or recipe.family in families or bool(model.family and model.family == asked.family)
+    same_family = (
+        same_model or recipe.family in families or bool(model.family and model.family == asked.family)
+    )
     model_apart = 0.0 if same_model else SAME_SIZES if _same_network(asked, model) else 1.0
     return (
         MODEL * model_apart
