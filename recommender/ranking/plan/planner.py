@@ -151,10 +151,10 @@ class Planner:
             if one is not None:
                 candidates.append(one)
         groups: dict[tuple[Where, str], list[AgreedSetting]] = {}
-        for item in further.values():
-            if any(begun.get(name) is not None for name in _names(item)):
+        for setting in further.values():
+            if any(begun.get(name) is not None for name in _names(setting)):
                 continue  # the start sets it, or it runs now
-            groups.setdefault((item.where, carrier(item.where, item.key)), []).append(item)
+            groups.setdefault((setting.where, carrier(setting.where, setting.key)), []).append(setting)
         candidates += [self._of_recipes(problem, items) for items in groups.values()]
         return candidates
 

@@ -175,7 +175,8 @@ class StartFinder:
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
         found = []
-        for one in layouts or [None]:
+        to_price: list[ChosenLayout | None] = [*layouts] or [None]
+        for one in to_price:
             layout = one.option.layout if one else self._plain_layout(situation)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)

@@ -143,7 +143,7 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
         if not training and pipeline > 1 and tensor < widths[-1]:
             continue  # vLLM, "Parallelism and scaling": split tensors inside a server before stages between servers
         for experts in _expert_degrees(asked, tensor * replicas * context, training=training):
-            base = {
+            base: dict[str, float] = {
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
                 "data_parallel": replicas, "expert_parallel": experts,
             }  # fmt: skip
