@@ -285,6 +285,18 @@ class VersionBound:
     source: Source
 
 
+WORKS = {
+    "code": "change the code of the model or the kernel",
+    "data": "prepare data, a checkpoint or a draft model",
+    "layout": "lay devices and servers out",
+    "host": "set up the operating system or the device driver",
+    "release": "move to a release or install a package",
+    "measure": "find the value by measurement",
+    "unset": "take a setting away",
+    "operation": "run the job at another time or load",
+}
+"""Kinds of work that a strategy without settings takes."""
+
 HYPOTHESIS, CONFIRMED, REFUTED = "hypothesis", "confirmed", "refuted"
 """Kinds of strategies that were proposed here: not tested yet, found better by a test, found no better."""
 
@@ -301,6 +313,7 @@ class Strategy(Concept):
         applies_when: Conditions that must all hold, besides phases, families and hardware.
         caveats: What to know of it that decides nothing.
         sets: Parameters it sets.
+        work: The kind of work that it takes where no setting does it, one of ``WORKS``; empty if one does.
         mitigates: Bottlenecks it is for.
         requires: Strategies or conditions it needs.
         conflicts_with: Strategies it cannot be combined with.
@@ -319,6 +332,7 @@ class Strategy(Concept):
     applies_when: tuple[ScopeClause, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     sets: tuple[Assignment, ...] = ()
+    work: str = ""
     mitigates: tuple[Relation, ...] = ()
     requires: tuple[Relation, ...] = ()
     conflicts_with: tuple[Relation, ...] = ()
@@ -328,6 +342,11 @@ class Strategy(Concept):
     accuracy: str = "unknown"
     sources: tuple[Source, ...] = ()
     parents: tuple[str, ...] = ()
+
+    @property
+    def needs_code(self) -> bool:
+        """Whether it takes other code of the model or the kernel."""
+        return self.work == "code" or any(item.place is SettingPlace.CODE for item in self.sets)
 
     @property
     def configuration(self) -> Settings:

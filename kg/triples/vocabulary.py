@@ -158,6 +158,7 @@ class TG:
 
     # strategies
     ACCURACY: Final = _term("tg:accuracy")
+    WORK: Final = _term("tg:work")
     APPLIES_WHEN: Final = _term("tg:appliesWhen")
     CARRIER: Final = _term("tg:carrier")
     CONFLICT: Final = _term("tg:conflict")

@@ -96,6 +96,7 @@ STRATEGY = NounTable(
     Statements(name="applies_when", predicate=TG.APPLIES_WHEN, table=SCOPE_CLAUSE),
     Statements(name="caveats", predicate=TG.HAS_CAVEAT, table=CAVEAT),
     Statements(name="sets", predicate=TG.SETS, table=ASSIGNMENT),
+    LiteralField(name="work", predicate=TG.WORK),
     _relations("mitigates", TG.MITIGATION, TG.MITIGATES, iris.bottleneck_iri),
     _relations("requires", TG.REQUIREMENT, TG.REQUIRES, iris.strategy_iri),
     _relations("conflicts_with", TG.CONFLICT, TG.CONFLICTS_WITH, iris.strategy_iri),
