@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kg.nouns.release import release_order
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 
@@ -342,6 +343,16 @@ class Strategy(Concept):
     accuracy: str = "unknown"
     sources: tuple[Source, ...] = ()
     parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be: a release that drops it before the one that brings it."""
+        for brought in self.since:
+            for dropped in self.removed:
+                first, last = release_order(brought.version), release_order(dropped.version)
+                if brought.software == dropped.software and first and last and last <= first:
+                    raise ValueError(
+                        f"removed in {dropped.software} {dropped.version}, before it came in {brought.version}"
+                    )
 
     @property
     def needs_code(self) -> bool:

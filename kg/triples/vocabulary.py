@@ -178,6 +178,7 @@ class TG:
     OF_PARAMETER: Final = _term("tg:parameter")
     PHASE: Final = _term("tg:phase")
     READS_FACT: Final = _term("tg:readsFact")
+    RELEASE_ORDER: Final = _term("tg:releaseOrder")
     REMOVED_IN: Final = _term("tg:removedIn")
     REQUIREMENT: Final = _term("tg:requirement")
     REQUIRES: Final = _term("tg:requires")

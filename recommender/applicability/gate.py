@@ -134,13 +134,13 @@ def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]
     softwares = {item.software for item in strategy.sets if item.software}
     used = {key[len("software[") : -1] for key in facts if key.startswith("software[")}
     running = [item for item in frameworks if item.id in used]
-    if running and all(item.is_server for item in running) and strategy.needs_code:
+    if not running:
+        return HOLDS
+    if not any(all(item.reads(software) for software in softwares) for item in running):
+        reader = ", ".join(sorted(softwares))
+        return Judgement(
+            truth=Truth.FAILS, because=f"framework: {running[0].label} does not read settings of {reader}"
+        )
+    if strategy.needs_code and all(item.is_server for item in running):
         return Judgement(truth=Truth.FAILS, because=f"framework: {running[0].label} runs code of its own")
-    if not softwares or not running:
-        return HOLDS
-    if any(all(item.reads(software) for software in softwares) for item in running):
-        return HOLDS
-    reader = ", ".join(sorted(softwares))
-    return Judgement(
-        truth=Truth.FAILS, because=f"framework: {running[0].label} does not read settings of {reader}"
-    )
+    return HOLDS

@@ -8,6 +8,7 @@ from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Confidence, FaultPattern, Relation, Strategy, VersionBound
+from kg.nouns.release import release_order
 from kg.nouns.scope import Caveat, ScopeClause
 from kg.terms.conditions import Condition
 from kg.triples import iris
@@ -46,12 +47,19 @@ ASSIGNMENT = NounTable(
     LiteralField(name="software", predicate=TG.SOFTWARE),
 )
 
+def _in_order(bound: VersionBound) -> Iterator[Pair]:
+    """A text that sorts releases, so that a shape can tell which came first."""
+    if order := release_order(bound.version):
+        yield TG.RELEASE_ORDER, Literal(order)
+
+
 VERSION_BOUND = NounTable(
     VersionBound,
     TG.VERSION_BOUND,
     LiteralField(name="software", predicate=TG.SOFTWARE),
     LiteralField(name="version", predicate=TG.VERSION),
     derived_from(),
+    derived=_in_order,
 )
 
 
