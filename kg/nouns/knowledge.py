@@ -350,9 +350,8 @@ class Strategy(Concept):
             for dropped in self.removed:
                 first, last = release_order(brought.version), release_order(dropped.version)
                 if brought.software == dropped.software and first and last and last <= first:
-                    raise ValueError(
-                        f"removed in {dropped.software} {dropped.version}, before it came in {brought.version}"
-                    )
+                    found = f"removed in {dropped.version}, before it came in {brought.version}"
+                    raise ValueError(f"{dropped.software}: {found}")
 
     @property
     def needs_code(self) -> bool:

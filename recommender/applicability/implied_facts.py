@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kg.terms.conditions import FactValue, Facts
+    from kg.terms.conditions import Facts, FactValue
 
 _DEGREES = ("tp", "pp", "dp", "ep", "cp", "nodes")
 _SERVING = frozenset({"serving", "prefill", "decode"})
@@ -49,6 +49,10 @@ _INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "
 """Precisions that only a quantised model has."""
 
 
+_PRECISIONS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}
+"""Short names of precisions."""
+
+
 def implied_facts(facts: Facts, current: Mapping[str, object]) -> dict[str, FactValue]:
     """Facts that the stated ones imply; a stated fact of the same name goes before.
 
@@ -84,7 +88,7 @@ def _of_role(facts: Facts) -> Iterator[tuple[str, FactValue]]:
 
 
 def _of_settings(facts: Facts, settings: Mapping[str, object]) -> Iterator[tuple[str, FactValue]]:
-    """What nobody set is as the program begins: nothing drafted, no pipeline, nothing reproducible bit by bit."""
+    """What nobody set is as the program begins: no drafts, no pipeline, nothing reproducible bit by bit."""
     phase = facts.get("phase")
     if phase in _SERVING:
         drafts = any(not _is_off(settings.get(name)) for name in _DRAFTS)
@@ -95,7 +99,10 @@ def _of_settings(facts: Facts, settings: Mapping[str, object]) -> Iterator[tuple
     yield "deterministic", any(not _is_off(settings.get(name)) for name in _DETERMINISM)
     precision = str(facts.get("precision") or settings.get("dtype") or "").lower()
     if "precision" not in facts and (precision or (precision := _trained_in(settings))):
-        yield "precision", {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}.get(precision, precision)
+        yield (
+            "precision",
+            {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}.get(precision, precision),
+        )
     if "quantization" in settings:
         yield "quantised", not _is_off(settings["quantization"])
     elif precision:

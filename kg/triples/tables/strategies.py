@@ -47,6 +47,7 @@ ASSIGNMENT = NounTable(
     LiteralField(name="software", predicate=TG.SOFTWARE),
 )
 
+
 def _in_order(bound: VersionBound) -> Iterator[Pair]:
     """A text that sorts releases, so that a shape can tell which came first."""
     if order := release_order(bound.version):

@@ -43,9 +43,7 @@ def test_serving_is_both_halves_unless_it_is_said_otherwise(
         ({"speculative_config": "none"}, False, "any"),
     ],
 )
-def test_drafts_are_what_the_settings_say(
-    settings: dict[str, object], speculative: bool, draft: str
-) -> None:
+def test_drafts_are_what_the_settings_say(settings: dict[str, object], speculative: bool, draft: str) -> None:
     implied = implied_facts({"phase": "serving"}, settings)
     assert (implied["speculative"], implied["draft"]) == (speculative, draft)
 
@@ -71,4 +69,4 @@ def test_a_bottleneck_says_that_memory_is_short_or_lengths_vary() -> None:
 
 
 def test_the_programs_of_a_question_are_its_framework() -> None:
-    assert implied_facts({"software[vllm-ascend]": "0.23.0"}, {})["framework"] == {"vllm-ascend"}
+    assert implied_facts({"software[vllm-ascend]": "0.23.0"}, {})["framework"] == frozenset({"vllm-ascend"})
