@@ -19,7 +19,7 @@ from recommender.evolution.incompatibilities import failed_strategies, revise_co
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import ingest_files
 from recommender.store.merging import merge
-from recommender.store.writer import BATCH_ROWS, Additions, Writer
+from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
