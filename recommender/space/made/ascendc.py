@@ -165,7 +165,7 @@ def _shares(cores: int) -> list[int]:
 
 
 def _few_blocks(wanted: KernelRequest, draft: SpaceDraft, cores: int) -> set[int]:
-    """Numbers of base blocks below that of the cores: so many cores are used where there are no more blocks."""
+    """Numbers of base blocks below that of the cores: so many are used where there are no more blocks."""
     if wanted.grouped:
         return set()
     sides = [
