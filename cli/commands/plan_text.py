@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from recommender.ranking.start import ExpectedValue, PlanSetting, StartConfiguration
 
 _WIDTH = 96
+_SHORT = 3
+"""Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 _PROGRAMS = {
     "vllm-ascend": "vllm serve MODEL",
     "vllm": "vllm serve MODEL",
@@ -76,11 +78,7 @@ def paste_lines(start: StartConfiguration) -> list[str]:
         if item.where is SettingPlace.ENV
     ]
     words = [*_flags(start.settings), *_objects(start.settings)]
-    others = [
-        f"{item.key}: {show_value(item.value)}"
-        for item in start.settings
-        if item.where in {SettingPlace.YAML, SettingPlace.CODE}
-    ]
+    others = [f"{item.key}: {show_value(item.value)}" for item in start.settings if _is_field(item)]
     program = _PROGRAMS.get(start.framework, "")
     return [*exports, *_wrapped([program, *words] if program and words else words), *others]
 
@@ -96,7 +94,7 @@ def _objects(settings: Iterable[PlanSetting]) -> Iterator[str]:
     """One flag for each JSON object, with all of its fields."""
     objects: dict[str, dict[str, Any]] = {}
     for item in settings:
-        if item.where is SettingPlace.JSON:
+        if item.where is SettingPlace.JSON and not _is_field(item):
             carrier, _, path = item.key.partition(".")
             at = objects.setdefault(carrier, {})
             *outer, last = path.split(".")
@@ -138,12 +136,15 @@ def _expected(item: ExpectedValue) -> str:
 
 
 def _in_short(start: StartConfiguration) -> str:
-    return str(start.layout) + "".join(f", {_expected(item)}" for item in start.expected[:1])
+    tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
+    return (tile if start.layout is None else str(start.layout)) + "".join(
+        f", {_expected(item)}" for item in start.expected[:1]
+    )
 
 
 def _row(change: PlanChange) -> list[str]:
     gain = change.gain
-    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # noqa: PLR2004  # fits 80 columns
+    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # fits 80 columns
     return [
         title,
         "" if gain is None else factor_text(gain),
@@ -174,8 +175,15 @@ def _code(change: PlanChange) -> list[str]:
     return [
         item.key if item.value is None else f"{item.key}={show_value(item.value)}"
         for item in change.settings
-        if item.where in {SettingPlace.YAML, SettingPlace.CODE}
+        if _is_field(item)
     ]
+
+
+def _is_field(item: PlanSetting) -> bool:
+    """Whether it is a field of code or of a file, not of an object that a flag carries."""
+    if item.where is SettingPlace.JSON:
+        return "." not in item.key and not item.key.startswith("-")
+    return item.where in {SettingPlace.YAML, SettingPlace.CODE}
 
 
 def _show_unfit(answer: Answer, plan: Plan) -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import MissingFactError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.memory_fit import memory_bytes, not_modelled
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes
@@ -143,7 +143,7 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
         if not training and pipeline > 1 and tensor < widths[-1]:
             continue  # vLLM, "Parallelism and scaling": split tensors inside a server before stages between servers
         for experts in _expert_degrees(asked, tensor * replicas * context, training=training):
-            base = {
+            base: dict[str, float] = {
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
                 "data_parallel": replicas, "expert_parallel": experts,
             }  # fmt: skip

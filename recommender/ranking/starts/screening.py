@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from kg.nouns.framework import Framework
     from kg.nouns.knowledge import Strategy
     from kg.nouns.look_up import LookUp
-    from kg.terms.setting_registry import ReleaseSettings
     from kg.nouns.recipe import RecipeSetting
+    from kg.nouns.values import Value
+    from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
@@ -204,6 +205,6 @@ def _sets(strategy: Strategy, item: AgreedSetting) -> bool:
     return False
 
 
-def _typed(text: str) -> object:
+def _typed(text: str) -> Value:
     low = text.lower()
     return True if low == "true" else False if low == "false" else text
