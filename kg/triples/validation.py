@@ -16,7 +16,7 @@ import data
 from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.serialisation import description
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,7 +66,7 @@ def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> l
     """List the violations in a set of triples, in the order of their nodes.
 
     Args:
-        triples: What to check; :func:`knowledge_part` and :func:`batch_part` take it from a store.
+        triples: What to check; :func:`knowledge_part` takes it from a store.
         known: Where nodes that the triples point at may be described instead.
     """
     import pyshacl
@@ -103,22 +103,6 @@ def knowledge_part(store: GraphStore) -> Iterator[Triple]:
     for term in KNOWLEDGE:
         for node in nodes.subjects(store, RDF_TYPE, term):
             yield from description(store, node)
-
-
-def batch_part(store: GraphStore, batch: NamedNode) -> Iterator[Triple]:
-    """Yield a batch with its problems, and the nodes they share with others."""
-    yield from store.triples(batch)
-    shared: set[NamedNode] = set()
-    for problem in nodes.subjects(store, TG.BATCH_OF, batch):
-        for triple in description(store, problem):
-            yield triple
-            if triple.predicate in _SHARED and isinstance(triple.object, NamedNode):
-                shared.add(triple.object)
-    for node in shared:
-        yield from store.triples(node)
-
-
-_SHARED = (TG.OF_WORKLOAD, TG.OF_OBJECTIVE, TG.IN_CONTEXT, Shared.DERIVED_FROM)
 
 
 @cache
