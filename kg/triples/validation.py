@@ -62,12 +62,12 @@ class Violation:
         return f"{place}: {self.message}" + (f" (not {self.value})" if self.value else "")
 
 
-def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> list[Violation]:
+def validate(triples: Iterable[Triple], *, described_in: GraphStore | None = None) -> list[Violation]:
     """List the violations in a set of triples, in the order of their nodes.
 
     Args:
         triples: What to check; :func:`knowledge_part` takes it from a store.
-        known: Where nodes that the triples point at may be described instead.
+        described_in: Where nodes that the triples point at may be described instead.
     """
     import pyshacl
 
@@ -75,8 +75,8 @@ def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> l
 
     checked = list(triples)
     about = {triple.subject.value for triple in checked if isinstance(triple.subject, NamedNode)}
-    if known is not None:
-        checked.extend(_types_of_neighbours(checked, known))
+    if described_in is not None:
+        checked.extend(_types_of_neighbours(checked, described_in))
     conforms, report, _ = pyshacl.validate(RdflibStore(checked).graph, shacl_graph=_shapes())
     if conforms:
         return []
@@ -87,7 +87,7 @@ def knowledge_violations(store: GraphStore) -> list[Violation]:
     """List where the knowledge of a graph breaks its shapes, and where causes or trees run in a circle."""
     from kg.triples.networks import circles
 
-    return validate(knowledge_part(store), known=store) + [
+    return validate(knowledge_part(store), described_in=store) + [
         Violation(
             focus=members[0].value,
             path=predicate.value,

@@ -193,7 +193,7 @@ class Editor:
         faults += check_knowledge(nouns, self._known_ids())
         if not faults:
             triples = [triple for noun in nouns for triple in to_triples(noun)]
-            violations = validate(triples, known=self._writer.graph)
+            violations = validate(triples, described_in=self._writer.graph)
             faults = [
                 Fault(place=violation.focus, reason=f"{violation.path}: {violation.message}")
                 for violation in violations

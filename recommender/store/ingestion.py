@@ -74,7 +74,7 @@ class IngestSummary:
             "rows_good": self.good,
             "rows_bad": self.bad,
             "rows_new": self.added.rows,
-            "rows_known": self.added.known,
+            "rows_known": self.added.repeated,
             "problems_new": self.added.problems,
             "recipes": self.recipes,
             "files": [
@@ -170,11 +170,11 @@ def ingest_files(
         if isinstance(item, FileReport):
             reports.append(item)
             if item.is_known:
-                total += Additions(known=item.good)
+                total += Additions(repeated=item.good)
                 return
             if waiting:
                 origins[item.path.name] = None
-            if completion is not None and item.key and item.key not in completion.known:
+            if completion is not None and item.key and item.key not in completion.rows_by_file:
                 completed.append(mark(item.key, item.good))
         elif isinstance(item, Recipe):
             recipes[item.id] = item
@@ -210,7 +210,7 @@ def ingest_files(
 def _completion(graph: GraphStore, options: Options) -> Completion:
     """Return the files completed before, under the names that are known now."""
     return Completion(
-        known=read_marks(completion_marks(graph)),
+        rows_by_file=read_marks(completion_marks(graph)),
         setting=digest(name_keys(graph), options.hardware, str(options.mapping or ""), options.source),
         again=options.again or options.trust is not None,
     )

@@ -260,7 +260,7 @@ def test_what_a_part_points_at_may_be_in_the_store() -> None:
     assert [fault.message for fault in validate(to_triples(new))] == [
         "Hardware is under at most one node, which the graph describes"
     ]
-    assert validate(to_triples(new), known=store) == []
+    assert validate(to_triples(new), described_in=store) == []
 
 
 DEVICE = iris.hardware_iri("device")
