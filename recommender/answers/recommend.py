@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recommender.ranking.cases.recommendations import CaseChoice, CaseChooser
     from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
     from recommender.ranking.feasibility.feasibility import FeasibilityRules, QuestionFeasibility, Refusal
+    from recommender.ranking.kernels.planning import PlannedKernel
+    from recommender.ranking.plan.planner import Planned, Planner
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour, Retriever
 
@@ -39,6 +41,7 @@ class Recommender:
         retriever: Finds the nearest known problems.
         cases: Chooses among their configurations.
         strategies: Ranks the strategies of the graph.
+        planner: Makes the plan for a model.
         feasibility: Says what can run.
         version: Identifier of the knowledge that answers rest on.
     """
@@ -46,6 +49,7 @@ class Recommender:
     retriever: Retriever
     cases: CaseChooser
     strategies: StrategyRanker
+    planner: Planner
     feasibility: FeasibilityRules
     version: str
 
@@ -74,6 +78,10 @@ class Recommender:
         k = min(max(k, LEAST), MOST)
         neighbours = self.retriever.find(problem)
         rules = self.feasibility.of(problem, model, neighbours)
+        if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
+            planned = self.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
+            if planned is not None:
+                return self._planned(problem, planned, neighbours, rules, notes)
         choice = self.cases.choose(problem, neighbours, k, rules)
         cases, refused = list(choice.recommendations), list(choice.refused)
         ranked: list[RankedStrategy] = []
@@ -86,12 +94,16 @@ class Recommender:
         if problem.workload.kind in _BY_STRATEGY:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
+        kernel = self._kernel(problem, recommendations, refused)
+        if kernel is not None:
+            recommendations, notes = [*recommendations, *kernel.recommendations], [*notes, *kernel.notes]
         if not recommendations:
             raise _nothing(problem, neighbours, refused)
         return Answer(
             problem=problem,
             version=self.version,
             recommendations=tuple(recommendations),
+            plan=None if kernel is None else kernel.plan,
             notes=tuple(dict.fromkeys([*notes, *self.retriever.encoder.notes, *rules.skipped])),
             unchecked=_unchecked(problem, recommendations, rules),
             refused=tuple(refused),
@@ -99,7 +111,49 @@ class Recommender:
             ceiling=self.strategies.ceiling(problem),
             together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
-            abstention=None if chosen else _abstention(choice, recommendations),
+            abstention=None if chosen or not cases else _abstention(choice, recommendations),
+        )
+
+    def _kernel(
+        self, problem: Problem, cases: Sequence[Recommendation], refused: Sequence[Refusal]
+    ) -> PlannedKernel | None:
+        """The plan for a single kernel; None for a model, and where all that is known was refused."""
+        if problem.workload.kind in _BY_STRATEGY or (refused and not cases):
+            return None
+        from recommender.ranking.kernels.planning import kernel_plan
+
+        hardware = problem.hardware.name
+        tree = self.feasibility.tree
+        node = tree.node(hardware)
+        label = hardware if node is None else node.label
+        return kernel_plan(problem, tree.facts(hardware), version=self.version, cases=cases, label=label)
+
+    def _planned(
+        self,
+        problem: Problem,
+        planned: Planned,
+        neighbours: Sequence[Neighbour],
+        rules: QuestionFeasibility,
+        notes: Sequence[str],
+    ) -> Answer:
+        recommendations = [_with_warnings(item, rules) for item in planned.recommendations]
+        return Answer(
+            problem=problem,
+            version=self.version,
+            recommendations=tuple(recommendations),
+            plan=planned.plan,
+            notes=tuple(
+                note
+                for note in dict.fromkeys(
+                    [*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped]
+                )
+                if note
+            ),
+            unchecked=_unchecked(problem, recommendations, rules),
+            refused=planned.refused,
+            neighbours=tuple(item.to_json() for item in neighbours[:10]),
+            ceiling=self.strategies.ceiling(problem),
+            together=combine(recommendations, problem.bottlenecks, _kinds(planned.ranked)),
         )
 
     def _is_for_strategies(

@@ -71,9 +71,7 @@ def running_framework(
     named = [by_id[name] for name in problem.software if name in by_id]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
-        return RunningFramework(
-            id=top.id, version=str(problem.software[top.id]), below=frozenset(top.stack)
-        )
+        return RunningFramework(id=top.id, version=str(problem.software[top.id]), below=frozenset(top.stack))
     usual = _USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE))
     if usual is None or usual not in by_id:
         return None

@@ -139,6 +139,21 @@ class Expression:
             raise InputError(f"constraint {self.text[:80]!r}: {fault}") from fault
         return np.broadcast_to(found, (count,))
 
+    def numbers(self, columns: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
+        """The values of an arithmetic expression, row by row.
+
+        Args:
+            columns: Values by name, each of the same length.
+
+        Raises:
+            InputError: Values of kinds that cannot be reckoned with.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(_evaluate(self._tree, columns, self._known), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise InputError(f"{self.text[:80]!r}: {fault}") from fault
+
 
 def _as_python(text: str) -> str:
     """C's spellings as Python's; texts in quotes are left alone."""

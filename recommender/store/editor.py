@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from ingest.knowledge.cross_references import CLASSES, check_knowledge
+from ingest.knowledge.cross_references import CLASSES, check_knowledge, with_symmetric_conflicts
 from ingest.knowledge.files import read_knowledge
 from kg.errors import CaseFormatError, Fault, InputError, WorkspaceError
+from kg.nouns.knowledge import Strategy
+from kg.triples import iris, nodes
 from kg.triples.exchange import import_graph
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.serialisation import all_of, to_triples
+from kg.triples.serialisation import all_of, from_graph, to_triples
 from kg.triples.validation import validate
+from kg.triples.vocabulary import TG
 from recommender.calibration.reliability import Reliability
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
@@ -191,8 +194,9 @@ class Editor:
         if not nouns:
             faults.append(Fault(place="", reason=f"says nothing of {' or '.join(KNOWLEDGE_KINDS[kind])}"))
         faults += check_knowledge(nouns, self._known_ids())
+        stated = with_symmetric_conflicts([*nouns, *self._partners(nouns)])
         if not faults:
-            triples = [triple for noun in nouns for triple in to_triples(noun)]
+            triples = [triple for noun in stated for triple in to_triples(noun)]
             violations = validate(triples, described_in=self._writer.graph)
             faults = [
                 Fault(place=violation.focus, reason=f"{violation.path}: {violation.message}")
@@ -200,8 +204,19 @@ class Editor:
             ]
         if faults:
             raise CaseFormatError(str(path), faults, hint="see docs/knowledge-format.md")
-        self.add_knowledge(nouns)
+        self.add_knowledge(stated)
         return nouns
+
+    def _partners(self, nouns: Sequence[Noun]) -> list[Strategy]:
+        """Strategies of the graph that exclude one of ``nouns``, or that one of them excludes."""
+        graph = self._writer.graph
+        own = {noun.id: noun for noun in nouns if isinstance(noun, Strategy)}
+        others = {item.target for noun in own.values() for item in noun.conflicts_with}
+        for identifier in own:
+            stating = nodes.subjects(graph, TG.CONFLICTS_WITH, iris.strategy_iri(identifier))
+            others |= {iris.name_of(node) for node in stating}
+        there = set(self._known_ids()["strategies"])
+        return [from_graph(graph, Strategy, name) for name in sorted(others & there - set(own))]
 
     def import_graph(self, path: Path) -> int:
         """Take in an exported graph as a batch of its own: all of it or, where it has a fault, nothing.

@@ -30,6 +30,8 @@ from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.ranking.feasibility.feasibility import FeasibilityRules
 from recommender.ranking.feasibility.task_history import TrialFailures
+from recommender.ranking.plan.planner import Planner
+from recommender.ranking.starts.finder import StartFinder
 from recommender.retrieval.neighbours import Retriever
 from recommender.store import creation
 from recommender.store.encoding import problem_encoder
@@ -170,10 +172,16 @@ class WorkspaceSnapshot:
         models = ResponseModels.load(self.layout.models)
         ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.layout.calibration))
         outlook = Outlook.load(self.layout.outlook, CIRCUMSTANCES)
+        strategies = StrategyRanker(self.graph, self.hardware, components.load(self.layout.components))
         return Recommender(
             retriever=self.retriever,
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
-            strategies=StrategyRanker(self.graph, self.hardware, components.load(self.layout.components)),
+            strategies=strategies,
+            planner=Planner(
+                starts=StartFinder(self.graph, self.hardware),
+                strategies=strategies,
+                version=self.knowledge_version,
+            ),
             feasibility=FeasibilityRules(
                 self.hardware, self.trials, TrialFailures(self.trials), Exclusions(self.graph)
             ),

@@ -298,4 +298,5 @@ def test_gains_are_those_of_the_source() -> None:
 def test_every_strategy_has_a_scope_and_every_setting_its_software() -> None:
     for strategy in STRATEGIES:
         assert strategy.families or strategy.hardware or strategy.applies_when, strategy.id
+        assert bool(strategy.sets) is not bool(strategy.work), strategy.id
         assert all(item.software for item in strategy.sets), strategy.id

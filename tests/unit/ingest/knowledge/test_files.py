@@ -79,7 +79,7 @@ strategies:
     accuracy: unchanged
     kind: documented
     sources: [spec]
-  - {id: wait, label: {en: Wait}, kind: claimed, sources: [spec]}
+  - {id: wait, label: {en: Wait}, work: operation, kind: claimed, sources: [spec]}
 faults:
   - id: fibre-broken
     codes: ["507014"]

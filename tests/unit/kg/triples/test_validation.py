@@ -154,8 +154,15 @@ KNOWN = (
         accuracy="unchanged",
         sources=(BOOK,),
     ),
-    Strategy(**concept("bf16"), kind="claimed", hardware=("vendor",), sources=(BOOK,)),
-    Strategy(**concept("fp16"), kind="claimed", hardware=("vendor",), sources=(BOOK,)),
+    Strategy(**concept("bf16"), kind="claimed", hardware=("vendor",), work="code", sources=(BOOK,)),
+    Strategy(
+        **concept("fp16"),
+        kind="claimed",
+        hardware=("vendor",),
+        work="code",
+        conflicts_with=(Relation(target="overlap", source=BOOK),),
+        sources=(BOOK,),
+    ),
     Framework(**concept("vllm"), phases=("decode",), hardware=("vendor",), stack=("cann",), sources=(BOOK,)),
     FaultPattern(
         **concept("timeout"),
@@ -279,6 +286,13 @@ def statement(subject: NamedNode, predicate: NamedNode) -> NamedNode:
 LINK_COUNT = statement(iris.hardware_iri("vendor"), TG.HAS_FACT)
 CONFLICT = statement(STRATEGY, TG.CONFLICT)
 CLAUSE = statement(STRATEGY, TG.APPLIES_WHEN)
+FP16 = iris.strategy_iri("fp16")
+SETTING = next(
+    triple.subject
+    for triple in triples_of(KNOWN)
+    if triple.predicate == TG.FLAG and isinstance(triple.subject, NamedNode)
+)
+BROUGHT = statement(STRATEGY, TG.SINCE)
 SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
 
 
@@ -300,6 +314,10 @@ SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
         (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("nowhere"), "mitigates is a bottleneck"),
         (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("cable"), "mitigates is a bottleneck"),
         (STRATEGY, TG.PHASE, Literal("lunch"), "A phase is training"),
+        (STRATEGY, TG.WORK, Literal("magic"), "The work that a strategy takes is code"),
+        (FP16, TG.WORK, None, "A strategy sets something, or says what kind of work it takes"),
+        (FP16, TG.FOR_HARDWARE, None, "A strategy says where it applies"),
+        (FP16, TG.CONFLICTS_WITH, None, "A conflict holds both ways"),
         (STRATEGY, Shared.DERIVED_FROM, None, "A strategy names at least one source"),
         (CONFLICT, TG.TARGET, None, "A relation points at one node"),
         (CLAUSE, TG.EXPRESSION, None, "exactly one expression"),
@@ -345,3 +363,20 @@ def test_a_violation_says_where_what_and_what_instead() -> None:
         f"{DEVICE.value} {TG.LEVEL.value}: Hardware is a vendor, an architecture, a family, a device or a "
         "server (not chip)"
     )
+
+
+@pytest.mark.parametrize(
+    ("subject", "predicate", "term", "message"),
+    [
+        (SETTING, TG.SOFTWARE, None, "names the software that reads it"),
+        (SETTING, TG.CARRIER, Literal("--config"), "one place where it is written"),
+        (BROUGHT, TG.RELEASE_ORDER, Literal("99999999"), "removed after the release that brought it"),
+    ],
+)
+def test_what_a_strategy_sets_and_when_it_was_there_are_its_own_affair(
+    subject: NamedNode, predicate: NamedNode, term: Literal | None, message: str
+) -> None:
+    changed = [t for t in triples_of(KNOWN) if (t.subject, t.predicate) != (subject, predicate)]
+    if term is not None:
+        changed.append(Triple(subject, predicate, term))
+    assert [fault.focus for fault in validate(changed) if message in fault.message] == [STRATEGY.value]
