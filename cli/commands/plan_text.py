@@ -144,7 +144,7 @@ def _in_short(start: StartConfiguration) -> str:
 
 def _row(change: PlanChange) -> list[str]:
     gain = change.gain
-    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # noqa: PLR2004  # fits 80 columns
+    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # fits 80 columns
     return [
         title,
         "" if gain is None else factor_text(gain),

@@ -480,6 +480,6 @@ def _because(draft: _Draft, chosen: ChosenLayout | None) -> list[str]:
             lines.append(
                 f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so"
             )
-    near = [one for one in draft.weighed if one.weight >= 0.1][:3]  # noqa: PLR2004  # what counts a tenth
+    near = [one for one in draft.weighed if one.weight >= 0.1][:3]  # what counts a tenth
     lines += [f"recipe {one.recipe.id}, weight {one.weight:.0%} <{one.recipe.source.url}>" for one in near]
     return lines

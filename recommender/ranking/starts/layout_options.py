@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import MissingFactError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.memory_fit import memory_bytes, not_modelled
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes

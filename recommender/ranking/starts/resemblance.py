@@ -109,7 +109,7 @@ def _same_network(one: ModelTraits, other: ModelTraits) -> bool:
     """Whether two models of one family differ in what they learned alone."""
     if not one.parameters or not other.parameters or one.family != other.family:
         return False
-    return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture  # noqa: PLR2004
+    return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture
 
 
 def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:
@@ -124,7 +124,7 @@ def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:
 def _hardware_apart(one: tuple[str, ...], other: tuple[str, ...]) -> float:
     """0 for the same generation, 1 for another of the vendor, 2 for another vendor."""
     shared = len(set(one) & set(other))
-    if not other or shared >= min(len(one), len(other)) or shared >= 3:  # noqa: PLR2004  # generation and above
+    if not other or shared >= min(len(one), len(other)) or shared >= 3:  # generation and above
         return 0.0
     return 1.0 if shared else 2.0
 

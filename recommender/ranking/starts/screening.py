@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from kg.nouns.framework import Framework
     from kg.nouns.knowledge import Strategy
     from kg.nouns.look_up import LookUp
-    from kg.terms.setting_registry import ReleaseSettings
     from kg.nouns.recipe import RecipeSetting
     from kg.nouns.values import Value
+    from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
