@@ -120,6 +120,7 @@ def ingest_files(
     on_progress: Callable[[int], None] | None = None,
     on_batch: Callable[[Additions], None] | None = None,
     batch_rows: int = BATCH_ROWS,
+    batch_s: float = BATCH_SECONDS,
     options: Options | None = None,
 ) -> IngestSummary:
     """Read files and folders and add their cases and recipes.
@@ -131,6 +132,7 @@ def ingest_files(
         on_progress: Told the bytes read since it was last told.
         on_batch: Told what each batch added, once it is acknowledged.
         batch_rows: Rows in a batch.
+        batch_s: Seconds after which a batch is closed even if it is small.
         options: What the user says of the files; None for nothing.
 
     Raises:
@@ -180,7 +182,7 @@ def ingest_files(
             recipes[item.id] = item
         else:
             waiting.append(item)
-            if len(waiting) >= batch_rows or time.monotonic() - since > BATCH_SECONDS:
+            if len(waiting) >= batch_rows or time.monotonic() - since > batch_s:
                 close_batch()
 
     tree = HardwareTree(graph)

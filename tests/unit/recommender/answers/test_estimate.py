@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.errors import InputError
+from kg.errors import InputError, MissingFactError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +50,9 @@ def test_plots_stand_side_by_side(shipped: Workspace, tmp_path: Path) -> None:
 def test_an_unknown_phase_is_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no phase named 'dreaming'"):
         estimated(shipped, phase="dreaming")
+
+
+def test_what_could_not_be_read_is_said_with_the_error(shipped: Workspace) -> None:
+    with pytest.raises(MissingFactError) as raised:
+        shipped.estimate({**RAW, "hardware": "ascend-910b", "notes": ["run.sh: --nnodes is not set"]})
+    assert "run.sh: --nnodes is not set" in raised.value.__notes__
