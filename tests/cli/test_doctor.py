@@ -139,6 +139,7 @@ def test_a_file_in_its_place_is_no_workspace(run: Any, tmp_path: Path) -> None:
     assert "cannot make a workspace" in ran.fault
 
 
+@pytest.mark.long
 def test_a_writer_refuses_a_live_graph_that_is_older_than_the_rows_and_changes_nothing(
     run: Any, filled: Path, tmp_path: Path, line: Any
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,6 @@ def test_an_unknown_phase_is_refused(shipped: Workspace) -> None:
 
 
 def test_what_could_not_be_read_is_said_with_the_error(shipped: Workspace) -> None:
-    with pytest.raises(MissingFactError) as raised:
-        shipped.estimate({**RAW, "hardware": "ascend-910b", "notes": ["run.sh: --nnodes is not set"]})
+    with pytest.raises(InputError) as raised:
+        estimated(shipped, {**RAW, "notes": ["run.sh: --nnodes is not set"]}, settings={"nosuch": 1})
     assert "run.sh: --nnodes is not set" in raised.value.__notes__
