@@ -27,9 +27,6 @@ _USUAL = {
 """By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
 Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and said."""
 
-REGISTRY_OF = {"megatron-lm": "megatron"}
-"""Names of registries that are not those of the framework."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningFramework:
@@ -85,7 +82,7 @@ def newest_release(framework: str) -> str:
     from kg.terms.setting_registry import registry
 
     try:
-        releases = registry(REGISTRY_OF.get(framework, framework)).releases
+        releases = registry(framework).releases
     except UnknownEntityError:
         return ""
     final = [name for name in releases if name.replace(".", "").replace("post", "").isdigit()]

@@ -11,6 +11,7 @@ from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import plain_key
+from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
 from recommender.ranking.plan.plan import Plan
@@ -115,6 +116,7 @@ class Planner:
         ranked = [item for item in ranked if not broken[item.strategy.id]]
         candidates = self._candidates(problem, starts, ranked, with_priors=with_hypotheses)
         candidates.sort(key=lambda one: one.order)
+        candidates, refusing = self._allowed(candidates, starts)
         chosen = _without_conflicts(candidates)
         plan = Plan(
             understood=_understood(situation.facts),
@@ -122,7 +124,9 @@ class Planner:
             alternatives=starts.alternatives,
             changes=tuple(one.change for one in chosen[:k]),
             further=tuple(one.change for one in chosen[k:]),
-            not_here=tuple([*starts.not_here, *(_not_here(one) for one in refused if _is_telling(one))]),
+            not_here=tuple(
+                [*starts.not_here, *refusing, *(_not_here(one) for one in refused if _is_telling(one))]
+            ),
         )
         return Planned(
             plan=plan,
@@ -157,6 +161,27 @@ class Planner:
             groups.setdefault((setting.where, carrier(setting.where, setting.key)), []).append(setting)
         candidates += [self._of_recipes(problem, items) for items in groups.values()]
         return candidates
+
+    def _allowed(
+        self, candidates: Sequence[_Candidate], starts: Starts
+    ) -> tuple[list[_Candidate], list[NotHere]]:
+        """The changes that the release takes together with the start; the others with the conflict it raises."""
+        release = self.starts.release(starts.situation)
+        if release is None:
+            return list(candidates), []
+        begun = {item.key: item.value for item in starts.first.settings}
+        allowed: list[_Candidate] = []
+        refused: list[NotHere] = []
+        for one in candidates:
+            with_it = {**begun, **{item.key: item.value for item in one.change.settings}}
+            before = set(broken_conflicts(release, begun))
+            broken = [item for item in broken_conflicts(release, with_it) if item not in before]
+            if broken:
+                name = one.change.strategy or one.change.title
+                refused.append(NotHere(strategy=name, because=f"{broken[0]} is refused", fact="conflict"))
+            else:
+                allowed.append(one)
+        return allowed, refused
 
     def _of_strategy(
         self, problem: Problem, item: RankedStrategy, share: float, place: int, begun: Mapping[str, object]

@@ -12,6 +12,7 @@ from kg.nouns.knowledge import Model
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
+from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.finders import StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of, from_graph
 from recommender.applicability.framework import running_framework
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from kg.nouns.values import Value
     from kg.triples.graph import GraphStore
+    from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
@@ -157,6 +159,10 @@ class StartFinder:
             devices=problem.hardware.count,
             facts=facts,
         )
+
+    def release(self, situation: Situation) -> ReleaseSettings | None:
+        """The settings of the release in use; None where none ship."""
+        return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
     def find(self, situation: Situation, sizes: Mapping[str, Value]) -> Starts:
         """The start configurations of a situation.
@@ -384,9 +390,9 @@ def _further_than(
     """The assumed settings that nothing sets yet, as far as the release takes them and recipes set them so."""
     present = {plain_key(item.key) for item in settings}
     release = screen.release()
+    found: list[PlanSetting] = []
     sets = [{plain_key(setting.key) for setting in one.recipe.settings} for one in draft.weighed]
     apart = {key for key in present if sum(key in keys for keys in sets) >= FEWEST_TO_TELL}
-    found = []
     for item in assumed:
         plain = plain_key(item.key)
         if plain in present or (
@@ -397,6 +403,8 @@ def _further_than(
         if release is not None:
             taken = release.look_up(item.key, item.where)
             if not taken.usable or taken.is_default(item.value):
+                continue
+            if broken_conflicts(release, {one.key: one.value for one in [*settings, *found, item]}):
                 continue
         found.append(item)
     return found

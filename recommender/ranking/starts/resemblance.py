@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
+from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ SAME_SIZES = 0.25
 """Distance of another model of the same sizes, such as a later training of one network, in models; a choice."""
 FINETUNING = 1.0
 """Distance of fine-tuning from training; a choice."""
+BACKEND = 2.0
+"""Distance of a recipe that runs on MindSpore where the question does not name it; a choice."""
 UNKNOWN = 1.0
 """Doublings that count where one of two numbers is unknown."""
 MOST = 4.0
@@ -102,6 +105,14 @@ def _distance(
         + GENERATION * _hardware_apart(situation.hardware, path)
         + SCALE * _scales_apart(situation, recipe)
         + FINETUNING * (recipe.role is Role.FINETUNE)
+        + BACKEND * (_runs_on_mindspore(recipe) and "mindspore" not in situation.problem.software)
+    )
+
+
+def _runs_on_mindspore(recipe: Recipe) -> bool:
+    return any(
+        plain_key(item.key) in {"ai_framework", "training_backend"} and item.value.lower() == "mindspore"
+        for item in recipe.settings
     )
 
 

@@ -12,7 +12,6 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry
-from recommender.applicability.framework import REGISTRY_OF
 from recommender.applicability.gate import judge
 from recommender.ranking.plan_change import NotHere
 
@@ -119,7 +118,7 @@ class Screen:
         """The settings of the release in use; None where none ship."""
         framework = self.situation.framework
         try:
-            return registry(REGISTRY_OF.get(framework.id, framework.id)).at(framework.version)
+            return registry(framework.id).at(framework.version)
         except UnknownEntityError:
             return None
 
