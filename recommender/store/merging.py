@@ -107,7 +107,7 @@ class MergeResult:
             "label": self.label,
             "dry_run": self.dry_run,
             "rows_new": self.added.rows,
-            "rows_known": self.added.known,
+            "rows_known": self.added.repeated,
             "problems_new": self.added.problems,
             "knowledge_new": list(self.knowledge),
             "effects_merged": self.effects,
@@ -161,7 +161,9 @@ def merge(
                 )
                 for row in rows.contradictions
             ]
-            added = Additions(rows=rows.new_rows, known=rows.rows - rows.new_rows, problems=rows.new_problems)
+            added = Additions(
+                rows=rows.new_rows, repeated=rows.rows - rows.new_rows, problems=rows.new_problems
+            )
             if writer is not None:
                 if nouns:
                     writer.add_knowledge(nouns)
