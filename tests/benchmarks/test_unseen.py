@@ -60,6 +60,7 @@ def test_two_folders_with_a_device_in_both(
     assert figures["baselines"]["random"]["copy"]["known_device"]["k1"] == 0.25
 
 
+@pytest.mark.long
 def test_one_folder_leaves_devices_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
