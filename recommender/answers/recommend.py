@@ -96,7 +96,8 @@ class Recommender:
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
         kernel = self._kernel(problem, recommendations, refused)
         if kernel is not None:
-            recommendations, notes = [*recommendations, *kernel.recommendations], [*notes, *kernel.notes]
+            recommendations, notes = [*kernel.recommendations, *recommendations], [*notes, *kernel.notes]
+        is_modelled = kernel is not None and bool(kernel.recommendations)
         if not recommendations:
             raise _nothing(problem, neighbours, refused)
         return Answer(
@@ -111,7 +112,7 @@ class Recommender:
             ceiling=self.strategies.ceiling(problem),
             together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
-            abstention=None if chosen or not cases else _abstention(choice, recommendations),
+            abstention=None if chosen or is_modelled else _abstention(choice, recommendations),
         )
 
     def _kernel(

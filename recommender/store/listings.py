@@ -48,17 +48,16 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
     Raises:
         UnknownEntityError: No case has it, and no kernel is called so.
     """
-    from recommender.space.made.kernels import KERNELS
+    from recommender.space.made.kernels import KERNELS, NAMES, plain_name
 
     objectives = trials.objectives(name)
     if not objectives:
-        kernels = [spelling for kernel in KERNELS for spelling in kernel.names]
-        plain = name.strip().lower().replace("-", "_")
-        if plain in kernels:
+        plain = plain_name(name)
+        if plain in NAMES:
             return KnownOperator(
                 name=plain, kind=WorkloadKind.KERNEL, metric="latency", better=METRICS["latency"].better
             )
-        operators = list(dict.fromkeys([*trials.operators(), *kernels]))
+        operators = list(dict.fromkeys([*trials.operators(), *sorted(NAMES)]))
         near = get_close_matches(plain, operators, n=5)
         same = [kernel.names[:2] for kernel in KERNELS if set(near) & set(kernel.names)]
         near = (

@@ -279,7 +279,10 @@ def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effec
     accounted: dict[str, tuple[int, int, int]] = {}
     for gain in gains(trials):
         context = Context(
-            bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
+            bottleneck=gain.bottleneck,
+            hardware=gain.hardware,
+            family=families.get(gain.model, ""),
+            against=gain.against,
         )
         about = Effect(context=context, strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
         n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.errors import InfeasibleError
+from kg.errors import InfeasibleError, InputError
 from kg.nouns.values import as_value
 from recommender.ranking.feasibility.rules import Broken
 from recommender.space.expressions import Expression
 from recommender.space.made.kernels import kernel_space
+from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.ranking.kernels.question import KernelQuestion
     from recommender.space.made.generated import ExcludedValue
-    from recommender.space.space import SearchSpace
 
 Columns = dict[str, "NDArray[np.float64]"]
 
@@ -120,29 +120,40 @@ def generated_domain(question: KernelQuestion) -> KernelDomain:
     return KernelDomain(space=space, columns=_columns(space), left=made.left, notes=notes)
 
 
-def declared_domain(question: KernelQuestion, space: SearchSpace) -> KernelDomain:
-    """A declared space, and of it what keeps the rules of hardware and shape too.
+def declared_domain(question: KernelQuestion, declared: SearchSpace) -> KernelDomain:
+    """The domain narrowed to a declared space: its values and rules, and the generated ones beside them.
 
     Raises:
         InfeasibleError: Nothing of it can run.
-        InputError: It is without end.
+        InputError: It has none of the parameters of such kernels.
     """
     made = generated_domain(question)
-    known = frozenset(space.names)
-    rules = [item for item in made.space.constraints if _speaks_of(item.expression, known)]
-    both = replace(space, constraints=(*space.constraints, *rules))
-    return KernelDomain(space=both, columns=_columns(both), left=made.left, notes=made.notes)
+    own = {item.name: item for item in declared.parameters if item.name in made.columns and item.values}
+    if not own:
+        names = ", ".join(item.name for item in declared.parameters)
+        raise InputError(
+            f"the space has no parameter of {question.operator} in {question.language}: {names}",
+            hint=f"known: {', '.join(made.columns)}",
+        )
+    rules, known = [], frozenset(made.columns)
+    notes = [
+        f"{item.name}: no model of it, left as it is" for item in declared.parameters if item.name not in own
+    ]
+    for item in declared.constraints:
+        if set(_names(item.expression, declared)) <= known:
+            rules.append(item)
+        else:
+            notes.append(f"not asked: {item.expression}")
+    space = SearchSpace(
+        parameters=tuple(own.get(item.name, item) for item in made.space.parameters),
+        constraints=(*made.space.constraints, *rules),
+    )
+    return KernelDomain(space=space, columns=_columns(space), left=made.left, notes=(*made.notes, *notes))
 
 
-def _speaks_of(expression: str, known: frozenset[str]) -> bool:
-    """Whether a rule is about parameters that all are there."""
-    from kg.errors import InputError
-
-    try:
-        Expression.parse(expression, known)
-    except InputError:
-        return False
-    return True
+def _names(expression: str, space: SearchSpace) -> frozenset[str]:
+    """Parameters that a rule speaks of."""
+    return Expression.parse(expression, frozenset(space.names)).names
 
 
 def _columns(space: SearchSpace) -> Columns:

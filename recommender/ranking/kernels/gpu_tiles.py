@@ -180,7 +180,7 @@ def product_times(gpu: Gpu, shape: ProductShape, tile: Columns, element: float) 
     resident = np.minimum(resident, of_core)
 
     flops = 2 * bm * bn * bk
-    rate = gpu.flops / gpu.cores
+    rate = np.full_like(bm, gpu.flops / gpu.cores)
     grouped = np.zeros_like(bm, dtype=bool)
     if gpu.capability >= 9:
         grouped = (bm >= GROUP_ROWS) & (warps >= GROUP_WARPS)
@@ -283,7 +283,7 @@ def attention_times(gpu: Gpu, sizes: dict[str, float], tile: Columns, element: f
     fits = (resident >= 1) & (sums + OTHER_REGISTERS <= MOST_REGISTERS)
     of_core = np.ceil(blocks / gpu.cores)
     resident = np.minimum(np.maximum(resident, 1), of_core)
-    rate = gpu.flops / gpu.cores
+    rate = np.full_like(bm, gpu.flops / gpu.cores)
     if gpu.capability >= 9:
         rate = rate * np.where((bm >= GROUP_ROWS) & (warps >= GROUP_WARPS), 1.0, SYNCHRONOUS_SHARE)
     compute = 4 * bm * bn * width / rate

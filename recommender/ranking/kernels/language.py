@@ -9,7 +9,7 @@ from kg.errors import InputError
 from recommender.space.made.needs import is_amd, is_nvidia
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from kg.nouns.values import Value
     from recommender.cost_model.facts.device import Device
@@ -95,13 +95,6 @@ def choose_language(
         usual = Language.OPENCL
     language = usual if usual in possible else possible[0]
     return language, f"language: taken as {language}, the usual one; --trait language= says another"
-
-
-def parameters_of(settings: Mapping[str, Value], forms: Mapping[str, Collection[str]]) -> str:
-    """The form whose parameters a configuration is written with; empty if it is written with none's."""
-    counts = {form: len(set(settings) & set(names)) for form, names in forms.items()}
-    best = max(counts, key=lambda form: counts[form], default="")
-    return best if counts.get(best) else ""
 
 
 def _named(text: str) -> Language | None:

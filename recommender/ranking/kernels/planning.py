@@ -24,6 +24,7 @@ from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.recommendation import Recommendation, Support, plain_flags, recommendation_id
 from recommender.ranking.start import ExpectedValue, Origin, PlanSetting, StartConfiguration
+from recommender.space.made.kernels import NAMES, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,13 +82,16 @@ def kernel_plan(
         label: Name of the device as people write it.
 
     Returns:
-        None where cases answer that are written in other parameters.
+        None where the operator is no kernel, or cases answer that are written in other parameters and the
+        question names no language.
 
     Raises:
         InputError: No such kernel, or a size, precision or language that is wrong; not where there are cases.
         NoEvidenceError: Nothing says how fast a configuration is; the hint names what to measure.
         InfeasibleError: Nothing fits.
     """
+    if plain_name(problem.workload.operator) not in NAMES:
+        return None
     try:
         question = kernel_question(problem, facts)
         domain = generated_domain(question) if declared is None else declared_domain(question, declared)
@@ -97,7 +101,7 @@ def kernel_plan(
             return None
         raise
     case = next((item for item in cases if set(item.configuration) & set(domain.columns)), None)
-    if cases and case is None:
+    if case is None and cases and "language" not in problem.workload.traits:
         return None
     current = dict(problem.current or {})
     broken = domain.broken(current)
@@ -118,7 +122,7 @@ def kernel_plan(
         label=label or question.device.id,
     )
     plan = kernel.plan(choice, problem, version, not_fitting(current, broken))
-    rows = () if cases else (choice.start, *choice.others)
+    rows = () if case is not None else (choice.start, *choice.others)
     return PlannedKernel(
         plan=plan,
         recommendations=tuple(kernel.recommendation(row, problem, version) for row in rows),

@@ -125,7 +125,7 @@ def _expert_blocks(height: Floats, tokens: int, choices: int, experts: int) -> F
     blocks = np.ceil(tokens_of / height[None, :])
     active = 1 - (1 - choices / experts) ** tokens
     each = np.maximum((shares[:, None] * blocks).sum(axis=0) / shares.sum(), active)
-    return experts * each
+    return np.asarray(experts * each, dtype=np.float64)
 
 
 def _cube_product(question: KernelQuestion, columns: Columns) -> TileTimes:
@@ -176,10 +176,22 @@ def _vector(question: KernelQuestion, columns: Columns) -> TileTimes:
     elements = float(sizes["N"]) * sizes.get("M", 1)
     if question.device.ascend:
         return vector_tiles.npu_times(
-            question.device, columns, elements=elements, row=row, element=question.element_bytes
+            question.device,
+            columns,
+            elements=elements,
+            row=row,
+            element=question.element_bytes,
+            turned=name == "transpose",
         )
     gpu = Gpu.of(question.device, question.number)
-    return vector_tiles.gpu_times(gpu, columns, elements=elements, row=row, element=question.element_bytes)
+    return vector_tiles.gpu_times(
+        gpu,
+        columns,
+        elements=elements,
+        row=row,
+        element=question.element_bytes,
+        turned=name == "transpose",
+    )
 
 
 _MODELS = {

@@ -20,6 +20,7 @@ from recommender.cost_model.operators.kinds import shipped
 from recommender.ranking.kernels.cube_tiles import ALIGNED_BYTES, UNALIGNED_SHARE
 from recommender.ranking.kernels.gpu_tiles import (
     LAUNCH_S,
+    LINE_BYTES,
     MEMORY_LATENCY_CYCLES,
     MOST_PROGRAMS,
     MOST_REGISTERS,
@@ -46,6 +47,8 @@ WIDEST_LOAD_BYTES = 16.0
 """Of one load of a thread (CUDA C++ Programming Guide)."""
 PIECE_BYTES = 16 * 1024.0
 """Of a transfer on Ascend from which bandwidth is no longer lost to its start."""
+PORT_BYTES_PER_CYCLE = 32.0
+"""Between a core and memory on Ascend (``ddr_rate`` of CANN's platform files, in the facts of the 910B4)."""
 START_SHARE = 0.1
 """Time of a transfer's start as a share of that of 16 KB; a choice: what "well used" leaves to lose."""
 
@@ -93,7 +96,9 @@ class Pieces:
         )
 
 
-def gpu_times(gpu: Gpu, tile: Columns, *, elements: float, row: float, element: float) -> TileTimes:
+def gpu_times(
+    gpu: Gpu, tile: Columns, *, elements: float, row: float, element: float, turned: bool = False
+) -> TileTimes:
     """Times on a GPU: a program a piece, or a program a few rows.
 
     Args:
@@ -102,6 +107,7 @@ def gpu_times(gpu: Gpu, tile: Columns, *, elements: float, row: float, element: 
         elements: Of the whole tensor.
         row: Length of rows that depend on all of their elements; 0 for independent elements.
         element: Bytes of an element.
+        turned: Whether rows are written as columns: the height of a piece is the length of what is written.
     """
     pieces = Pieces.of(tile, elements, row)
     threads = tile["num_warps"] * gpu.warp
@@ -114,6 +120,9 @@ def gpu_times(gpu: Gpu, tile: Columns, *, elements: float, row: float, element: 
 
     whole = max(row, 1.0) if row else pieces.length
     moved = whole * pieces.height * element * (1 + pieces.passes)
+    if turned:
+        lines = [np.ceil(side * element / LINE_BYTES) * LINE_BYTES for side in (pieces.length, pieces.height)]
+        moved = pieces.height * lines[0] + pieces.length * lines[1]
     lanes = gpu.cores * resident
     wait = (MEMORY_LATENCY_CYCLES + SHARED_LATENCY_CYCLES * np.log2(2 * tile["num_warps"])) / gpu.clock_hz
     turns = np.ceil(whole / block) * pieces.passes
@@ -132,7 +141,9 @@ def gpu_times(gpu: Gpu, tile: Columns, *, elements: float, row: float, element: 
     )
 
 
-def npu_times(device: Device, tile: Columns, *, elements: float, row: float, element: float) -> TileTimes:
+def npu_times(
+    device: Device, tile: Columns, *, elements: float, row: float, element: float, turned: bool = False
+) -> TileTimes:
     """Times on Ascend's vector cores, each of which takes piece after piece.
 
     Args:
@@ -141,18 +152,21 @@ def npu_times(device: Device, tile: Columns, *, elements: float, row: float, ele
         elements: Of the whole tensor.
         row: Length of rows that depend on all of their elements; 0 for independent elements.
         element: Bytes of an element.
+        turned: Whether rows are written as columns.
     """
     fitted = shipped()["matmul_bf16"].constants
     pieces = Pieces.of(tile, elements, row)
     cores = tile["grid"] if "grid" in tile else tile["blockDim"]
     twice = tile["multibuffer"] > 0 if "multibuffer" in tile else tile["bufferNum"] > 1
-    rate = fitted["core_bytes_per_cycle"] * device.clock
+    held = 2 * elements * element <= device.l2_bytes
+    port = (fitted["core_bytes_per_cycle"] if held else PORT_BYTES_PER_CYCLE) * device.clock
     whole = row or pieces.length
     bytes_in = whole * pieces.height * element * pieces.passes
     bytes_out = whole * pieces.height * element
-    starts = np.ceil(whole / pieces.length) * START_SHARE * PIECE_BYTES / rate
-    aligned = np.minimum(pieces.length * element / ALIGNED_BYTES, 1.0)
-    rate = rate * (UNALIGNED_SHARE + (1 - UNALIGNED_SHARE) * aligned)
+    starts = np.ceil(whole / pieces.length) * START_SHARE * PIECE_BYTES / port
+    shorter = np.minimum(pieces.length, pieces.height) if turned else pieces.length
+    aligned = np.minimum(shorter * element / ALIGNED_BYTES, 1.0)
+    rate = port * (UNALIGNED_SHARE + (1 - UNALIGNED_SHARE) * aligned)
     enter, leave = bytes_in / rate + starts * pieces.passes, bytes_out / rate + starts
     step = np.where(twice, np.maximum(enter, leave), enter + leave)
     share = fitted["memory_share"] * device.memory_bandwidth

@@ -68,7 +68,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
     if cores is None:
         draft.skipped.append(f"values of usedCoreNum: cube_cores of {wanted.device.id} is not known")
         return draft
-    draft.parameters["usedCoreNum"] = _shares(int(cores))
+    draft.parameters["usedCoreNum"] = sorted({*_shares(int(cores)), *_few_blocks(wanted, draft, int(cores))})
     draft.constraints.append(
         rule(f"usedCoreNum <= {cores:.0f}", f"the device has {cores:.0f} cube cores", TILING)
     )
@@ -159,6 +159,18 @@ def attention(wanted: KernelRequest) -> SpaceDraft:
     return draft
 
 
-def _shares(cores: int) -> list[object]:
+def _shares(cores: int) -> list[int]:
     """A quarter, half and all of the cores."""
-    return [*sorted({max(1, cores // part) for part in (4, 2, 1)})]
+    return sorted({max(1, cores // part) for part in (4, 2, 1)})
+
+
+def _few_blocks(wanted: KernelRequest, draft: SpaceDraft, cores: int) -> set[int]:
+    """Numbers of base blocks below that of the cores: so many are used where there are no more blocks."""
+    if wanted.grouped:
+        return set()
+    sides = [
+        {-(-wanted.sizes[side] // int(str(base))) for base in draft.parameters[f"base{side}"]}
+        for side in "MN"
+    ]
+    counts = {wanted.sizes.get("B", 1) * rows * columns for rows in sides[0] for columns in sides[1]}
+    return {count for count in counts if count < cores}

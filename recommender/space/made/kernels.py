@@ -107,6 +107,10 @@ KERNELS = (
 )
 
 
+NAMES = frozenset(name for kernel in KERNELS for name in kernel.names)
+"""What kernels are called."""
+
+
 def kernel_space(
     operator: str,
     shape: Mapping[str, object],
@@ -160,13 +164,18 @@ def kernel_space(
     return kernel.forms[form](wanted).finish(most=most)
 
 
+def plain_name(operator: str) -> str:
+    """The name of an operator as ``NAMES`` has it."""
+    return operator.strip().lower().replace("-", "_")
+
+
 def kernel_kind(operator: str) -> KernelKind:
     """The kind that a name belongs to.
 
     Raises:
         InputError: None does; the hint has the nearest names.
     """
-    name = operator.strip().lower().replace("-", "_")
+    name = plain_name(operator)
     by_name = {known: kernel for kernel in KERNELS for known in kernel.names}
     if name not in by_name:
         near = get_close_matches(name, by_name, n=3, cutoff=0.5)
