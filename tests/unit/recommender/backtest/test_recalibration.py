@@ -73,6 +73,7 @@ def _width(answer: Answer) -> float:
     return gain.high - gain.low
 
 
+@pytest.mark.long
 def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: Path) -> None:
     with workspace(empty_path, tmp_path, 40) as opened:
         before = opened.knowledge_version
@@ -91,6 +92,7 @@ def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: 
     assert _width(again) < _width(first)
 
 
+@pytest.mark.long
 def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
     with workspace(empty_path, tmp_path, 3) as opened:
         before = opened.knowledge_version
@@ -102,6 +104,7 @@ def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
         assert not opened.layout.outlook.exists()
 
 
+@pytest.mark.long
 def test_recalibration_waits_for_no_other_writer_and_leaves_its_files(
     empty_path: Path, tmp_path: Path
 ) -> None:
