@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import NotHere
     from recommender.space.space import SearchSpace
 
-LOG_SPREAD, CUBE_LOG_SPREAD = 0.6, 0.25
+LOG_SPREAD, CUBE_LOG_SPREAD = 0.7, 0.25
 """Standard deviation of the logarithm of a good library's time over that of the best tile by the model:
 products on six parts of GPUs, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first
 stands for all else."""
