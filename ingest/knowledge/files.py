@@ -287,8 +287,7 @@ class _Reader:
         table = item.entry("facts")
         facts = []
         for name in table.names() if table is not None else ():
-            entry = table.entry(name) if table is not None else None
-            if entry is not None:
+            for entry in table.one_or_more(name) if table is not None else ():
                 fact = self._fact(name, entry)
                 entry.done()
                 if fact is not None:

@@ -157,6 +157,7 @@ class TG:
     THRESHOLD: Final = _term("tg:threshold")
 
     # strategies
+    AGAINST: Final = _term("tg:against")
     ACCURACY: Final = _term("tg:accuracy")
     WORK: Final = _term("tg:work")
     APPLIES_WHEN: Final = _term("tg:appliesWhen")

@@ -94,10 +94,9 @@ def _stated(traits: Mapping[str, object]) -> dict[str, FactValue]:
         if fact is None or value is None:
             continue
         if fact.name == "speculative":
-            facts["speculative"] = drafts = str(value).lower() not in {"none", "false", "no", "0"}
-            facts["draft"] = "any" if value is True or str(value).lower() == "true" else str(value).lower()
-            if not drafts:
-                facts["draft"] = "none"
+            facts["speculative"] = str(value).lower() not in {"none", "false", "no", "0"}
+            if isinstance(value, str):  # a wish, where true and false only say what runs
+                facts["draft"] = str(value).lower() if facts["speculative"] else "none"
         elif fact.type is FactType.NAMES:
             facts[name] = frozenset(str(value).split(","))
         elif isinstance(value, bool | int | float | str):

@@ -17,7 +17,7 @@ from kg.triples.vocabulary import TG
 from recommender.calibration.reliability import Reliability
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
-from recommender.store.ingestion import ingest_files
+from recommender.store.ingestion import BATCH_SECONDS, ingest_files
 from recommender.store.merging import merge
 from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 
@@ -69,6 +69,7 @@ class Editor:
         on_progress: Callable[[int], None] | None = None,
         on_batch: Callable[[Additions], None] | None = None,
         batch_rows: int = BATCH_ROWS,
+        batch_s: float = BATCH_SECONDS,
         options: Options | None = None,
     ) -> IngestSummary:
         """Take in the cases of files and folders; see ``recommender.store.ingestion.ingest_files``."""
@@ -79,6 +80,7 @@ class Editor:
             on_progress=on_progress,
             on_batch=on_batch,
             batch_rows=batch_rows,
+            batch_s=batch_s,
             options=options,
         )
 
@@ -197,7 +199,7 @@ class Editor:
         stated = with_symmetric_conflicts([*nouns, *self._partners(nouns)])
         if not faults:
             triples = [triple for noun in stated for triple in to_triples(noun)]
-            violations = validate(triples, known=self._writer.graph)
+            violations = validate(triples, described_in=self._writer.graph)
             faults = [
                 Fault(place=violation.focus, reason=f"{violation.path}: {violation.message}")
                 for violation in violations

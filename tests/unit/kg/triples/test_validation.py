@@ -50,8 +50,8 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import TABLES, batch_triples, problem_triples, to_triples
-from kg.triples.validation import KNOWLEDGE, batch_part, knowledge_part, validate
+from kg.triples.serialisation import TABLES, problem_triples, to_triples
+from kg.triples.validation import KNOWLEDGE, knowledge_part, validate
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
@@ -250,18 +250,6 @@ CLASSES = {
 }
 
 
-def test_a_batch_is_checked_with_what_it_shares() -> None:
-    store = OxigraphStore()
-    batch = Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))
-    store.extend(problem_triples(PROBLEM, 1, [BOOK]) + batch_triples(batch))
-    part = list(batch_part(store, iris.batch_iri(1)))
-    assert len(set(part)) == len(store)
-    assert validate(part) == []
-    other = Problem(workload=PROBLEM.workload, hardware=Hardware(name="x"), objective=PROBLEM.objective)
-    store.extend(problem_triples(other, 2, [BOOK]))
-    assert iris.problem_iri(other.id) not in {t.subject for t in batch_part(store, iris.batch_iri(1))}
-
-
 def test_the_knowledge_is_checked_without_the_problems() -> None:
     store = OxigraphStore()
     store.extend(triples_of((*KNOWN, *MEASURED)))
@@ -279,7 +267,7 @@ def test_what_a_part_points_at_may_be_in_the_store() -> None:
     assert [fault.message for fault in validate(to_triples(new))] == [
         "Hardware is under at most one node, which the graph describes"
     ]
-    assert validate(to_triples(new), known=store) == []
+    assert validate(to_triples(new), described_in=store) == []
 
 
 DEVICE = iris.hardware_iri("device")
