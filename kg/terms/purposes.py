@@ -1,4 +1,4 @@
-"""What a setting is for: tuning, or the layout, the model, the training, the place (``data/settings/purposes.yaml``)."""
+"""What a setting is for: tuning, layout, model, training or place, by ``data/settings/purposes.yaml``."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import as_value
 from kg.terms.setting_registry import registry
 from recommender.space.expressions import Expression
 from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space, variables
@@ -32,8 +33,8 @@ def test_every_variable_that_ships_is_whole(shipped: Workspace) -> None:
         assert len(item.values) > 1
         for software in ("cann", "torch-npu", "host"):
             spelling = registry(software).find(item.name, SettingPlace.ENV)
-            for value in item.values if spelling is not None else ():
-                assert spelling is None or spelling.setting.accepts(str(value)), item.name
+            values = [as_value(value) for value in item.values]
+            assert spelling is None or all(map(spelling.setting.accepts, values)), item.name
         assert item.unset or item.default in item.values
         for condition, known in ((item.when, facts), (item.active, names), (item.holds, facts | names)):
             assert not condition or Expression.parse(condition, known).names
