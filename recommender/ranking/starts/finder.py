@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.recipe import Recipe
+    from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
@@ -79,6 +79,7 @@ class StartFinder:
         self._withheld = withheld
         self._finder = StrategyFinder(graph)
         self._models: dict[str, Model | None] = {}
+        self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
 
     @cached_property
     def frameworks(self) -> list[Framework]:
@@ -193,9 +194,11 @@ class StartFinder:
         return ParallelLayout(dp=situation.devices)
 
     def _recipes(self, situation: Situation) -> list[Recipe]:
-        roles = {str(role) for role in situation.roles}
-        found = recipes_of(self._graph, situation.framework.id, roles)
-        return [item for item in found if item.id not in self._withheld]
+        key = (situation.framework.id, situation.roles)
+        if key not in self._recipes_of:
+            found = recipes_of(self._graph, key[0], {str(role) for role in key[1]})
+            self._recipes_of[key] = [item for item in found if item.id not in self._withheld]
+        return self._recipes_of[key]
 
     def _path(self, hardware: str) -> tuple[str, ...]:
         if not hardware:

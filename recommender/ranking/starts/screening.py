@@ -101,7 +101,7 @@ class Screen:
         def is_taken(setting: RecipeSetting) -> bool:
             place = (setting.where, setting.key)
             if place not in taken:
-                found = release.look_up(setting.key, SettingPlace(setting.where.value))
+                found = release.look_up(setting.key, SettingPlace(setting.where.value), suggest=False)
                 taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
             return taken[place]
 
