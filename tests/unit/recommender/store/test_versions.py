@@ -58,7 +58,11 @@ def strategy(identifier: str, **sets: object) -> Strategy:
         labels={"en": identifier},
         kind="documented",
         phases=("training",),
-        sets=tuple(Assignment(parameter=name, value=value) for name, value in sets.items()),  # type: ignore[arg-type]
+        hardware=("acme",),
+        sets=tuple(
+            Assignment(parameter=name, value=value, software="torch")  # type: ignore[arg-type]
+            for name, value in sets.items()
+        ),
         sources=(MANUAL,),
     )
 
