@@ -82,10 +82,6 @@ class TrialsFile:
             [key] = self._connection.execute(find, (name,)).fetchone()
             return int(key)
 
-    def flush(self) -> None:
-        """Move everything from the log into the file and wait for the disk."""
-        self.write("PRAGMA wal_checkpoint(FULL)")
-
     def close(self) -> None:
         """Close the connection; the last one to write leaves a single file."""
         self._connection.close()
@@ -147,10 +143,11 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
             f"{path} has format {version}, this program reads format {VERSION}",
             hint="use the version of tunegraph that made it",
         )
-    # NORMAL survives the death of the process; flush() is for loss of power (sqlite.org/wal.html).
-    # A writer does not map the file: what it maps counts as its memory, which is to stay flat.
+    # FULL waits for the disk (sqlite.org/wal.html): after a loss of power rows may be ahead of the graph that
+    # acknowledges them, never behind it. A writer does not map the file: what it maps counts as its memory,
+    # which is to stay flat.
     mapped = 268_435_456 if read_only else 0
-    for pragma in ("synchronous = NORMAL", "cache_size = -32768", f"mmap_size = {mapped}"):
+    for pragma in ("synchronous = FULL", "cache_size = -32768", f"mmap_size = {mapped}"):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -168,7 +168,7 @@ def _compare_marks(layout: WorkspaceFiles) -> CheckResult:
         return _result("marks", [str(error)], "", RESTORE)
     older_live = marks.published is not None and marks.published > marks.graph
     agreed = f"all parts end with batch {marks.graph}"
-    return _result("marks", faults, agreed, REPAIR if older_live else RESTORE)
+    return _result("marks", faults, agreed, REPAIR if older_live or marks.only_rows_ahead else RESTORE)
 
 
 def _check_rows(layout: WorkspaceFiles) -> CheckResult:

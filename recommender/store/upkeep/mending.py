@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from embeddings.vector_log import VectorLog, read_header
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
+from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
@@ -50,23 +51,25 @@ def mend(layout: WorkspaceFiles) -> Iterator[str]:
 
 def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
     fault = live_fault(layout, deep=True)
-    contradictions = [] if fault else _contradictions(layout, layout.live)
-    if not fault and not contradictions:
+    marks = None if fault else _marks(layout, layout.live)
+    if marks is not None and (marks.only_rows_ahead or not any(marks.contradictions())):
         if published_fault(layout, deep=True):
             current = layout.graph / "CURRENT"
             if current.exists():
                 current.rename(_free_name(current))
             yield "the published graph is made again from the live one"
+        yield from _set_rows_aside(layout, marks)
         return
     source = newest(layout.graph)
-    reason = fault or "; ".join(contradictions)
+    reason = fault if marks is None else "; ".join(marks.contradictions())
     found = "" if source is None else graph_fault(source, deep=True)
     if source is None or found:
         also = f"the published one too: {found}" if found else "there is no published graph"
         raise WorkspaceError(f"the live graph cannot be repaired: {reason}; {also}", hint=RESTORE)
-    if left := _contradictions(layout, source):
+    marks = _marks(layout, source)
+    if any(marks.contradictions()) and not marks.only_rows_ahead:
         raise WorkspaceError(
-            f"cannot be repaired, no graph here fits the rows: {'; '.join(left)}",
+            f"cannot be repaired, no graph here fits the rows: {'; '.join(marks.contradictions())}",
             hint=f"nothing was changed; {RESTORE}",
         )
     draft = layout.graph / "live.new"
@@ -80,6 +83,21 @@ def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
         layout.live.rename(aside)
     draft.rename(layout.live)
     yield f"the live graph is made again from {source} ({reason}); what was there is now {aside}"
+    yield from _set_rows_aside(layout, marks)
+
+
+def _set_rows_aside(layout: WorkspaceFiles, marks: Marks) -> Iterator[str]:
+    """Move rows that the graph never acknowledged to the quarantine, as after a loss of power."""
+    if not marks.rows_ahead:
+        return
+    with TrialStore(layout.trials) as trials:
+        seals.prepare(trials.file)
+        last = max(seals.newest_row(trials.file), marks.noted or 0)
+        moved = seals.sweep(trials.file, marks.graph, acknowledged=True)
+    yield (
+        f"{moved:,} rows of batches {marks.graph + 1} to {last}, which the graph does not acknowledge, lie in the"
+        f" quarantine of {layout.trials.name} now; ingest their files again"
+    )
 
 
 def _mend_rows(layout: WorkspaceFiles) -> Iterator[str]:
@@ -123,9 +141,9 @@ def _vectors_ahead(layout: WorkspaceFiles, batch: int) -> list[str]:
     return [f"vectors of batch {last}, the graph ends with batch {batch}"] if last > batch + 1 else []
 
 
-def _contradictions(layout: WorkspaceFiles, folder: Path) -> list[str]:
+def _marks(layout: WorkspaceFiles, folder: Path) -> Marks:
     with OxigraphStore(folder, read_only=True) as graph, TrialStore(layout.trials, read_only=True) as trials:
-        return list(Marks.read(layout, graph, trials).contradictions())
+        return Marks.read(layout, graph, trials)
 
 
 def _free_name(path: Path) -> Path:

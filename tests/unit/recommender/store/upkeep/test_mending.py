@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def ingest(path: Path, sizes: range) -> None:
+def write_cases(path: Path, sizes: range) -> Path:
     file = path.parent / f"{sizes.start}.jsonl"
     records = [
         {
@@ -33,6 +35,11 @@ def ingest(path: Path, sizes: range) -> None:
         for size in sizes
     ]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+def ingest(path: Path, sizes: range) -> None:
+    file = write_cases(path, sizes)
     with Workspace.editor(path, cache=path.parent) as editor:
         editor.ingest([file])
 
@@ -99,6 +106,30 @@ def test_a_lost_live_graph_is_refused_and_made_again_from_the_published_one(
     [done] = Workspace.repair(filled, cache=filled.parent)
     assert done.startswith("the live graph is made again from")
     assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+def test_rows_ahead_of_a_graph_that_a_loss_of_power_cut_are_set_aside(filled: Path, tmp_path: Path) -> None:
+    layout = WorkspaceFiles(filled)
+    shutil.copytree(layout.live, tmp_path / "on the disk")
+    child = os.fork()
+    if not child:  # three rows and a mark, of which the power takes what the graph said
+        with Workspace.editor(filled, cache=tmp_path) as editor:
+            editor.ingest([write_cases(filled, range(6, 9))], batch_rows=1)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    shutil.rmtree(layout.live)
+    shutil.copytree(tmp_path / "on the disk", layout.live)
+    with pytest.raises(WorkspaceError, match="acknowledged batch 5, the graph ends with batch 1"):
+        ingest(filled, range(20, 21))
+    assert faults(filled)["marks"] == "tunegraph doctor --repair"
+    done = Workspace.repair(filled, cache=tmp_path)
+    assert [text.partition(" (")[0] for text in done[1:]] == ["the vectors are made again"]
+    assert done[0].startswith("3 rows of batches 2 to 5, which the graph does not acknowledge")
+    assert (faults(filled), rows(filled)) == ({}, 5)
+    with TrialStore(layout.trials, read_only=True) as store:
+        assert [batch for batch, _ in seals.quarantine(store.file)] == [2, 3, 4]
+    ingest(filled, range(6, 9))
+    assert (faults(filled), rows(filled)) == ({}, 8)
 
 
 @pytest.mark.parametrize("part", ["live", "published"])
