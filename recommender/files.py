@@ -29,6 +29,42 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedFiles:
+    """The files of what was learned from a workspace's own cases, as of one batch; any may be missing.
+
+    Attributes:
+        folder: Where they lie.
+    """
+
+    folder: Path
+
+    @property
+    def calibration(self) -> Path:
+        """The weight of each kind of evidence."""
+        return self.folder / "calibration.json"
+
+    @property
+    def outlook(self) -> Path:
+        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
+        return self.folder / "outlook.json"
+
+    @property
+    def similarity(self) -> Path:
+        """What differences between problems cost in the workspace's own cases."""
+        return self.folder / "similarity.json"
+
+    @property
+    def components(self) -> Path:
+        """How the variance of gains divides among hardware, model family and context."""
+        return self.folder / "components.json"
+
+    def contents(self) -> dict[str, bytes]:
+        """Return the content of each file by its name."""
+        paths = (self.calibration, self.outlook, self.similarity, self.components)
+        return {path.name: path.read_bytes() for path in paths if path.is_file()}
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceFiles:
     """The files of one workspace.
 
@@ -79,24 +115,19 @@ class WorkspaceFiles:
         return self.root / "experiments"
 
     @property
-    def calibration(self) -> Path:
-        """What was learned from the workspace's own cases about the weight of each kind of evidence."""
-        return self.root / "calibration.json"
+    def generations(self) -> Path:
+        """Folder of what was learned, with a folder for each batch that learned something."""
+        return self.root / "learned"
 
-    @property
-    def outlook(self) -> Path:
-        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
-        return self.root / "outlook.json"
+    def learned(self, batch: int) -> LearnedFiles:
+        """Return the files of what was learned up to a batch; later ones are not acknowledged yet.
 
-    @property
-    def similarity(self) -> Path:
-        """What differences between problems cost in the workspace's own cases."""
-        return self.root / "similarity.json"
-
-    @property
-    def components(self) -> Path:
-        """How the variance of gains divides among hardware, model family and context."""
-        return self.root / "components.json"
+        Workspaces of earlier programs have them in the root.
+        """
+        folders = self.generations.iterdir() if self.generations.is_dir() else ()
+        numbers = [int(folder.name) for folder in folders if folder.name.isdecimal()]
+        newest = max((number for number in numbers if number <= batch), default=None)
+        return LearnedFiles(self.root if newest is None else self.generations / str(newest))
 
     @property
     def versions(self) -> Path:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from ingest.knowledge.cross_references import CLASSES, check_knowledge
 from ingest.knowledge.files import read_knowledge
-from kg.errors import CaseFormatError, Fault, InputError, WorkspaceError
+from kg.errors import CaseFormatError, Fault, InputError
 from kg.triples.exchange import import_graph
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, to_triples
@@ -16,6 +16,7 @@ from recommender.evolution.incompatibilities import failed_strategies, revise_co
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import ingest_files
 from recommender.store.merging import merge
+from recommender.store.upkeep.learned import keep_learned
 from recommender.store.writer import BATCH_ROWS, Additions, Writer
 
 if TYPE_CHECKING:
@@ -137,19 +138,23 @@ class Editor:
         from recommender.backtest.recalibration import recalibrate
 
         writer = self._writer
+        learned = writer.layout.learned(writer.batch)
         recalibration = recalibrate(
             writer.graph,
             writer.trials,
             HardwareTree(writer.graph),
             writer.encoder,
-            Reliability.load(writer.layout.calibration),
+            Reliability.load(learned.calibration),
             origin=f"calibrate --retrieval on knowledge {knowledge}",
             progress=progress,
         )
-        try:
-            recalibration.save(writer.layout)
-        except OSError as error:
-            raise WorkspaceError(f"cannot write {writer.layout.root}: {error.strerror}") from error
+        if fresh := recalibration.contents():
+            contents = {**learned.contents(), **fresh}
+
+            def prepare(batch: int, *_: object) -> None:
+                keep_learned(writer.layout, batch, contents)
+
+            writer.revise((), (), {}, mark="calibration", prepare=prepare)
         return recalibration
 
     def repair(self) -> None:

@@ -10,7 +10,7 @@ import logging
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
@@ -47,7 +47,9 @@ from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import Shared
 from recommender.store.source_trusts import SourceTrusts
 from recommender.store.upkeep.imports import import_to_undo, save_import
+from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.upkeep.marks import Marks, note_in_manifest
+from recommender.store.versions import sweep_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
     from kg.triples.graph import Triple
     from recommender.files import WorkspaceFiles
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -156,9 +160,11 @@ class Writer:
         self._dirty = self._lock.was_left or marks.published != self.batch
         seals.prepare(self.trials.file)
         seals.acknowledge(self.trials.file, self.batch)
-        self._sweep_rows()
+        self._sweep_unfinished()
 
-    def _sweep_rows(self) -> None:
+    def _sweep_unfinished(self) -> None:
+        sweep_learned(self.layout, self.batch)
+        sweep_versions(self.layout, self.batch)
         if swept := self.trials.sweep(self.batch):
             logger.warning(
                 "swept %d rows of batch %d, which was not finished; they lie in the quarantine of %s",
@@ -291,8 +297,14 @@ class Writer:
         self._acknowledge(activity, triples, removed)
 
     def revise(
-        self, removed: Iterable[Triple], added: Iterable[Triple], trusts: Mapping[str, Trust], *, mark: str
-    ) -> None:
+        self,
+        removed: Iterable[Triple],
+        added: Iterable[Triple],
+        trusts: Mapping[str, Trust],
+        *,
+        mark: str,
+        prepare: Callable[[int, Sequence[Triple], Sequence[Triple]], T],
+    ) -> T:
         """Change what is known and how far sources are trusted, as one batch.
 
         Args:
@@ -300,6 +312,8 @@ class Writer:
             added: What is said instead.
             trusts: Trust of sources by id; their gains go over to the effects of that trust.
             mark: What to remember the batch by.
+            prepare: Writes what is to hold from the batch on; gets its number and the knowledge that goes and
+                comes with it, just before the graph acknowledges it. Its result is returned.
         """
         if self._is_torn:
             self._clear_away()
@@ -311,10 +325,12 @@ class Writer:
             for source_id, trust in trusts.items():
                 self._trusts.set(source_id, trust, number, ledger, obsolete, current)
         without, instead = ledger.triples()
+        prepared = prepare(number, obsolete, current)
         activity = Batch(number=number, time=now, completed=(mark,))
         self._acknowledge(activity, current + instead, obsolete + without)
         self._is_torn = False
         self.changed()
+        return prepared
 
     def take_in(self, added: Sequence[Triple], name: str) -> None:
         """Add checked triples as one batch that :meth:`undo` can take back.
@@ -353,7 +369,7 @@ class Writer:
         self.batch = newest_batch(self.graph)
         record = batch_records(self.graph).get(self.batch)
         self._seal = record.seal if record else ""
-        self._sweep_rows()
+        self._sweep_unfinished()
         self.index.sweep(self.batch)
         self._trusts.forget()
         self._is_torn = False

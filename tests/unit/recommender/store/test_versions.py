@@ -248,7 +248,7 @@ def test_a_source_that_lies_is_distrusted_and_going_back_trusts_it_again(path: P
         assert sorted(all_of(workspace.graph, Effect), key=repr) == effects
         assert workspace.trials.trust_of(liar.id) is Trust.MEDIUM
         assert workspace.lineage.diff("v0", "now") == []
-        assert not workspace.layout.components.exists()
+        assert not workspace.snapshot.learned.components.exists()
 
 
 def test_new_hardware_is_ranked_from_its_kin(path: Path) -> None:
