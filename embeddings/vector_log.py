@@ -244,6 +244,29 @@ def read_header(path: Path) -> dict[str, object]:
     return header
 
 
+def copy_log(path: Path, target: Path, acknowledged: int) -> None:
+    """Copy the rows of batches up to ``acknowledged`` to a new log, while a writer may add more.
+
+    Raises:
+        WorkspaceError: The file is no vector log, or cannot be read.
+        OSError: The copy cannot be written.
+    """
+    header = read_header(path)
+    dimension, encoder = header.get("dimension"), header.get("encoder")
+    if not isinstance(dimension, int) or dimension < 1:
+        raise WorkspaceError(f"{path} has a damaged header")
+    log = VectorLog(path, dimension, str(encoder), read_only=True)
+    try:
+        left = log.visible(acknowledged) * _record(dimension).itemsize
+        with path.open("rb") as source, target.open("wb") as copy:
+            copy.write(source.read(HEADER_BYTES))
+            while left and (chunk := source.read(min(left, 1 << 20))):
+                copy.write(chunk)
+                left -= len(chunk)
+    finally:
+        log.close()
+
+
 def write_log(
     path: Path,
     dimension: int,

@@ -58,10 +58,14 @@ class LearnedFiles:
         """How the variance of gains divides among hardware, model family and context."""
         return self.folder / "components.json"
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them."""
+        return (self.calibration, self.outlook, self.similarity, self.components)
+
     def contents(self) -> dict[str, bytes]:
         """Return the content of each file by its name."""
-        paths = (self.calibration, self.outlook, self.similarity, self.components)
-        return {path.name: path.read_bytes() for path in paths if path.is_file()}
+        return {path.name: path.read_bytes() for path in self.paths if path.is_file()}
 
 
 @dataclass(frozen=True, slots=True)

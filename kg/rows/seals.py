@@ -172,15 +172,26 @@ def sweep(file: TrialsFile, after_batch: int, *, acknowledged: bool = False) -> 
             return 0
         [[number]] = file.read("SELECT coalesce(max(sweep), 0) + 1 FROM quarantine")
         file.write(f"INSERT INTO quarantine {_QUARANTINED}", number, int(acknowledged), after_batch)
-        moved = file.write("DELETE FROM trials WHERE batch > ?", after_batch)
-        file.write("DELETE FROM problems WHERE batch > ?", after_batch)
-        file.write("DELETE FROM trust WHERE batch > ?", after_batch)
-        file.write("DELETE FROM batches WHERE number > ?", after_batch)
+        moved = _delete(file, after_batch)
         file.write(
             "DELETE FROM quarantine WHERE acknowledged = 0 AND sweep NOT IN"
             " (SELECT DISTINCT sweep FROM quarantine WHERE acknowledged = 0 ORDER BY sweep DESC LIMIT ?)",
             KEPT_SWEEPS,
         )
+    return moved
+
+
+def cut(file: TrialsFile, after_batch: int) -> None:
+    """Delete what batches after ``after_batch`` brought, from a copy that is to end there."""
+    with file.transaction():
+        _delete(file, after_batch)
+
+
+def _delete(file: TrialsFile, after_batch: int) -> int:
+    moved = file.write("DELETE FROM trials WHERE batch > ?", after_batch)
+    file.write("DELETE FROM problems WHERE batch > ?", after_batch)
+    file.write("DELETE FROM trust WHERE batch > ?", after_batch)
+    file.write("DELETE FROM batches WHERE number > ?", after_batch)
     return moved
 
 

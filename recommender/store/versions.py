@@ -118,9 +118,7 @@ def save(
     try:
         write_folder(layout.versions / version.name, contents)
     except OSError as error:
-        raise WorkspaceError(
-            f"version {version.name} cannot be saved: {error.strerror or error}"
-        ) from None
+        raise WorkspaceError(f"version {version.name} cannot be saved: {error.strerror or error}") from None
 
 
 def sweep_versions(layout: WorkspaceFiles, batch: int) -> None:

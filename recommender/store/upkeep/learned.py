@@ -1,8 +1,8 @@
 """What was learned, kept beside the graph so that the batch which acknowledges it makes it valid at once.
 
-A batch that learns writes a folder of its own number before the graph acknowledges it. Readers take the newest
-folder up to the batch they see; the next writer removes folders of a batch that was never acknowledged. So a
-crash leaves what was before or what comes after.
+A batch that learns writes a folder of its own number before the graph acknowledges it. Readers take
+the newest folder up to the batch they see; the next writer removes folders of a batch that never was.
+So a crash leaves what was before or what comes after.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def _set_rows_aside(layout: WorkspaceFiles, marks: Marks) -> Iterator[str]:
         last = max(seals.newest_row(trials.file), marks.noted or 0)
         moved = seals.sweep(trials.file, marks.graph, acknowledged=True)
     yield (
-        f"{moved:,} rows of batches {marks.graph + 1} to {last}, which the graph does not acknowledge, lie in the"
-        f" quarantine of {layout.trials.name} now; ingest their files again"
+        f"{moved:,} rows of batches {marks.graph + 1} to {last}, which the graph does not acknowledge, lie in"
+        f" the quarantine of {layout.trials.name} now; ingest their files again"
     )
 
 
