@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,37 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     beside.replace(path)
+
+
+def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files into a new folder, which is there with all of them or not at all.
+
+    Args:
+        folder: The folder; one of this name that is there is replaced.
+        contents: Content of each file by its name.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    draft = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        for name, content in contents.items():
+            with (draft / name).open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        shutil.rmtree(folder, ignore_errors=True)
+        draft.rename(folder)
+        descriptor = os.open(folder.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ LARGEST = 300_000
 PRELOADED = (
     "recommender.workspace",
     "recommender.store.editor",
-    "recommender.store.writer",
+    "recommender.store.writing.writer",
     "ingest.formats.registry",
 )
 

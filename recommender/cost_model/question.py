@@ -64,12 +64,41 @@ def machine(
     )
 
 
+LINK_FACTS = frozenset({"link_bandwidth_bytes_per_s", "link_bandwidth_total_bytes_per_s"})
+"""Facts of which one is enough to price an exchange between devices of a server."""
+
+
 def device_and_server(tree: HardwareTree, hardware: str, server: str = "") -> tuple[str, str]:
     """The ids of the device that ``hardware`` means and of the server around it; empty if none is known."""
     node = tree.node(hardware)
     if node is not None and node.device:
         return node.device, server or node.id
-    return hardware, server
+    return hardware, server or usual_server(tree, hardware)
+
+
+def usual_server(tree: HardwareTree, device: str) -> str:
+    """The server that a device usually sits in, where its own facts do not say how devices are linked.
+
+    That is the one with the fewest devices, from eight on, whose links are known. Empty if none is, or if the
+    device states its links.
+    """
+    if not tree.node(device) or LINK_FACTS & set(tree.facts(device)):
+        return ""
+    around: list[tuple[float, str]] = []
+    path = tree.path(device)
+    for identifier in tree.ids():
+        node = tree.node(identifier)
+        if node is None or node.device not in path:
+            continue
+        facts = tree.facts(identifier)
+        count = facts.get("device_count", 0)
+        if isinstance(count, int | float) and count >= SMALLEST_SERVER and LINK_FACTS & set(facts):
+            around.append((float(count), identifier))
+    return min(around, default=(0.0, ""))[1]
+
+
+SMALLEST_SERVER = 8
+"""Devices from which a server counts as the usual home of a device; smaller ones are cards and boxes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

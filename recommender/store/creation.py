@@ -75,7 +75,7 @@ def editor(
     """Return the writing side of a workspace; it takes the lock when it is entered."""
     # A question is answered without these; the readers of all formats come with them.
     from recommender.store.editor import Editor
-    from recommender.store.writer import Writer
+    from recommender.store.writing.writer import Writer
 
     encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)
     return Editor(Writer(layout, encoder, clock, command=command, durable=durable))

@@ -17,7 +17,7 @@ from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import ingest_files
 from recommender.store.merging import merge
 from recommender.store.upkeep.learned import keep_learned
-from recommender.store.writer import BATCH_ROWS, Additions, Writer
+from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

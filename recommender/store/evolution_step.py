@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kg.triples.graph import Triple
     from recommender.evolution.step import EvolutionChanges
-    from recommender.store.writer import Writer
+    from recommender.store.writing.writer import Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from kg.nouns.values import digest
 from kg.triples.finders import completion_marks, name_keys
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
-from recommender.store.writer import BATCH_ROWS, Additions
+from recommender.store.writing.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Case, Trust
     from kg.triples.graph import GraphStore
-    from recommender.store.writer import Writer
+    from recommender.store.writing.writer import Writer
 
 BATCH_SECONDS = 2.0
 """A batch is closed after so long even if it is small, so that slow reading is acknowledged too."""

@@ -39,7 +39,7 @@ from kg.triples.snapshots import open_newest
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import NAMESPACE
 from recommender.files import WorkspaceFiles
-from recommender.store.writer import BATCH_ROWS, Additions
+from recommender.store.writing.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Case
     from kg.triples.graph import GraphStore
-    from recommender.store.writer import Writer
+    from recommender.store.writing.writer import Writer
 
 KNOWLEDGE: tuple[type[Any], ...] = (
     HardwareProfile,

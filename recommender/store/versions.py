@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.triples.knowledge_content import lines, read_lines
-from recommender.files import LearnedFiles
-from recommender.store.upkeep.learned import write_folder
+from recommender.files import LearnedFiles, write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

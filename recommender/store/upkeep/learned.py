@@ -7,15 +7,14 @@ So a crash leaves what was before or what comes after.
 
 from __future__ import annotations
 
-import os
 import shutil
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
+from recommender.files import write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from recommender.files import WorkspaceFiles
 
@@ -46,34 +45,3 @@ def sweep_learned(layout: WorkspaceFiles, batch: int) -> None:
     for folder in layout.generations.iterdir():
         if not folder.name.isdecimal() or int(folder.name) > batch:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files into a new folder, which is there with all of them or not at all.
-
-    Args:
-        folder: The folder; one of this name that is there is replaced.
-        contents: Content of each file by its name.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    draft = folder.with_name(f".{folder.name}.new")
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        draft.mkdir(parents=True)
-        for name, content in contents.items():
-            with (draft / name).open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-        shutil.rmtree(folder, ignore_errors=True)
-        draft.rename(folder)
-        descriptor = os.open(folder.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise

@@ -12,7 +12,7 @@ from kg.nouns.entities import Trust
 from kg.nouns.provenance import Batch
 from kg.triples.serialisation import all_of
 from recommender.store.ingestion import Options
-from recommender.store.writer import Writer
+from recommender.store.writing.writer import Writer
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""The one writer: what is written in which order, what a failure leaves, and what the next one sweeps."""
+"""The one writer: what is written in which order, and what a failed batch leaves."""
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embeddings.index import ProblemIndex
-from ingest.reading import read
 from kg.errors import WorkspaceError
-from kg.nouns.entities import Case
 from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
-from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
 from recommender.workspace import Workspace
@@ -24,37 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-
-@pytest.fixture
-def cases(empty_path: Path, tmp_path: Path) -> Callable[..., list[Case]]:
-    """Makes cases of problems of the given sizes, two configurations each."""
-
-    def make(*sizes: int) -> list[Case]:
-        file = tmp_path / "some.jsonl"
-        records = [
-            {
-                "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-                "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-                "config": {"block": block},
-                "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0 + block, "status": "ok"},
-                "source": {"repo": "a/b"},
-            }
-            for size in sizes
-            for block in (1, 2)
-        ]
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
-        with Workspace.open(empty_path, cache=tmp_path) as workspace:
-            return [item for item in read([file], Names(workspace.graph)) if isinstance(item, Case)]
-
-    return make
-
-
-def whole(path: Path, rows: int, problems: int) -> None:
-    """That a workspace has so many rows and problems, and that its parts agree."""
-    with Workspace.open(path, cache=path.parent / "cache") as workspace:
-        assert [item.says for item in workspace.check() if item.severity == "fault"] == []
-        counts = workspace.trials.counts()
-        assert (counts.trials, counts.problems) == (rows, problems)
+    from kg.nouns.entities import Case
+    from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
 def test_trials_come_first_then_vectors_then_the_graph(
@@ -93,6 +60,7 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
 def test_a_batch_that_fails_is_not_there_and_the_next_is_whole(
     empty_path: Path,
     cases: Callable[..., list[Case]],
+    check_counts: CheckCounts,
     monkeypatch: pytest.MonkeyPatch,
     cls: type,
     step: str,
@@ -111,11 +79,14 @@ def test_a_batch_that_fails_is_not_there_and_the_next_is_whole(
                 editor.add_cases(second)
         added = editor.add_cases(third)
         assert (added.rows, added.problems) == (4, 2)
-    whole(empty_path, rows=6, problems=3)
+    check_counts(empty_path, rows=6, problems=3)
 
 
 def test_an_interruption_after_the_acknowledgement_loses_nothing(
-    empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch
+    empty_path: Path,
+    cases: Callable[..., list[Case]],
+    check_counts: CheckCounts,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, second = cases(1), cases(2)
     plain = OxigraphStore.extend
@@ -130,7 +101,7 @@ def test_an_interruption_after_the_acknowledgement_loses_nothing(
             with pytest.raises(KeyboardInterrupt):
                 editor.add_cases(first)
         editor.add_cases(second)
-    whole(empty_path, rows=4, problems=2)
+    check_counts(empty_path, rows=4, problems=2)
 
 
 def test_the_next_writer_looks_for_copies_where_one_was_stopped(
@@ -152,57 +123,3 @@ def test_the_next_writer_looks_for_copies_where_one_was_stopped(
     with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as trials:
         [copy] = copied_devices(trials)
     assert {copy.device, copy.origin} == {"other", one[0].problem.hardware.name}
-
-
-def test_the_next_writer_sweeps_what_was_never_acknowledged(
-    empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = cases(1), cases(2)
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.add_cases(first)
-        with monkeypatch.context() as broken:
-
-            def fail(*_: object, **__: object) -> None:
-                raise WorkspaceError("the disk is full")
-
-            broken.setattr(OxigraphStore, "extend", fail)
-            with pytest.raises(WorkspaceError):
-                editor.add_cases(second)
-    whole(empty_path, rows=2, problems=1)
-    with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as left:
-        assert left.counts().trials == 4  # unseen, but there
-    with Workspace.editor(empty_path, cache=empty_path):
-        pass
-    with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as left:
-        assert left.counts().trials == 2
-
-
-def test_readers_see_nothing_of_a_batch_until_it_is_published(
-    empty_path: Path, cases: Callable[..., list[Case]]
-) -> None:
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.add_cases(cases(1))
-        whole(empty_path, rows=0, problems=0)
-    whole(empty_path, rows=2, problems=1)
-
-
-def test_a_change_of_encoder_makes_all_vectors_again(
-    empty_path: Path, cases: Callable[..., list[Case]], caplog: pytest.LogCaptureFixture
-) -> None:
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.add_cases(cases(1, 2, 3))
-    log = WorkspaceFiles(empty_path).vectors
-    log.write_bytes(log.read_bytes().replace(b'"encoder": "', b'"encoder": "0', 1))
-    with Workspace.editor(empty_path, cache=empty_path):
-        pass
-    assert "the encoder changed" in caplog.text
-    whole(empty_path, rows=6, problems=3)
-
-
-def test_lost_vectors_are_made_again_by_repair(empty_path: Path, cases: Callable[..., list[Case]]) -> None:
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.add_cases(cases(1, 2, 3))
-    WorkspaceFiles(empty_path).vectors.unlink()
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.repair()
-    whole(empty_path, rows=6, problems=3)

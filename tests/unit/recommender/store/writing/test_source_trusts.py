@@ -25,7 +25,7 @@ from kg.triples.graph import Triple
 from kg.triples.iris import literal, source_iri
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.vocabulary import TG
-from recommender.store.source_trusts import SourceTrusts
+from recommender.store.writing.source_trusts import SourceTrusts
 
 SOURCE = Source(title="a table")
 

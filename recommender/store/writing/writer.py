@@ -7,49 +7,35 @@ acknowledgement. What a crash leaves of an unacknowledged batch is swept when th
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import numpy as np
-
-from embeddings.index import ProblemIndex
-from embeddings.vector_log import write_log
-from kg.errors import IndexMismatchError, WorkspaceError
 from kg.lock import WriterLock
-from kg.nouns.entities import Problem, Trust
 from kg.nouns.knowledge import Model
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
-from kg.rows import seals
 from kg.rows.copies import mark_copied_devices
 from kg.rows.ledger import Ledger
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
-from kg.triples.finders import batch_records
-from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import (
     all_of,
     arrival_triples,
-    batch_triples,
     description,
-    newest_batch,
     problem_triples,
     table_of,
     to_triples,
 )
-from kg.triples.snapshots import publish
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import Shared
-from recommender.store.source_trusts import SourceTrusts
 from recommender.store.upkeep.imports import import_to_undo, save_import
-from recommender.store.upkeep.learned import sweep_learned
-from recommender.store.upkeep.marks import Marks, note_in_manifest
-from recommender.store.versions import sweep_versions
+from recommender.store.writing.batch_chain import BatchChain
+from recommender.store.writing.problem_vectors import ProblemVectors
+from recommender.store.writing.source_trusts import SourceTrusts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,8 +43,9 @@ if TYPE_CHECKING:
 
     from embeddings.encoder import ProblemEncoder
     from kg.nouns.effects import Effect
-    from kg.nouns.entities import Case
+    from kg.nouns.entities import Case, Problem, Trust
     from kg.triples.graph import Triple
+    from kg.triples.hardware_tree import HardwareTree
     from recommender.files import WorkspaceFiles
 
 T = TypeVar("T")
@@ -67,8 +54,6 @@ logger = logging.getLogger(__name__)
 
 BATCH_ROWS = 4000
 """Rows taken into one batch: some 20 ms of SQLite and a second of graph, so little is ever at risk."""
-PUBLISH_EVERY_S = 5.0
-"""How old a published snapshot may be while a writer works (DESIGN.md section 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +106,6 @@ class Writer:
         self._clock = clock
         self._durable = durable
         self._command = command
-        self._published = time.monotonic()
-        self._dirty = True
-        self._seal = ""
         self._touched: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -133,12 +115,18 @@ class Writer:
             self.graph = undo.enter_context(OxigraphStore(self.layout.live))
             self.trials = undo.enter_context(TrialStore(self.layout.trials))
             self._trusts = SourceTrusts(self.graph, self.trials)
-            self._check_and_sweep()
+            was_left = self._lock.was_left
+            self._chain = BatchChain(
+                self.layout, self.graph, self.trials, durable=self._durable, was_left=was_left
+            )
             self._is_torn = False
-            if self._lock.was_left:  # what it took in was not looked through for copies
+            if was_left:  # what it took in was not looked through for copies
                 self._touched.update(self.trials.operators())
-            self._learn_names()
-            undo.callback(self.index.close)
+            self._families = self._families_of_models()
+            self._vectors = ProblemVectors(
+                self.layout, self.graph, self.trials, self._make_encoder, self.batch
+            )
+            undo.callback(self._vectors.close)
             self._open = undo.pop_all()
         return self
 
@@ -146,32 +134,20 @@ class Writer:
         with self._open:
             if self._touched and kind is None:
                 mark_copied_devices(self.trials, self._touched)
-            self.publish()
-            self.index.catch_up(self.batch)
+            self._chain.publish()
+            self._vectors.catch_up(self.batch)
             if kind is None:
                 self._lock.finish()
 
-    def _check_and_sweep(self) -> None:
-        """Refuse a workspace whose parts contradict each other; then sweep the one unfinished batch."""
-        marks = Marks.read(self.layout, self.graph, self.trials)
-        marks.check(self.layout)
-        self.batch = marks.graph
-        self._seal = marks.records[self.batch].seal if self.batch else ""
-        self._dirty = self._lock.was_left or marks.published != self.batch
-        seals.prepare(self.trials.file)
-        seals.acknowledge(self.trials.file, self.batch)
-        self._sweep_unfinished()
+    @property
+    def batch(self) -> int:
+        """Number of the newest acknowledged batch."""
+        return self._chain.newest
 
-    def _sweep_unfinished(self) -> None:
-        sweep_learned(self.layout, self.batch)
-        sweep_versions(self.layout, self.batch)
-        if swept := self.trials.sweep(self.batch):
-            logger.warning(
-                "swept %d rows of batch %d, which was not finished; they lie in the quarantine of %s",
-                swept,
-                self.batch + 1,
-                self.layout.trials.name,
-            )
+    @property
+    def encoder(self) -> ProblemEncoder:
+        """Makes vectors of problems."""
+        return self._vectors.encoder
 
     def add_knowledge(self, nouns: Iterable[object]) -> None:
         """Put nouns of the knowledge into the graph; one that is there already is replaced."""
@@ -189,9 +165,9 @@ class Writer:
 
     def changed(self) -> None:
         """Take note that the knowledge in the graph is another now."""
-        self._dirty = True
-        self.index.close()
-        self._learn_names()
+        self._chain.graph_changed()
+        self._families = self._families_of_models()
+        self._vectors.reopen(self.batch)
 
     def add(
         self,
@@ -248,8 +224,7 @@ class Writer:
             self._is_torn = False
             return Additions(known=len(cases))
         if fresh:
-            keys = [self.trials.problem_key(problem.id) for problem in fresh]
-            self.index.append(np.array(keys, np.int64), number, self.encoder.encode(fresh))
+            self._vectors.append(fresh, number)
         activity = Batch(
             number=number,
             time=now,
@@ -268,12 +243,11 @@ class Writer:
             triples += to_triples(noun)
         obsolete, current = ledger.triples()
         touched = {key for problem_id in groups if (key := self.trials.problem_key(problem_id)) is not None}
-        self._acknowledge(activity, triples + current, removed + obsolete, touched)
+        self._chain.acknowledge(activity, triples + current, removed + obsolete, touched)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
-        if time.monotonic() - self._published > PUBLISH_EVERY_S:
-            self.publish()
+        self._chain.publish_if_due()
         return Additions(rows=rows, known=len(cases) - rows, problems=len(fresh))
 
     def add_effects(self, effects: Sequence[Effect], *, completed: Sequence[str], origin: str = "") -> None:
@@ -294,7 +268,7 @@ class Writer:
             removed += (triple for triple in statements if triple.predicate != Shared.DERIVED_FROM)
             triples += to_triples(EFFECT.read(node).merge(effect) if node.values else effect)
         activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
-        self._acknowledge(activity, triples, removed)
+        self._chain.acknowledge(activity, triples, removed)
 
     def revise(
         self,
@@ -327,7 +301,7 @@ class Writer:
         without, instead = ledger.triples()
         prepared = prepare(number, obsolete, current)
         activity = Batch(number=number, time=now, completed=(mark,))
-        self._acknowledge(activity, current + instead, obsolete + without)
+        self._chain.acknowledge(activity, current + instead, obsolete + without)
         self._is_torn = False
         self.changed()
         return prepared
@@ -344,7 +318,7 @@ class Writer:
         number = self.batch + 1
         save_import(self.layout, number, added)
         activity = Batch(number=number, time=self._clock(), files=(name,), completed=(f"import/{number}",))
-        self._acknowledge(activity, list(added), [])
+        self._chain.acknowledge(activity, list(added), [])
         self.changed()
 
     def undo(self, number: int) -> int:
@@ -357,42 +331,20 @@ class Writer:
             self._clear_away()
         removed = import_to_undo(self.layout, self.graph, number)
         activity = Batch(number=self.batch + 1, time=self._clock(), completed=(f"undo/{number}",))
-        self._acknowledge(activity, [], removed)
+        self._chain.acknowledge(activity, [], removed)
         self.changed()
         return len(removed)
 
-    def _clear_away(self) -> None:
-        """Sweep what a batch that failed left behind, as the next writer would.
-
-        The graph is asked anew: the failure may have come just after it acknowledged.
-        """
-        self.batch = newest_batch(self.graph)
-        record = batch_records(self.graph).get(self.batch)
-        self._seal = record.seal if record else ""
-        self._sweep_unfinished()
-        self.index.sweep(self.batch)
-        self._trusts.forget()
-        self._is_torn = False
-
     def repair(self) -> None:
         """Make the vectors anew if some are missing, and the index if anything in it is wrong."""
-        if set(self.trials.keys().tolist()) != set(self.index.keys(self.batch).tolist()):
-            self.index.close()
-            self._encode_again()
-            self._learn_names()
-        if self.index.verify():
-            self.index.rebuild(self.batch)
+        self._vectors.repair(self.batch)
 
-    def publish(self) -> None:
-        """Let readers see what was acknowledged."""
-        if self._dirty:
-            publish(self.graph, self.layout.graph)
-            self._dirty = False
-        try:
-            note_in_manifest(self.layout, self.batch, self._seal)
-        except OSError as error:  # the older mark is true too
-            logger.warning("%s cannot be written: %s", self.layout.manifest, error.strerror)
-        self._published = time.monotonic()
+    def _clear_away(self) -> None:
+        """Sweep what a batch that failed left behind."""
+        self._chain.resume()
+        self._vectors.sweep(self.batch)
+        self._trusts.forget()
+        self._is_torn = False
 
     def _add_rows(self, number: int, problem: Problem, group: list[Case], gains: list[Case]) -> int:
         without_gain = [Trial.of(case) for case in group if case.log_gain is None or not case.strategy]
@@ -413,57 +365,5 @@ class Writer:
         family = self._families.get(problem.workload.model or "", "")
         return problem_triples(problem, number, sources.values(), family=family)
 
-    def _acknowledge(
-        self, activity: Batch, triples: list[Triple], removed: list[Triple], touched: Iterable[int] = ()
-    ) -> None:
-        """Seal a batch and let the graph acknowledge it.
-
-        Args:
-            activity: The batch, without its seal.
-            triples: What it adds to the graph.
-            removed: What it takes away.
-            touched: Keys of the problems that have new rows.
-        """
-        file = self.trials.file
-        seal = seals.digest_of(file, activity.number, touched).seal(activity.number, self._seal)
-        seals.record(file, activity.number, seal)
-        triples += batch_triples(replace(activity, seal=seal))
-        triples = list(dict.fromkeys(triples))  # problems of one task share their workload: a fifth less work
-        if removed:
-            self.graph.replace(removed, triples)
-        else:
-            self.graph.extend(triples)
-        if self._durable:
-            self.graph.flush()
-        self.batch, self._seal = activity.number, seal
-        self._dirty = True
-        seals.acknowledge(file, activity.number)
-
-    def _learn_names(self) -> None:
-        """Take from the graph what encoding needs, and open the index that fits it."""
-        self._families = {model.id: model.family for model in all_of(self.graph, Model)}
-        self.encoder = self._make_encoder(HardwareTree(self.graph))
-        try:
-            self.index = self._index()
-        except IndexMismatchError:
-            logger.warning("the encoder changed: making all vectors again")
-            self._encode_again()
-            self.index = self._index()
-        if self.index.newest() > self.batch + 1:
-            ahead = f"vectors of batch {self.index.newest()}, the graph ends with batch {self.batch}"
-            self.index.close()
-            raise WorkspaceError(f"{self.layout.vectors} has {ahead}", hint="tunegraph doctor --repair")
-        self.index.sweep(self.batch)
-
-    def _index(self) -> ProblemIndex:
-        return ProblemIndex(self.layout.root, self.encoder.dimension, self.encoder.hash)
-
-    def _encode_again(self) -> None:
-        """Make the vectors of all problems of the graph anew, as after a change of encoder."""
-        stored = ((self.trials.problem_key(problem.id), problem) for problem in all_of(self.graph, Problem))
-        pairs = [(key, problem) for key, problem in stored if key is not None]
-        vectors = self.encoder.encode([problem for _, problem in pairs])
-        keys = np.array([key for key, _ in pairs], np.int64)
-        order = np.argsort(keys, kind="stable")
-        part = (keys[order], self.batch, vectors[order])
-        write_log(self.layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if pairs else [])
+    def _families_of_models(self) -> dict[str, str]:
+        return {model.id: model.family for model in all_of(self.graph, Model)}

@@ -1,0 +1,43 @@
+"""What a setting is for: tuning, or the layout, the model, the training, the place (``data/settings/purposes.yaml``)."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from fnmatch import translate
+from functools import cache
+
+import data
+
+
+class Purpose(StrEnum):
+    """What a setting is for."""
+
+    TUNING = "tuning"
+    LAYOUT = "layout"
+    MODEL = "model"
+    TRAINING = "training"
+    SITE = "site"
+
+
+def plain_key(key: str) -> str:
+    """A key without leading dashes, in lower case, with ``_`` for ``-``."""
+    return key.strip().lstrip("-").replace("-", "_").lower()
+
+
+@cache
+def purpose(key: str) -> Purpose:
+    """The purpose of a setting by its key, in any spelling; tuning where no pattern knows it."""
+    plain = plain_key(key)
+    return next((kind for kind, pattern in _patterns() if pattern.fullmatch(plain)), Purpose.TUNING)
+
+
+@cache
+def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
+    import yaml
+
+    content = yaml.safe_load(data.text("settings/purposes.yaml"))
+    return tuple(
+        (Purpose(kind), re.compile("|".join(translate(pattern) for pattern in patterns)))
+        for kind, patterns in content.items()
+    )

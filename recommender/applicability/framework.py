@@ -1,0 +1,94 @@
+"""The framework that a question is about: the one it names, or the usual one of its vendor and phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import UnknownEntityError
+from kg.nouns.entities import WorkloadKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.framework import Framework
+
+_LANGUAGE = frozenset({"decoder", "moe-decoder", "multimodal"})
+_USUAL = {
+    ("huawei", WorkloadKind.SERVING, True): "vllm-ascend",
+    ("huawei", WorkloadKind.SERVING, False): "torch-npu",
+    ("huawei", WorkloadKind.TRAINING, True): "mindspeed-llm",
+    ("huawei", WorkloadKind.TRAINING, False): "torch-npu",
+    ("nvidia", WorkloadKind.SERVING, True): "vllm",
+    ("nvidia", WorkloadKind.TRAINING, True): "megatron-lm",
+    ("amd", WorkloadKind.SERVING, True): "vllm",
+}
+"""By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
+Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and said."""
+
+REGISTRY_OF = {"megatron-lm": "megatron"}
+"""Names of registries that are not those of the framework."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningFramework:
+    """The framework that a question is about.
+
+    Attributes:
+        id: Id of the framework.
+        version: Its release; empty if unknown.
+        is_assumed: Whether the question did not name it.
+        below: Software that it passes settings on to.
+    """
+
+    id: str
+    version: str = ""
+    is_assumed: bool = False
+    below: frozenset[str] = frozenset()
+
+    @property
+    def note(self) -> str:
+        """What was assumed, in a sentence; empty if nothing was."""
+        if not self.is_assumed:
+            return ""
+        release = f" {self.version}" if self.version else ""
+        return f"{self.id}{release} is assumed; --software NAME=VERSION names another"
+
+
+def running_framework(
+    problem: Problem, vendor: str, architecture: str, frameworks: Sequence[Framework]
+) -> RunningFramework | None:
+    """The framework that a question names, or else the usual one; None if there is neither.
+
+    Args:
+        problem: The question.
+        vendor: Root of the hardware's path in the tree.
+        architecture: Of the model; empty if unknown.
+        frameworks: Those that the graph knows.
+    """
+    by_id = {item.id: item for item in frameworks}
+    named = [by_id[name] for name in problem.software if name in by_id]
+    if named:  # the one that runs on the others: vllm-ascend before torch-npu
+        top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
+        return RunningFramework(
+            id=top.id, version=str(problem.software[top.id]), below=frozenset(top.stack)
+        )
+    usual = _USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE))
+    if usual is None or usual not in by_id:
+        return None
+    return RunningFramework(
+        id=usual, version=newest_release(usual), is_assumed=True, below=frozenset(by_id[usual].stack)
+    )
+
+
+def newest_release(framework: str) -> str:
+    """The newest release of a framework whose settings ship; release candidates and branches are passed over."""
+    from kg.terms.setting_registry import registry
+
+    try:
+        releases = registry(REGISTRY_OF.get(framework, framework)).releases
+    except UnknownEntityError:
+        return ""
+    final = [name for name in releases if name.replace(".", "").replace("post", "").isdigit()]
+    return final[-1] if final else releases[-1]

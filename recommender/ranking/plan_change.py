@@ -1,0 +1,87 @@
+"""A change worth testing on a start configuration, and what is not for a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg.nouns.gain import Gain
+    from recommender.ranking.recommendation import Support
+    from recommender.ranking.start import PlanSetting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChange:
+    """One change to test on the start configuration.
+
+    Attributes:
+        id: What an outcome or ``explain`` refers to.
+        title: What it is, in a few words.
+        strategy: Id of the strategy; empty for settings that recipes have.
+        how: What one does, in a sentence.
+        settings: What to set.
+        gain: Expected log gain against the start, with its interval; None where nothing of its own says so.
+        tier: How it is known.
+        provided: Condition, in words, that the question does not settle; empty if it applies.
+        accuracy: Effect on accuracy: unchanged, may-change or unknown.
+        conflicts: Ids of strategies that it excludes.
+        evidence: What it rests on, weightiest first.
+    """
+
+    id: str
+    title: str
+    strategy: str = ""
+    how: str = ""
+    settings: tuple[PlanSetting, ...] = ()
+    gain: Gain | None = None
+    tier: str = "documented"
+    provided: str = ""
+    accuracy: str = "unchanged"
+    conflicts: tuple[str, ...] = ()
+    evidence: tuple[Support, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        gain = self.gain
+        return {
+            "id": self.id,
+            "title": self.title,
+            "strategy": self.strategy or None,
+            "how": self.how or None,
+            "settings": [item.to_json() for item in self.settings],
+            "gain": None
+            if gain is None
+            else {**gain.to_json(), "chance": round(gain.probability_of_gain, 3), "against": "the start"},
+            "tier": self.tier,
+            "if": self.provided or None,
+            "accuracy": self.accuracy,
+            "conflicts": list(self.conflicts),
+            "evidence": [item.to_json() for item in self.evidence],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotHere:
+    """A strategy or setting that is not for a question.
+
+    Attributes:
+        strategy: Its id, or the setting.
+        because: Why, in words.
+        fact: The fact or rule that decided.
+        source: Who says so; empty for a rule of arithmetic.
+    """
+
+    strategy: str
+    because: str
+    fact: str = ""
+    source: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {
+            "strategy": self.strategy,
+            "because": self.because,
+            "fact": self.fact or None,
+            "source": self.source or None,
+        }

@@ -1,0 +1,159 @@
+"""A start configuration: the complete settings that a plan begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg.nouns.setting import SettingPlace
+    from kg.nouns.values import Value
+
+
+class Origin(StrEnum):
+    """What a setting of a start configuration comes from."""
+
+    COST_MODEL = "cost model"
+    RECIPE = "recipe"
+    CASE = "case"
+    CURRENT = "current"
+    KNOWLEDGE = "knowledge"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSetting:
+    """One setting of a plan, as it is written.
+
+    Attributes:
+        where: The place it is written in.
+        key: As it is written there: a flag, a variable, or the path of a field with dots.
+        value: What it is set to; None for a flag without a value.
+        role: ``"prefill"`` or ``"decode"`` where these run apart; empty otherwise.
+        origin: What it comes from.
+        source: Where that can be read; empty for the cost model.
+        agreement: Share of the recipes for problems like this one that set it; None where none was asked.
+    """
+
+    where: SettingPlace
+    key: str
+    value: Value
+    origin: Origin
+    role: str = ""
+    source: str = ""
+    agreement: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {
+            "where": str(self.where),
+            "key": self.key,
+            "value": self.value,
+            "role": self.role or None,
+            "from": str(self.origin),
+            "source": self.source or None,
+            "agreement": None if self.agreement is None else round(self.agreement, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParallelLayout:
+    """How the work is divided over devices.
+
+    Attributes:
+        tp: Devices that share one matrix product.
+        pp: Stages of the pipeline.
+        dp: Replicas, each with requests or samples of its own.
+        ep: Devices that the experts are spread over; 1 without expert parallelism.
+        cp: Devices that share one sequence.
+    """
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+    cp: int = 1
+
+    @property
+    def devices(self) -> int:
+        """Devices in use."""
+        return self.tp * self.pp * self.dp * self.cp
+
+    def to_json(self) -> dict[str, int]:
+        """Plain content."""
+        degrees = {name: getattr(self, name) for name in ("tp", "pp", "dp", "ep", "cp")}
+        return {**degrees, "devices": self.devices}
+
+    def __str__(self) -> str:
+        sizes = [
+            f"{name.upper()} {size}" for name, size in self.to_json().items() if name != "devices" and size > 1
+        ]
+        return " x ".join(sizes) or "one device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedValue:
+    """What a configuration is expected to reach.
+
+    Attributes:
+        metric: Name of the metric.
+        unit: Its unit.
+        value: The expectation.
+        low: Lower end of the 90 % interval.
+        high: Upper end.
+        tier: How it is known: ``"measured here"``, ``"measured elsewhere"``, ``"published"``, ``"modelled"``.
+    """
+
+    metric: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    tier: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {
+            "metric": self.metric,
+            "unit": self.unit,
+            "value": float(f"{self.value:.4g}"),
+            "low": float(f"{self.low:.4g}"),
+            "high": float(f"{self.high:.4g}"),
+            "tier": self.tier,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartConfiguration:
+    """A complete configuration to begin with.
+
+    Attributes:
+        framework: Id of what is launched; empty if it is not known.
+        version: Its release.
+        layout: How the work is divided; None for a kernel.
+        fits: Whether it fits the memory; None where that cannot be told.
+        settings: What to set, in the order to write it.
+        expected: What it is expected to reach.
+        because: What it rests on, a line each.
+    """
+
+    framework: str = ""
+    version: str = ""
+    layout: ParallelLayout | None = None
+    fits: bool | None = None
+    settings: tuple[PlanSetting, ...] = ()
+    expected: tuple[ExpectedValue, ...] = ()
+    because: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {
+            "framework": self.framework or None,
+            "version": self.version or None,
+            "fits": self.fits,
+            "layout": None if self.layout is None else self.layout.to_json(),
+            "settings": [item.to_json() for item in self.settings],
+            "expected": [item.to_json() for item in self.expected],
+            "because": list(self.because),
+        }

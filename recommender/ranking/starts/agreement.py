@@ -1,0 +1,89 @@
+"""What recipes for problems like one agree on: settings, their values, and how many set them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.recipe import Where
+from kg.terms.purposes import Purpose, plain_key, purpose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kg.nouns.recipe import Recipe, RecipeSetting
+    from recommender.ranking.starts.resemblance import WeighedRecipe
+
+LEAST_WEIGHT = 1e-4
+"""Recipes that weigh less are not read; a choice, for speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreedSetting:
+    """A setting that some of the recipes have.
+
+    Attributes:
+        where: The place it is written in.
+        key: As most of them write it.
+        value: The value that weighs most.
+        share: Weight of the recipes that set the key, 0 to 1.
+        value_share: Weight of those that set this very value.
+        first: The nearest recipe that sets this value.
+    """
+
+    where: Where
+    key: str
+    value: str
+    share: float
+    value_share: float
+    first: Recipe
+
+
+def agreed_settings(
+    weighed: Sequence[WeighedRecipe], kinds: Iterable[Purpose] = (Purpose.TUNING,)
+) -> list[AgreedSetting]:
+    """Settings of recipes with the share that sets them, most agreed first.
+
+    Of a key that a recipe sets twice the last counts, as programs read it.
+
+    Args:
+        weighed: Recipes with weights, nearest first.
+        kinds: Purposes of the settings to look at.
+    """
+    wanted = frozenset(kinds)
+    votes: dict[tuple[Where, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    firsts: dict[tuple[Where, str, str], tuple[Recipe, str]] = {}
+    for one in weighed:
+        if one.weight < LEAST_WEIGHT:
+            continue
+        for place, setting in _last_of_each(one.recipe.settings):
+            if purpose(setting.key) in wanted:
+                votes[place][setting.value] += one.weight
+                firsts.setdefault((*place, setting.value), (one.recipe, setting.key))
+    agreed = []
+    for place, values in votes.items():
+        value = max(values, key=lambda text: (values[text], text))
+        recipe, key = firsts[(*place, value)]
+        agreed.append(
+            AgreedSetting(
+                where=place[0],
+                key=key,
+                value=value,
+                share=min(sum(values.values()), 1.0),
+                value_share=values[value],
+                first=recipe,
+            )
+        )
+    return sorted(agreed, key=lambda item: (-item.share, item.key))
+
+
+def carrier(where: Where, key: str) -> str:
+    """What settings are written together with: the flag of a JSON object; of others their own key."""
+    plain = plain_key(key)
+    return plain.partition(".")[0] if where is Where.JSON else plain
+
+
+def _last_of_each(settings: Sequence[RecipeSetting]) -> list[tuple[tuple[Where, str], RecipeSetting]]:
+    last = {(item.where, plain_key(item.key)): item for item in settings}
+    return list(last.items())

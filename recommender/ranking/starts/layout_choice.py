@@ -1,0 +1,95 @@
+"""The layout to begin with: what the cost model prices, weighed with what recipes for such problems use."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.recipe import Recipe
+    from recommender.ranking.start import ParallelLayout
+    from recommender.ranking.starts.layout_options import LayoutOption
+    from recommender.ranking.starts.resemblance import WeighedRecipe
+
+TRUST_IN_TIMES = 0.3
+"""Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;
+``benchmarks/answers/recipes.py`` refits it with the asked family left out."""
+UNSEEN = 0.02
+"""Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenLayout:
+    """A layout with the reasons for its place.
+
+    Attributes:
+        option: The layout, priced.
+        agreement: Weight of the recipes whose layout is like it, 0 to 1.
+        score: What orders layouts, in nats.
+        nearest: The heaviest recipe whose layout is like it; None where none is.
+    """
+
+    option: LayoutOption
+    agreement: float
+    score: float
+    nearest: Recipe | None = None
+
+
+def choose_layouts(
+    options: Sequence[LayoutOption],
+    weighed: Sequence[WeighedRecipe],
+    *,
+    training: bool,
+    trust: float = TRUST_IN_TIMES,
+) -> list[ChosenLayout]:
+    """Layouts by one score, best first; those within the limits before the others.
+
+    Args:
+        options: Layouts that fit.
+        weighed: Recipes for such problems, with weights.
+        training: Whether the model is trained: then the degree of expert parallelism counts, else whether it is on.
+        trust: Weight of the modelled merit.
+    """
+    best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
+    chosen = []
+    for option in options:
+        votes = [
+            (one.weight * _likeness(option.layout, one.recipe, training=training), one.recipe) for one in weighed
+        ]
+        agreement = sum(vote for vote, _ in votes)
+        top = max(votes, key=lambda vote: vote[0], default=(0.0, None))
+        merit = option.log_merit - best if option.log_merit is not None else 0.0
+        score = trust * merit + (math.log(UNSEEN + agreement) if weighed else 0.0)
+        chosen.append(
+            ChosenLayout(
+                option=option, agreement=min(agreement, 1.0), score=score, nearest=top[1] if top[0] else None
+            )
+        )
+    return sorted(chosen, key=lambda item: (not item.option.within_limits, -item.score))
+
+
+def _likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> float:
+    """1 for the degrees of the recipe, a factor e less for each doubling of one."""
+    published = degrees(recipe)
+    apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "pp", "cp"))
+    if training:
+        apart += _doublings(layout.ep, published["ep"])
+    else:
+        apart += 2.0 * ((layout.ep > 1) != (published["ep"] > 1))
+    return math.exp(-apart)
+
+
+def degrees(recipe: Recipe) -> dict[str, int]:
+    """The parallel sizes of a recipe by the names of a layout; where data splits attention, tp is what is left."""
+    sizes = {name: recipe.layout.get(name, 1) for name in ("tp", "pp", "dp", "ep", "cp")}
+    whole = {name: size if isinstance(size, int) and not isinstance(size, bool) else 1 for name, size in sizes.items()}
+    if recipe.layout.get("dp_attention") and whole["dp"] > 1:
+        whole["tp"] = max(whole["tp"] // whole["dp"], 1)
+    return whole
+
+
+def _doublings(one: int, other: int) -> float:
+    return abs(math.log2(one / other))

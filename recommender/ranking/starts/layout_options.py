@@ -1,0 +1,282 @@
+"""Layouts of a model on a number of devices, on the cost model: which fit, how fast each is, under which limits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg.errors import InputError, MissingFactError
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.settings.plans import LayoutError
+from recommender.cost_model.workloads.memory_fit import memory_bytes, not_modelled
+from recommender.ranking.start import ParallelLayout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kg.nouns.entities import Limit
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Question
+    from recommender.cost_model.workloads.steps import Steps
+
+Floats = NDArray[np.float64]
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Sequences of one engine that are tried where the number at once is not stated; a choice."""
+MICRO_BATCHES = (1, 2, 4, 8)
+"""Samples of a micro-batch that are tried; a choice."""
+LEAST_TOKENS_OF_A_RANK = 4096
+"""A sequence is split over devices only as far as this many tokens stay on each; a choice."""
+TOKENS_OF_A_STEP = 4e6
+"""Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
+DEEPEST = 64
+"""Most stages of a pipeline; a choice."""
+USABLE_MEMORY = 0.9
+"""Share of the memory that a serving engine may fill: vLLM's default of --gpu-memory-utilization."""
+
+LIMITED = {
+    "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s", "latency": "request_s",
+}  # fmt: skip
+"""Result of the cost model by metric of a limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutOption:
+    """One layout with the batch that suits it best.
+
+    Attributes:
+        layout: How the work is divided.
+        settings: Of the cost model, beside the layout: batch, micro-batch, recomputation, precision.
+        log_merit: Natural log of the objective, higher is better; None where it cannot be priced.
+        within_limits: Whether all limits hold that the cost model knows.
+        memory_bytes: On the fullest device.
+        results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
+        spread: Standard deviation of the log of the time.
+    """
+
+    layout: ParallelLayout
+    settings: Mapping[str, object]
+    log_merit: float | None
+    within_limits: bool
+    memory_bytes: float
+    results: Mapping[str, float]
+    spread: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutQuestion:
+    """What layouts are asked for.
+
+    Attributes:
+        question: Model, machine, phase and the settings that hold.
+        objective: Metric to improve.
+        limits: Bounds on other metrics.
+        concurrency: Requests at once; None if not stated.
+        splits: Whether the framework splits a model over devices at all.
+    """
+
+    question: Question
+    objective: str
+    limits: tuple[Limit, ...] = ()
+    concurrency: float | None = None
+    splits: bool = True
+
+
+def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
+    """All layouts that fit the memory, best first; those within the limits before the others.
+
+    Raises:
+        MissingFactError: Sizes of the model are unknown, or the memory of the device.
+    """
+    best: dict[ParallelLayout, LayoutOption] = {}
+    for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"]):
+        for option in _priced(asked, list(rows), int(pipeline)):
+            other = best.get(option.layout)
+            if other is None or _order(option) < _order(other):
+                best[option.layout] = option
+    return sorted(best.values(), key=_order)
+
+
+def smallest_fit(asked: LayoutQuestion, most: int = 1024) -> LayoutOption | None:
+    """The layout on the fewest devices, in powers of two, that holds the model; None up to ``most``."""
+    machine = asked.question.machine
+    count = machine.count
+    while count < most:
+        count *= 2
+        larger = replace(asked.question, machine=replace(machine, count=count))
+        if options := layout_options(replace(asked, question=larger)):
+            return options[0]
+    return None
+
+
+def _order(option: LayoutOption) -> tuple[bool, float, int, int, int]:
+    layout = option.layout
+    merit = -math.inf if option.log_merit is None else option.log_merit
+    return (not option.within_limits, -merit, layout.pp, layout.cp, layout.tp)
+
+
+def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
+    """Configurations to price, pipelines of one depth together."""
+    model, count = asked.question.model, asked.question.machine.count
+    training = asked.question.phase == "training"
+    length = _number(asked.question.settings.get("seq_len")) or 0.0
+    parts = [c for c in _powers(count) if c == 1 or (training and length / c >= LEAST_TOKENS_OF_A_RANK)]
+    server = asked.question.machine.network.per_node  # a tensor split stays on the links of one server
+    widths = [t for t in _divisors(count) if t <= server and model.heads and model.heads % t == 0] or [1]
+    depths = [p for p in _powers(count) if p <= min(DEEPEST, max(model.layers, 1))]
+    if not asked.splits:
+        widths, depths, parts = [1], [1], [1]
+    for pipeline, tensor, context in itertools.product(depths, widths, parts):
+        inside = pipeline * tensor * context
+        if count % inside:
+            continue
+        replicas = count // inside
+        if not training and pipeline > 1 and tensor < widths[-1]:
+            continue  # vLLM, "Parallelism and scaling": split tensors inside a server before stages between servers
+        for experts in _expert_degrees(asked, tensor * replicas * context, training=training):
+            base = {
+                "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
+                "data_parallel": replicas, "expert_parallel": experts,
+            }  # fmt: skip
+            yield from (_with_batch(base, row, training=training) for row in _batches(asked, replicas))
+
+
+def _with_batch(base: dict[str, float], row: dict[str, float], *, training: bool) -> dict[str, float]:
+    if not training:
+        base = {name: value for name, value in base.items() if name != "context_parallel"}
+    return {**base, **row}
+
+
+def _expert_degrees(asked: LayoutQuestion, span: int, *, training: bool) -> list[int]:
+    """Degrees of expert parallelism over ``span`` devices: all of them or none when serving."""
+    experts = int(asked.question.model.experts)
+    if not experts:
+        return [1]
+    fitting = [degree for degree in _divisors(span) if experts % degree == 0]
+    return fitting if training else sorted({1, fitting[-1]})
+
+
+def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
+    if asked.question.phase != "training":
+        most = max(1, math.ceil(asked.concurrency / replicas)) if asked.concurrency else BATCHES[-1]
+        sizes = [size for size in BATCHES if size < most]  # what does not fit at once waits
+        yield from ({"batch": float(size)} for size in (*sizes, most))
+        return
+    stated = _number(asked.question.settings.get("global_batch"))
+    length = _number(asked.question.settings.get("seq_len")) or 1.0
+    target = stated or TOKENS_OF_A_STEP / length
+    for micro, recompute in itertools.product(MICRO_BATCHES, (0.0, 2.0)):
+        turns = max(stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1)
+        if turns % 1:
+            continue
+        yield {"micro_batch": micro, "global_batch": micro * replicas * turns, "recompute": recompute}
+
+
+def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) -> Iterator[LayoutOption]:
+    question = asked.question
+    model = _padded(question.model, pipeline)
+    configurations = [{**question.settings, **_spelt(row)} for row in rows]
+    while configurations:
+        try:
+            held = memory_bytes(model, question.phase, configurations, question.machine.count)
+            break
+        except LayoutError as fault:
+            kept = np.nonzero(fault.holds)[0]
+            rows, configurations = [rows[i] for i in kept], [configurations[i] for i in kept]
+    if not configurations:
+        return
+    needed = np.asarray(sum(held.values()))
+    capacity = question.machine.device.memory_capacity
+    if question.phase != "training":
+        capacity *= USABLE_MEMORY
+    fitting = np.nonzero(~(needed > capacity))[0]
+    if not len(fitting):
+        return
+    chosen = [configurations[i] for i in fitting]
+    try:
+        steps = estimate(model=model, machine=question.machine, phase=question.phase, settings=chosen)
+    except MissingFactError:
+        steps = None
+    for place, i in enumerate(fitting):
+        yield _option(asked, rows[i], float(needed[i]), steps, place)
+
+
+def _option(
+    asked: LayoutQuestion, row: Mapping[str, float], needed: float, steps: Steps | None, place: int
+) -> LayoutOption:
+    results: dict[str, float] = {}
+    if steps is not None:
+        results = {name: float(values[place]) for name, values in steps.extra.items()}
+        results["throughput"] = float(steps.throughput[place])
+        results["step_time_s"] = float(steps.time_s[place])
+    layout = ParallelLayout(
+        tp=int(row["tensor_parallel"]),
+        pp=int(row["pipeline_parallel"]),
+        dp=int(row["data_parallel"]),
+        ep=int(row["expert_parallel"]),
+        cp=int(row.get("context_parallel", 1)),
+    )
+    degrees = {"tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "context_parallel"}
+    return LayoutOption(
+        layout=layout,
+        settings={name: value for name, value in _spelt(row).items() if name not in degrees},
+        log_merit=_merit(asked, results),
+        within_limits=all(_holds(limit, results) for limit in asked.limits),
+        memory_bytes=needed,
+        results=results,
+        spread=steps.spread if steps is not None else float("nan"),
+    )
+
+
+def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:
+    name = LIMITED.get(asked.objective)
+    if asked.objective in {"step_time", "time_to_train"}:
+        name = "step_time_s"
+    if name is None:
+        value = results.get("throughput")
+        return math.log(value) if value and value > 0 else None
+    value = results.get(name)
+    return -math.log(value) if value and value > 0 and math.isfinite(value) else None
+
+
+def _holds(limit: Limit, results: Mapping[str, float]) -> bool:
+    value = results.get(LIMITED.get(limit.metric, ""))
+    return value is None or value <= limit.maximum
+
+
+def _padded(model: ModelSizes, pipeline: int) -> ModelSizes:
+    """The model with as many blocks as its stages hold: uneven stages wait for the fullest."""
+    if not model.layers or model.layers % pipeline == 0:
+        return model
+    return replace(model, layers=math.ceil(model.layers / pipeline) * pipeline)
+
+
+def _spelt(row: Mapping[str, float]) -> dict[str, object]:
+    """A row with the words of the cost model for what it counts by place."""
+    from recommender.cost_model.settings.plans import CHOICES
+
+    return {
+        name: CHOICES[name][int(value)] if name in CHOICES else value for name, value in row.items()
+    }
+
+
+def can_price(model: ModelSizes) -> bool:
+    """Whether layouts of a model can be told apart: it has blocks."""
+    return not not_modelled(model)
+
+
+def _powers(most: int) -> list[int]:
+    return [2**k for k in range(most.bit_length()) if most % 2**k == 0]
+
+
+def _divisors(number: int) -> list[int]:
+    return [value for value in range(1, number + 1) if number % value == 0]
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None

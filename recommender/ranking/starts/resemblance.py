@@ -1,0 +1,132 @@
+"""How much a recipe resembles a situation: a weight that halves with every 0.7 of distance."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.recipe import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kg.nouns.recipe import Recipe
+    from recommender.ranking.starts.situation import ModelTraits, Situation
+
+MODEL, FAMILY, KIND, SIZE, GENERATION, SCALE = 2.0, 2.0, 1.0, 0.5, 2.0, 1.0
+"""Distance of another model, another family, another kind of model (experts, attention, drafts: the half each for
+the last two), per doubling of the parameters, of another generation of hardware, and per four-fold number of
+devices or sixteen-fold length. Chosen on the shipped recipes; ``benchmarks/answers/recipes.py`` refits them with the
+asked family left out."""
+FINETUNING = 1.0
+"""Distance of fine-tuning from training; a choice."""
+UNKNOWN = 1.0
+"""Doublings that count where one of two numbers is unknown."""
+MOST = 4.0
+"""Doublings beyond which a number is as different as it can be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeighedRecipe:
+    """A recipe and how much it counts for a situation.
+
+    Attributes:
+        recipe: The recipe.
+        distance: From the situation, 0 for the very same.
+        weight: Its share among all that were compared; they add up to 1.
+    """
+
+    recipe: Recipe
+    distance: float
+    weight: float
+
+
+def weigh(
+    situation: Situation,
+    recipes: Sequence[Recipe],
+    model_of: Callable[[str], ModelTraits],
+    path_of: Callable[[str], tuple[str, ...]],
+) -> list[WeighedRecipe]:
+    """The recipes of the same framework and role, nearest first, with their weights.
+
+    A model with many recipes does not outvote others: each of its n counts for one over the root of n.
+
+    Args:
+        situation: What is asked.
+        recipes: All that are known.
+        model_of: Traits of a model by id.
+        path_of: A device and what is above it, by the id of hardware.
+    """
+    fitting = [
+        item
+        for item in recipes
+        if item.framework == situation.framework.id and item.role in situation.roles
+    ]
+    families = {item.family for item in fitting if item.model == situation.model.id}
+    crowd = Counter(item.model for item in fitting)
+    distances = [
+        _distance(situation, item, model_of(item.model), path_of(item.hardware), families) for item in fitting
+    ]
+    masses = [
+        math.exp(-distance) / math.sqrt(crowd[item.model])
+        for item, distance in zip(fitting, distances, strict=True)
+    ]
+    total = sum(masses)
+    weighed = [
+        WeighedRecipe(recipe=item, distance=distance, weight=mass / total)
+        for item, distance, mass in zip(fitting, distances, masses, strict=True)
+    ]
+    return sorted(weighed, key=lambda one: (one.distance, one.recipe.id))
+
+
+def _distance(
+    situation: Situation,
+    recipe: Recipe,
+    model: ModelTraits,
+    path: tuple[str, ...],
+    families: set[str],
+) -> float:
+    asked = situation.model
+    same_model = recipe.model == asked.id
+    same_family = same_model or recipe.family in families or bool(model.family and model.family == asked.family)
+    return (
+        MODEL * (not same_model)
+        + FAMILY * (not same_family)
+        + KIND * (0.0 if same_model else _kinds_apart(asked, model))
+        + SIZE * (0.0 if same_model else _doublings(asked.parameters, model.parameters))
+        + GENERATION * _hardware_apart(situation.hardware, path)
+        + SCALE * _scales_apart(situation, recipe)
+        + FINETUNING * (recipe.role is Role.FINETUNE)
+    )
+
+
+def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:
+    apart = 0.0
+    if one.is_mixture is not None and other.is_mixture is not None:
+        apart += one.is_mixture != other.is_mixture
+    apart += 0.5 * (one.attention != other.attention)
+    apart += 0.5 * (bool(one.has_draft) != bool(other.has_draft))
+    return apart + 0.5 * (one.is_multimodal != other.is_multimodal)
+
+
+def _hardware_apart(one: tuple[str, ...], other: tuple[str, ...]) -> float:
+    """0 for the same generation, 1 for another of the vendor, 2 for another vendor."""
+    shared = len(set(one) & set(other))
+    if not other or shared >= min(len(one), len(other)) or shared >= 3:  # noqa: PLR2004  # generation and above
+        return 0.0
+    return 1.0 if shared else 2.0
+
+
+def _scales_apart(situation: Situation, recipe: Recipe) -> float:
+    context = recipe.context
+    length = situation.number("input_len") or situation.number("seq_len")
+    other = context.get("input_len") or context.get("seq_len")
+    return 0.5 * _doublings(situation.devices, recipe.devices) + 0.25 * _doublings(length, other)
+
+
+def _doublings(one: object, other: object) -> float:
+    if not (isinstance(one, int | float) and isinstance(other, int | float)) or one <= 0 or other <= 0:
+        return UNKNOWN
+    return min(abs(math.log2(one / other)), MOST)

@@ -1,0 +1,150 @@
+"""Settings of recipes that a situation can take: read by its release, allowed by the knowledge, not there already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kg.errors import UnknownEntityError
+from kg.nouns.look_up import Standing
+from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
+from kg.terms.conditions import Truth
+from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import registry
+from recommender.applicability.framework import REGISTRY_OF
+from recommender.applicability.gate import judge
+from recommender.ranking.plan_change import NotHere
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kg.nouns.framework import Framework
+    from kg.nouns.knowledge import Strategy
+    from kg.nouns.look_up import LookUp
+    from kg.terms.setting_registry import ReleaseSettings
+    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.situation import Situation
+
+SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
+_QUANTISES = ("quantization", "kv_cache_dtype")
+_DRAFTS = "speculative_"
+_DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
+_QUICK_NO = frozenset({"false", "none", "0"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """What settings of recipes are held against.
+
+    Attributes:
+        situation: The question.
+        frameworks: Those that the graph knows.
+        setting: Strategies that set a parameter.
+    """
+
+    situation: Situation
+    frameworks: Sequence[Framework]
+    setting: Callable[[str], tuple[Strategy, ...]]
+
+    def sift(self, agreed: Iterable[AgreedSetting]) -> tuple[list[AgreedSetting], list[NotHere]]:
+        """The settings that may be set here, in the spelling of the release; the others with the reason."""
+        release = self.release()
+        kept: list[AgreedSetting] = []
+        refused: list[NotHere] = []
+        seen: set[tuple[Where, str]] = set()
+        for item in agreed:
+            here, why = self._in_release(item, release)
+            why = why or self._by_question(here) or self._by_knowledge(here)
+            place = (here.where, plain_key(here.key))
+            if why is None and place not in seen:
+                seen.add(place)
+                kept.append(here)
+            elif why:
+                refused.append(why)
+        return kept, refused
+
+    def release(self) -> ReleaseSettings | None:
+        """The settings of the release in use; None where none ship."""
+        framework = self.situation.framework
+        try:
+            return registry(REGISTRY_OF.get(framework.id, framework.id)).at(framework.version)
+        except UnknownEntityError:
+            return None
+
+    def _in_release(
+        self, item: AgreedSetting, release: ReleaseSettings | None
+    ) -> tuple[AgreedSetting, NotHere | None]:
+        if release is None or item.where is Where.YAML:
+            return item, None
+        found = release.look_up(item.key, SettingPlace(item.where.value))
+        if found.standing is Standing.REMOVED and found.setting is not None and found.setting.replaced_by:
+            item, found = _moved(item, found.setting.replaced_by, release)
+        if not found.usable:
+            return item, NotHere(strategy=item.key, because=str(found), fact="release", source=item.first.source.url)
+        if found.is_default(_typed(item.value)):
+            because = f"{item.value} is the default of {self.situation.framework.id} {self.situation.framework.version}"
+            return item, NotHere(strategy=item.key, because=because.strip(), fact="default")
+        if found.setting is not None and found.standing is Standing.TAKEN and not found.negated:
+            if not found.setting.accepts(item.value):
+                because = f"{self.situation.framework.version} does not take {item.value}"
+                return item, NotHere(strategy=item.key, because=because, fact="release")
+            item = replace(item, key=found.setting.key)
+        return item, None
+
+    def _by_question(self, item: AgreedSetting) -> NotHere | None:
+        """What the question itself rules out: formats of other widths, drafts where there are none."""
+        plain, facts = plain_key(item.key), self.situation.facts
+        precision = str(facts.get("precision", ""))
+        if plain in _QUANTISES and precision in SIXTEEN_BIT:
+            return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
+        if plain.startswith(_DRAFTS):
+            if facts.get("speculative") is False:
+                return NotHere(strategy=item.key, because="no drafts are asked for", fact="speculative")
+            if plain in _DRAFT_MODELS and item.first.model != self.situation.model.id:
+                return NotHere(
+                    strategy=item.key, because=f"{item.value} drafts for {item.first.reported_model}", fact="model"
+                )
+        if plain == "no_enable_prefix_caching" and (self.situation.number("shared_prefix_share") or 0) > 0:
+            return NotHere(strategy=item.key, because="prompts share prefixes", fact="shared_prefix_share")
+        return None
+
+    def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
+        """What a condition of the knowledge rules out: all strategies that set it so fail here."""
+        failed: NotHere | None = None
+        for strategy in self.setting(_parameter(item)):
+            if not _sets(strategy, item):
+                continue
+            verdict = judge(strategy, self.situation.facts, self.frameworks)
+            if verdict.truth is not Truth.FAILS:
+                return None
+            failed = NotHere(strategy=strategy.id, because=verdict.because, fact=item.key, source=verdict.source)
+        return failed
+
+
+def _moved(item: AgreedSetting, key: str, release: ReleaseSettings) -> tuple[AgreedSetting, LookUp]:
+    """The setting under the name that took its place."""
+    found = release.look_up(key)
+    where = item.where if found.setting is None else Where(found.setting.place.value)
+    return replace(item, where=where, key=key), found
+
+
+def _parameter(item: AgreedSetting) -> str:
+    """The name under which strategies know a setting."""
+    if item.where is Where.ENV:
+        return item.key
+    return plain_key(item.key).rpartition(".")[2] if item.where is Where.JSON else plain_key(item.key)
+
+
+def _sets(strategy: Strategy, item: AgreedSetting) -> bool:
+    parameter = _parameter(item)
+    for one in strategy.sets:
+        if one.parameter == parameter or one.parameter.rpartition(".")[2] == parameter:
+            value = "true" if one.value is None else str(one.value).lower()
+            return value == item.value.lower() or (value in {"1", "true"} and item.value.lower() in {"1", "true"})
+    return False
+
+
+def _typed(text: str) -> object:
+    low = text.lower()
+    return True if low == "true" else False if low == "false" else text

@@ -1,0 +1,113 @@
+"""The situation of a question: what recipes are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.recipe import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.knowledge import Model
+    from kg.terms.conditions import FactValue
+    from recommender.applicability.framework import RunningFramework
+
+ROLES = {
+    "training": frozenset({Role.TRAIN, Role.FINETUNE}),
+    "prefill": frozenset({Role.PREFILL}),
+    "decode": frozenset({Role.DECODE}),
+}
+"""Roles of recipes by phase of the question; any other phase is served in one piece."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTraits:
+    """What of a model decides which settings go with it.
+
+    Attributes:
+        id: Its id.
+        family: Its family.
+        parameters: Number of parameters; None if unknown.
+        is_mixture: Whether it has experts; None if unknown.
+        attention: Kind of attention; empty if unknown.
+        has_draft: Whether it has a multi-token-prediction head; None if unknown.
+        is_multimodal: Whether it reads images or sound too.
+    """
+
+    id: str
+    family: str = ""
+    parameters: float | None = None
+    is_mixture: bool | None = None
+    attention: str = ""
+    has_draft: bool | None = None
+    is_multimodal: bool = False
+
+    @classmethod
+    def of(cls, model: Model | None, name: str = "") -> ModelTraits:
+        """The traits of a model of the graph; of an unknown one its name alone."""
+        if model is None:
+            return cls(id=name)
+        stated = {fact.name: fact.value for fact in model.facts}
+        parameters, experts = stated.get("parameters"), stated.get("experts")
+        kind = stated.get("attention_kind")
+        is_read = kind is not None or "draft_layers" in stated or "mtp_layers" in stated
+        return cls(
+            id=model.id,
+            family=model.family,
+            parameters=float(parameters) if isinstance(parameters, int | float) else None,
+            is_mixture=bool(experts) if experts is not None or model.architecture != "multimodal" else None,
+            attention="latent" if "kv_lora_rank" in stated else str(kind or ""),
+            has_draft=bool(stated.get("mtp_layers") or stated.get("draft_layers")) if is_read else None,
+            is_multimodal=model.architecture == "multimodal",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a start configuration is for.
+
+    Attributes:
+        problem: The question.
+        framework: What is launched.
+        model: What of the model decides.
+        hardware: The device and what is above it in the tree.
+        devices: Devices of this role; None if the question does not say.
+        facts: All facts of the question, by the names of conditions.
+        recipe_family: Family of recipes that the model belongs to; empty if none is known.
+    """
+
+    problem: Problem
+    framework: RunningFramework
+    model: ModelTraits
+    hardware: tuple[str, ...]
+    devices: int | None = None
+    facts: Mapping[str, FactValue] = field(default_factory=dict)
+
+    @property
+    def phase(self) -> str:
+        """Training, serving, prefill or decode."""
+        stated = str(self.facts.get("role", ""))
+        return stated if stated in ROLES else str(self.facts.get("phase", ""))
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Roles of the recipes that can be compared."""
+        return ROLES.get(self.phase, frozenset({Role.SERVE}))
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the model is trained."""
+        return self.phase == "training"
+
+    @property
+    def current(self) -> Configuration | None:
+        """The settings that run now."""
+        return self.problem.current
+
+    def number(self, fact: str) -> float | None:
+        """A fact as a number; None if it is unknown or none."""
+        value = self.facts.get(fact)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,299 @@
+"""Everything that a workspace answers: recommendations, predictions, diagnoses, search files and searches."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Unpack
+
+from ingest.questions.problems import problem_from
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
+from recommender.answers.explanation.explanation import explain
+from recommender.answers.explanation.neighbours import describe
+from recommender.store import answered_questions
+from recommender.store.contents import WorkspaceContents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+
+    from ingest.profiles.facts.run import Profile
+    from kg.nouns.entities import Problem
+    from recommender.answers.answer import Answer
+    from recommender.answers.benefit import Prediction
+    from recommender.answers.diagnose import Allowed, DiagnosisAnswer
+    from recommender.answers.estimate import Estimate
+    from recommender.answers.explanation.explanation import Explanation
+    from recommender.answers.space_making import SpaceMaker
+    from recommender.answers.verification import VerificationRequest
+    from recommender.diagnosis.logs import SeenFault
+    from recommender.evolution.exploring import Exploration
+    from recommender.experiment.testing import PreparedTest
+    from recommender.ranking.recommendation import Recommendation
+    from recommender.retrieval.neighbours import Neighbour
+    from recommender.search.log.study import SearchLog
+    from recommender.search.run.preparation import Prepared, SearchOptions
+
+
+class WorkspaceAnswers(WorkspaceContents):
+    """The answers that one snapshot of a workspace gives; what was asked is remembered beside it."""
+
+    def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
+        """Read a question (keys of ``ingest.questions.problems.KEYS``); return it with notes on assumptions.
+
+        Raises:
+            InputError: Something of it is wrong, or a name is not known.
+            NoEvidenceError: The workspace knows nothing at all.
+        """
+        try:
+            return problem_from(raw, self.names, self.operator)
+        except InputError:
+            if self.hardware.ids():
+                raise
+        raise NoEvidenceError(
+            "the workspace is empty: it knows no hardware and no case",
+            hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
+            "a workspace made anew begins with the shipped knowledge",
+        )
+
+    def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
+        """Recommend k configurations, best first, with expected gain, interval and evidence.
+
+        Args:
+            problem: The question; :meth:`problem` makes one from plain words.
+            k: How many at most.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            NoEvidenceError: Nothing known is near enough; the hint says what to measure.
+            InfeasibleError: All that is known was refused; the message names the rules.
+        """
+        return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+
+    def explore(
+        self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
+    ) -> Exploration:
+        """Recommend by Thompson sampling, hypotheses included, with the price of exploring.
+
+        Args:
+            problem: The question.
+            k: How many at most.
+            rng: Draws the gains.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            NoEvidenceError, InfeasibleError: As for :meth:`recommend`.
+        """
+        from recommender.evolution.exploring import POOL, explore
+
+        model = self.model_facts(problem)
+        pool = self.snapshot.recommender.answer(
+            problem, POOL * k, model=model, notes=notes, with_hypotheses=True
+        )
+        return explore(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
+
+    def predict(
+        self,
+        problem: Problem,
+        k: int = 5,
+        *,
+        server: str = "",
+        intensity_g_per_kwh: float | None = None,
+        notes: Sequence[str] = (),
+    ) -> Prediction:
+        """Predict throughput, memory, energy and carbon of k recommendations, with intervals.
+
+        Args:
+            problem: The question.
+            k: How many recommendations at most.
+            server: Name of the server around the devices; empty if it is not stated.
+            intensity_g_per_kwh: Of the grid, in grams of CO2; None for no carbon.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            NoEvidenceError: Nothing supports a prediction.
+            InfeasibleError: All that is known was refused.
+            InputError: An intensity that no grid has, or an unknown server.
+        """
+        from recommender.answers.predict import check_intensity, predict, question_of
+
+        check_intensity(intensity_g_per_kwh)
+        answer = self.recommend(problem, k, notes=notes)
+        around = self.names.server(server).id if server else ""
+        question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around)
+        return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
+
+    def estimate(
+        self,
+        raw: Mapping[str, object],
+        *,
+        phase: str = "training",
+        server: str = "",
+        settings: Mapping[str, object] | None = None,
+        axes: Mapping[str, Sequence[object]] | None = None,
+        constants: Path | None = None,
+    ) -> Estimate:
+        """Time, throughput, memory and energy of a step, by the cost model.
+
+        ``raw`` is a question as for :meth:`problem`; ``settings`` of the cost model win over it, and every
+        combination of the values of ``axes`` is estimated. ``server`` is a name, empty if it is not stated.
+
+        Raises:
+            InputError: The question, the phase or a setting is wrong, or no such layout can be.
+            MissingFactError: A fact that the estimate needs is unknown.
+        """
+        from recommender.answers.estimate import estimate_problem
+        from recommender.cost_model.question import check_phase
+
+        check_phase(phase)
+        problem, notes = self.problem({**raw, "phase": phase})
+        around = self.names.server(server) if server else None
+        return estimate_problem(
+            problem,
+            self.model_facts(problem),
+            self.hardware,
+            phase=phase,
+            server=around.id if around else "",
+            settings=settings,
+            axes=axes,
+            constants=constants,
+            notes=[*notes, around.note] if around and around.note else notes,
+        )
+
+    def diagnose(
+        self,
+        profile: Path | Profile,
+        *,
+        before: Path | Profile | None = None,
+        least: float = 0.05,
+        allowed: Allowed | None = None,
+        hardware: str = "",
+        model: str = "",
+    ) -> DiagnosisAnswer:
+        """The causes of lost time in a profile, with remedies and matching cases.
+
+        Args:
+            profile: A profile, or the path of one.
+            before: An earlier profile of the same job: then what became worse is explained.
+            least: Share of the step from which a cause is significant.
+            allowed: What remedies may do; anything if None.
+            hardware: Name of the device; as far as the profile tells if empty.
+            model: Name of the model; empty if it is not stated.
+
+        Raises:
+            InputError: A path is no profile.
+        """
+        from kg.rows.gains import gains
+        from recommender.answers.diagnose import diagnose_profile, present_of, profile_at
+
+        run = profile_at(profile)
+        return diagnose_profile(
+            self.graph,
+            run,
+            before=None if before is None else profile_at(before),
+            least=least,
+            allowed=allowed,
+            gains=gains(self.trials),
+            present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
+        )
+
+    def faults(self, log: Path) -> list[SeenFault]:
+        """The known faults in a log.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        from recommender.answers.diagnose import faults_in
+
+        return faults_in(self.graph, log)
+
+    @property
+    def space(self) -> SpaceMaker:
+        """Makes search files: layouts, kernels, run-time variables, or a file pruned by measurements."""
+        from recommender.answers.space_making import SpaceMaker
+
+        return SpaceMaker(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            problem=self.problem,
+            similar=self.similar,
+        )
+
+    def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
+        """Return the k nearest known problems; those of another operator or metric come last."""
+        comparable = self.snapshot.retriever.find(problem, most=k)
+        there = {item.problem.key for item in comparable}
+        others = self.snapshot.retriever.find(problem, most=k, any_operator=True)
+        return [*comparable, *(item for item in others if item.problem.key not in there)][:k]
+
+    def neighbours(self, problem: Problem, k: int = 10) -> list[dict[str, object]]:
+        """Describe the k nearest known problems: shape, number of rows, and best value of each."""
+        return [describe(item, self.graph, self.trials) for item in self.similar(problem, k)]
+
+    def explain(self, recommendation_id: str) -> Explanation:
+        """Explain a recommendation; its answer is computed again from the remembered question.
+
+        Raises:
+            UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
+        """
+        remembered = answered_questions.question_of(self.snapshot.layout.asked, recommendation_id)
+        problem, notes = self.problem(json.loads(remembered.question))
+        answer = self.recommend(problem, remembered.k, notes=notes)
+        if any(item.id == remembered.id for item in answer):
+            return explain(answer, remembered.id)
+        raise UnknownEntityError(
+            f"{remembered.id} was answered by knowledge {remembered.version};"
+            f" now it is {self.knowledge_version}",
+            hint="ask again: tunegraph recommend",
+        )
+
+    def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
+        """Keep which question some recommendations answered; whether that was possible."""
+        question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
+        return answered_questions.remember(
+            self.snapshot.layout.asked, answer, question=question, k=k, version=self.knowledge_version
+        )
+
+    def search(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> SearchLog:
+        """Begin a search that starts from the tables of similar problems; needs Optuna.
+
+        Args:
+            raw: Content of a search file (docs/search.md).
+            log: File or URL of its log.
+            options: See ``recommender.search.run.preparation.SearchOptions``.
+
+        Returns:
+            The log; ``recommender.search.run.assembly.runner_of`` runs it.
+
+        Raises:
+            InputError: ``raw`` is wrong, or the log holds such a search already.
+        """
+        return self.prepare_search(raw, **options).begin(log)
+
+    def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+        """Prepare a search without beginning it; see :meth:`search`."""
+        from recommender.search.run.preparation import Tuner
+
+        tuner = Tuner(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            retriever=lambda: self.snapshot.retriever,
+            operator=self.operator,
+        )
+        return tuner.prepare(raw, **options)
+
+    @staticmethod
+    def verification(answer: Answer, raw: Mapping[str, object], request: VerificationRequest) -> PreparedTest:
+        """The A/B test of an answer's first recommendations against the current settings.
+
+        Raises:
+            InputError: The question does not say what is set now, or the command can try nothing.
+        """
+        from recommender.answers.verification import prepare_verification
+
+        return prepare_verification(answer, raw, request)

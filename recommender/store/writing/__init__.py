@@ -1,0 +1,1 @@
+"""The writing of batches: rows, vectors and the graph that acknowledges them."""

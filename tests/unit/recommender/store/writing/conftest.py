@@ -1,0 +1,61 @@
+"""Cases to write, and a look at what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from ingest.reading import read
+from kg.nouns.entities import Case
+from kg.triples.names import Names
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class CheckCounts(Protocol):
+    """Asserts what a workspace holds."""
+
+    def __call__(self, path: Path, *, rows: int, problems: int) -> None:
+        """Assert that it has so many rows and problems, and that its parts agree."""
+
+
+@pytest.fixture
+def cases(empty_path: Path, tmp_path: Path) -> Callable[..., list[Case]]:
+    """Makes cases of problems of the given sizes, two configurations each."""
+
+    def make(*sizes: int) -> list[Case]:
+        file = tmp_path / "some.jsonl"
+        records = [
+            {
+                "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+                "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+                "config": {"block": block},
+                "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0 + block, "status": "ok"},
+                "source": {"repo": "a/b"},
+            }
+            for size in sizes
+            for block in (1, 2)
+        ]
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        with Workspace.open(empty_path, cache=tmp_path) as workspace:
+            return [item for item in read([file], Names(workspace.graph)) if isinstance(item, Case)]
+
+    return make
+
+
+@pytest.fixture
+def check_counts() -> CheckCounts:
+    """Asserts that a workspace has so many rows and problems, and that its parts agree."""
+
+    def check(path: Path, *, rows: int, problems: int) -> None:
+        with Workspace.open(path, cache=path.parent / "cache") as workspace:
+            assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+            counts = workspace.trials.counts()
+            assert (counts.trials, counts.problems) == (rows, problems)
+
+    return check

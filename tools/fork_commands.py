@@ -1,0 +1,85 @@
+"""Run command lines of the project, each in a fork of this process, which has imported ``cli.main`` before.
+
+    PYTHONPATH=TREE python -P tools/fork_commands.py < requests
+
+A request is a line of JSON: arguments, folder, and the files for stdin, stdout and stderr. The answer is a
+line of JSON on stdout: the exit code, or how else it ended, and the processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_S = 120
+WARM = ("typer", "yaml", "numpy", "faiss", "tokenizers", "pyoxigraph")
+"""Libraries that nearly every question needs, imported before it; not onnxruntime, which starts a thread."""
+
+
+def main() -> None:
+    """Fork a child for each question that comes, and say how it ended; the child is the command line."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    command_line = importlib.import_module("cli.main").main
+    for name in WARM:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    if threading.active_count() > 1 or len(list(Path("/proc/self/task").glob("*"))) > 1:
+        raise SystemExit("a library started a thread when it was imported: a fork would hang; see WARM")
+    for line in requests:
+        request = json.loads(line)
+        deadline = time.monotonic() + TIMEOUT_S
+        child = os.fork()
+        if child == 0:
+            os.close(requests.fileno())
+            os.close(answers.fileno())
+            _become(request)
+            command_line()  # ends the process, as it does the script
+            sys.exit()
+        code, cpu_s = _end_of(child, deadline)
+        print(json.dumps({"code": code, "cpu_s": round(cpu_s, 2)}), file=answers, flush=True)
+
+
+def _become(request: dict[str, Any]) -> None:
+    """Take on what the shell would have given: folder, arguments, streams, a session of its own."""
+    os.setsid()
+    os.chdir(request["folder"])
+    for number, (name, flags) in enumerate(
+        (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
+    ):
+        opened = os.open(request[name], flags | (os.O_TRUNC if number else 0), 0o644)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.argv = ["tunegraph", *request["arguments"]]
+
+
+def _end_of(child: int, deadline: float) -> tuple[int | str, float]:
+    """Exit code of a child, or how else it ended, and the processor time it took."""
+    while True:
+        ended, status, usage = os.wait4(child, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            ending = code if code >= 0 else f"killed by {signal.Signals(-code).name}"
+            return ending, usage.ru_utime + usage.ru_stime
+        if time.monotonic() > deadline:
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return f"still running after {TIMEOUT_S} s", 0.0
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    main()
