@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,6 +116,14 @@ class VectorLog:
         count = max(0, min(stop, len(self)) - start)
         records = np.frombuffer(self._read(start, count), dtype=self._record)
         return records["key"], records["batch"].astype(np.int64), np.ascontiguousarray(records["vector"])
+
+    def digest(self, batch: int) -> str:
+        """Digest the records of a batch; empty if it has none."""
+        start, stop = self.visible(batch - 1), self.visible(batch)
+        digest = blake2b(digest_size=16)
+        for at in range(start, stop, _CHUNK_ROWS):
+            digest.update(self._read(at, min(_CHUNK_ROWS, stop - at)))
+        return digest.hexdigest() if stop > start else ""
 
     def damaged(self) -> list[int]:
         """Return the rows whose bytes are not what was written; rows without a checksum count as intact."""
@@ -272,6 +281,8 @@ def write_log(
     dimension: int,
     encoder_hash: str,
     parts: Iterable[tuple[NDArray[np.int64], int | NDArray[np.int64], NDArray[np.float32]]],
+    *,
+    remade: int = 0,
 ) -> None:
     """Write a whole log beside and put it in place, as after a change of encoder.
 
@@ -280,9 +291,11 @@ def write_log(
         dimension: Length of a vector.
         encoder_hash: What made the vectors.
         parts: Keys, batch or batches, and vectors, in the order of their batches.
+        remade: Newest batch whose vectors were made again; they are not those that the batches brought.
     """
     record = _record(dimension)
-    header = json.dumps({"format": _FORMAT, "dimension": dimension, "encoder": encoder_hash})
+    about = {"format": _FORMAT, "dimension": dimension, "encoder": encoder_hash, "remade": remade}
+    header = json.dumps(about)
     beside = path.with_name(path.name + ".new")
     with beside.open("wb") as stream:
         stream.write(header.encode("ascii").ljust(HEADER_BYTES, b"\0"))

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
@@ -18,6 +19,17 @@ FORMAT = 1
 """Version of the workspace directory; another one is refused."""
 
 
+_DIGEST = "digest"
+PINNED = "text_model"
+"""Where the manifest has the digests of the text model's files."""
+
+
+def _digest_of(content: Mapping[str, object]) -> str:
+    """Digest a manifest but for its digest."""
+    rest = {name: value for name, value in content.items() if name != _DIGEST}
+    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write ``content`` so that a reader sees the old file or the new one, never half of it."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
@@ -27,6 +39,27 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     beside.replace(path)
+
+
+SUMS = "sums.json"
+"""In a folder that :func:`write_folder` wrote: SHA-256 of each other file."""
+
+
+def folder_faults(folder: Path) -> list[str]:
+    """List the files of a folder that are not what :func:`write_folder` wrote; older folders have no sums."""
+    try:
+        if not (folder / SUMS).is_file():
+            return []
+        sums = json.loads((folder / SUMS).read_text(encoding="ascii"))
+        changed = [
+            name
+            for name, digest in sums.items()
+            if sha256((folder / name).read_bytes()).hexdigest() != digest
+        ]
+        strange = [path.name for path in folder.iterdir() if path.name not in {*sums, SUMS}]
+    except (OSError, ValueError, AttributeError) as error:
+        return [f"{folder} is damaged: {error}"]
+    return [f"{folder / name} is not what was written" for name in sorted([*changed, *strange])]
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
@@ -43,7 +76,8 @@ def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir(parents=True)
-        for name, content in contents.items():
+        sums = {name: sha256(content).hexdigest() for name, content in contents.items()}
+        for name, content in {**contents, SUMS: json.dumps(sums, indent=1).encode()}.items():
             with (draft / name).open("wb") as stream:
                 stream.write(content)
                 stream.flush()
@@ -224,6 +258,11 @@ class WorkspaceFiles:
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",
             )
+        if isinstance(content.get(_DIGEST), str) and content[_DIGEST] != _digest_of(content):
+            raise WorkspaceError(
+                f"{self.manifest} is not what was written",
+                hint="restore the workspace, or put back what was changed by hand",
+            )
         for part in (self.live, self.live / "CURRENT", self.trials) if for_writing else ():
             if not part.exists():
                 hint = (
@@ -234,7 +273,15 @@ class WorkspaceFiles:
                 raise WorkspaceError(
                     f"{part} is missing", hint=f"{hint}; nothing was changed in what is left"
                 )
-        return dict(content)
+        return {name: value for name, value in content.items() if name != _DIGEST}
+
+    def write(self, content: Mapping[str, object]) -> None:
+        """Write the manifest with a digest of itself.
+
+        Raises:
+            OSError: It cannot be written; what was there is there.
+        """
+        write_json(self.manifest, {**content, _DIGEST: _digest_of(content)})
 
     def prepare(self) -> None:
         """Make the directory, if a workspace may be made there.
@@ -265,6 +312,6 @@ class WorkspaceFiles:
             WorkspaceError: It cannot be written.
         """
         try:
-            write_json(self.manifest, {"format": FORMAT, **content})
+            self.write({"format": FORMAT, **content})
         except OSError as error:
             raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None

@@ -211,12 +211,13 @@ class Workspace(WorkspaceAnswers):
         return list(installation(cache))
 
     @staticmethod
-    def examine(path: Path, *, deep: bool | None = None) -> list[CheckResult]:
+    def examine(path: Path, *, deep: bool | None = None, cache: Path | None = None) -> list[CheckResult]:
         """Check every file of a workspace, which need not be readable; nothing is changed.
 
         Args:
             path: Its directory.
             deep: Read every triple, row and vector; None to do so up to a gigabyte.
+            cache: The user's cache directory; None to leave the text model out.
 
         Raises:
             WorkspaceError: It is no workspace, or is of another version.
@@ -225,7 +226,8 @@ class Workspace(WorkspaceAnswers):
 
         layout = WorkspaceFiles(path)
         layout.read()
-        return list(examine(layout, deep=size_bytes(layout) < DEEP_BYTES if deep is None else deep))
+        is_deep = size_bytes(layout) < DEEP_BYTES if deep is None else deep
+        return list(examine(layout, deep=is_deep, cache=cache))
 
     @classmethod
     def repair(cls, path: Path, *, cache: Path) -> list[str]:
@@ -238,7 +240,7 @@ class Workspace(WorkspaceAnswers):
 
         layout = WorkspaceFiles(path)
         layout.read()
-        done = list(mend(layout))
+        done = list(mend(layout, cache))
         with cls.editor(path, cache=cache, command="doctor --repair") as editor:
             editor.repair()
         return done

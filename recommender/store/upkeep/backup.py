@@ -31,7 +31,7 @@ from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest, publish
-from recommender.files import WorkspaceFiles, write_json
+from recommender.files import WorkspaceFiles
 from recommender.store.upkeep.checkup import file_faults, live_fault, row_faults, vector_faults
 from recommender.store.upkeep.exchange import put_in_place
 from recommender.store.upkeep.marks import KEY, Marks
@@ -164,7 +164,7 @@ def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
         (draft.root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, draft.root / name)
     seal = records[batch].seal if batch else ""
-    write_json(draft.manifest, {**layout.read(), KEY: {"batch": batch, "seal": seal}})
+    draft.write({**layout.read(), KEY: {"batch": batch, "seal": seal}})
     return batch
 
 

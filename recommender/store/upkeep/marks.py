@@ -16,7 +16,6 @@ from kg.rows import seals
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import open_newest
-from recommender.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,7 +142,7 @@ def note_in_manifest(layout: WorkspaceFiles, batch: int, seal: str) -> None:
         OSError: It cannot be written; the older mark stands, which is true too.
     """
     if layout.manifest.is_file() and _manifest_mark(layout) != (batch, seal):
-        write_json(layout.manifest, {**layout.read(), KEY: {"batch": batch, "seal": seal}})
+        layout.write({**layout.read(), KEY: {"batch": batch, "seal": seal}})
 
 
 def _manifest_mark(layout: WorkspaceFiles) -> tuple[int, str] | None:

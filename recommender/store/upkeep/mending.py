@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.vector_log import VectorLog, read_header
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
@@ -16,6 +17,7 @@ from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest
+from recommender.files import PINNED
 from recommender.store.upkeep.checkup import (
     RESTORE,
     file_faults,
@@ -34,10 +36,14 @@ if TYPE_CHECKING:
     from recommender.files import WorkspaceFiles
 
 
-def mend(layout: WorkspaceFiles) -> Iterator[str]:
+def mend(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:
     """Make damaged parts again from sound ones, and say what was done.
 
     Vectors are only put aside here: the writer that follows makes them.
+
+    Args:
+        layout: The workspace.
+        cache: The user's cache directory, where text models are.
 
     Raises:
         WorkspaceError: Another process is writing, or something is damaged that nothing here can restore;
@@ -47,6 +53,7 @@ def mend(layout: WorkspaceFiles) -> Iterator[str]:
         yield from _mend_graph(layout)
         yield from _mend_rows(layout)
         yield from _put_vectors_aside(layout)
+        yield from _pin_text_model(layout, cache)
 
 
 def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
@@ -129,6 +136,21 @@ def _put_vectors_aside(layout: WorkspaceFiles) -> Iterator[str]:
         aside = _free_name(layout.vectors)
         layout.vectors.rename(aside)
         yield f"the vectors are made again ({'; '.join(faults)}); what was there is now {aside}"
+
+
+def _pin_text_model(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:
+    """Note the digests of a text model that is sound by itself; vectors of other files are made again."""
+    manifest = layout.read()
+    name, pinned = manifest.get("encoder"), manifest.get(PINNED)
+    model = OnnxTextEncoder(cache, name) if isinstance(name, str) else None
+    if model is None or model.manifest is None or model.verify() or pinned == model.manifest.files:
+        return
+    if pinned is not None:
+        for path in (layout.vectors, layout.texts):
+            if path.exists():
+                path.rename(_free_name(path))
+        yield f"the text model {name} is another file now: the vectors are made again with it"
+    layout.write({**manifest, PINNED: model.manifest.files})
 
 
 def _vectors_ahead(layout: WorkspaceFiles, batch: int) -> list[str]:

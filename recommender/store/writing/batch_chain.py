@@ -82,7 +82,12 @@ class BatchChain:
         self._sweep()
 
     def acknowledge(
-        self, activity: Batch, added: list[Triple], removed: list[Triple], touched: Iterable[int] = ()
+        self,
+        activity: Batch,
+        added: list[Triple],
+        removed: list[Triple],
+        touched: Iterable[int] = (),
+        vectors: str = "",
     ) -> None:
         """Seal a batch and write it to the graph in one step, which acknowledges it.
 
@@ -91,10 +96,11 @@ class BatchChain:
             added: What it adds to the graph.
             removed: What it takes away.
             touched: Keys of the problems that have new rows.
+            vectors: Digest of its vectors; empty if it brings none.
         """
         rows = self._trials.file
-        seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal)
-        seals.record(rows, activity.number, seal)
+        seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal, vectors)
+        seals.record(rows, activity.number, seal, vectors)
         # problems of one task share their workload: without repeats a fifth less work
         triples = list(dict.fromkeys([*added, *batch_triples(replace(activity, seal=seal))]))
         if removed:

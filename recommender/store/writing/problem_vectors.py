@@ -56,10 +56,15 @@ class ProblemVectors:
         self._make_encoder = make_encoder
         self._open(batch)
 
-    def append(self, problems: Sequence[Problem], batch: int) -> None:
-        """Add the vectors of problems that have rows but no vector, and wait until they are on the disk."""
+    def append(self, problems: Sequence[Problem], batch: int) -> str:
+        """Add the vectors of problems that have rows but no vector, and wait until they are on the disk.
+
+        Returns:
+            Digest of the vectors of the batch.
+        """
         keys = [self._trials.problem_key(problem.id) for problem in problems]
         self._index.append(np.array(keys, np.int64), batch, self.encoder.encode(problems))
+        return self._index.digest(batch)
 
     def reopen(self, batch: int) -> None:
         """Make the encoder again from a graph that has changed; all vectors too where they become others."""
@@ -112,4 +117,6 @@ class ProblemVectors:
         keys = np.array([key for key, _ in pairs], np.int64)
         order = np.argsort(keys, kind="stable")
         part = (keys[order], batch, vectors[order])
-        write_log(self._layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if pairs else [])
+        encoder = self.encoder
+        parts = [part] if pairs else []
+        write_log(self._layout.vectors, encoder.dimension, encoder.hash, parts, remade=batch)

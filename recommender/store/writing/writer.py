@@ -223,8 +223,7 @@ class Writer:
         if not rows and not completed and not is_trusted_anew:
             self._is_torn = False
             return Additions(known=len(cases))
-        if fresh:
-            self._vectors.append(fresh, number)
+        vectors = self._vectors.append(fresh, number) if fresh else ""
         activity = Batch(
             number=number,
             time=now,
@@ -243,7 +242,7 @@ class Writer:
             triples += to_triples(noun)
         obsolete, current = ledger.triples()
         touched = {key for problem_id in groups if (key := self.trials.problem_key(problem_id)) is not None}
-        self._chain.acknowledge(activity, triples + current, removed + obsolete, touched)
+        self._chain.acknowledge(activity, triples + current, removed + obsolete, touched, vectors)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))

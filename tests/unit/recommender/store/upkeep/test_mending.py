@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_graph_older_than_the_rows_is_refused_and_no_row_is_touched(filled: Pa
         ingest(filled, range(20, 21))
     with pytest.raises(WorkspaceError, match="no graph here fits the rows"):
         Workspace.repair(filled, cache=tmp_path)
-    assert "restore a copy of the workspace" in faults(filled)["marks"]
+    assert "tunegraph kb restore" in faults(filled)["marks"]
     assert (layout.trials.read_bytes(), layout.vectors.read_bytes(), layout.manifest.read_bytes()) == before
 
 
@@ -164,6 +165,36 @@ def test_a_changed_vector_is_found_and_made_again(filled: Path) -> None:
     log.write_bytes(content)
     assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
     assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+def test_vectors_of_another_workspace_are_found_and_made_again(filled: Path, tmp_path: Path) -> None:
+    """Same keys, same batch, right checksums: only the digest in the seal tells."""
+    other = tmp_path / "other" / "workspace"
+    Workspace.create(other, cache=tmp_path, text_model=None, with_shipped=False)
+    ingest(other, range(11, 16))
+    shutil.copyfile(WorkspaceFiles(other).vectors, WorkspaceFiles(filled).vectors)
+    assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
+    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 5)
+    ingest(filled, range(30, 33))  # vectors made again have no seal of their own, later ones have
+    assert (faults(filled), rows(filled)) == ({}, 8)
+
+
+def test_a_flip_in_what_was_saved_beside_the_graph_is_found(filled: Path) -> None:
+    layout = WorkspaceFiles(filled)
+    with Workspace.editor(filled, cache=filled.parent) as editor:
+        editor.evolve(datetime(2026, 6, 1, tzinfo=UTC))
+    for path in (layout.versions / "v0" / "version.json", layout.learned(2).components, layout.manifest):
+        content = path.read_bytes()
+        for place in range(0, len(content), 7):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            try:
+                is_seen = faults(filled) != {}
+            except WorkspaceError:
+                is_seen = True
+            assert is_seen or path == layout.manifest  # of which the name of the digest is not digested
+        path.write_bytes(content)
     assert (faults(filled), rows(filled)) == ({}, 5)
 
 
