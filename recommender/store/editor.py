@@ -20,7 +20,7 @@ from recommender.store.upkeep.learned import keep_learned
 from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -149,13 +149,25 @@ class Editor:
             progress=progress,
         )
         if fresh := recalibration.contents():
-            contents = {**learned.contents(), **fresh}
-
-            def prepare(batch: int, *_: object) -> None:
-                keep_learned(writer.layout, batch, contents)
-
-            writer.revise((), (), {}, mark="calibration", prepare=prepare)
+            self.save_learned(fresh)
         return recalibration
+
+    def save_learned(self, fresh: Mapping[str, bytes]) -> None:
+        """Put what was learned in place of what was known before, as one batch.
+
+        Args:
+            fresh: Content of each file that is new, by its name.
+
+        Raises:
+            WorkspaceError: It cannot be written; what was known before stays.
+        """
+        layout = self._writer.layout
+        contents = {**layout.learned(self._writer.batch).contents(), **fresh}
+
+        def prepare(batch: int, *_: object) -> None:
+            keep_learned(layout, batch, contents)
+
+        self._writer.revise((), (), {}, mark="calibration", prepare=prepare)
 
     def repair(self) -> None:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""

@@ -73,7 +73,7 @@ def versions(layout: WorkspaceFiles, batch: int) -> list[Version]:
     names = [entry.name for entry in layout.versions.iterdir() if _NAME.fullmatch(entry.name)]
     found = (_read(layout, name) for name in names)
     return sorted(
-        (item for item in found if item.since <= batch), key=lambda item: (item.time, item.batch, item.name)
+        (item for item in found if item.since <= batch), key=lambda item: (item.since, item.batch, item.name)
     )
 
 

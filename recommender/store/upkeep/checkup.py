@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.vector_log import VectorLog, read_header
-from kg.errors import WorkspaceError
+from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
 from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest
+from recommender.experiment.journal import find, names
 from recommender.files import PINNED, folder_faults
 from recommender.store.inspection import CheckResult, Severity
 from recommender.store.upkeep.marks import Marks
@@ -169,7 +170,7 @@ def vector_faults(layout: WorkspaceFiles) -> list[str]:
 
 
 def saved_faults(layout: WorkspaceFiles) -> list[str]:
-    """List versions, imports and learned files that are not what was written."""
+    """List versions, imports, tests and learned files that are not what was written."""
     faults: list[str] = []
     for place in (layout.versions, layout.generations):
         folders = sorted(place.iterdir()) if place.is_dir() else []
@@ -179,6 +180,11 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
             gzip.decompress(path.read_bytes())
         except (OSError, EOFError, zlib.error) as error:
             faults.append(f"{path} is damaged: {error}")
+    for name in names(layout.experiments):
+        try:
+            find(layout.experiments, name)
+        except (WorkspaceError, InputError) as error:
+            faults.append(str(error))
     for path in sorted(layout.models.glob("*.npz")):
         try:
             with zipfile.ZipFile(path) as arrays:
