@@ -120,8 +120,13 @@ def _judge(
         is_short = name == "search" and seen.value is not None and seen.value["ended"] != EVALUATIONS
         if again.error or left != reference.after or is_short:
             figures.unlike += 1
-            wrong.append(f"done again it ends elsewhere: {again.error or seen.error}")
+            reason = again.error or seen.error or _difference(left, reference.after)
+            wrong.append(f"done again it ends elsewhere: {reason or seen.value['ended']}")
     return wrong
+
+
+def _difference(one: dict[str, object], other: dict[str, object]) -> str:
+    return ", ".join(f"{name} {one[name]} for {other[name]}" for name in other if one[name] != other[name])
 
 
 def _undisturbed(place: Path, name: str) -> Reference:

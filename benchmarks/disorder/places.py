@@ -19,25 +19,25 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 KNOWLEDGE = """
 sources:
-  manual: {title: Manual, url: https://example.org/manual, accessed: 2026-06-01}
+  manual: {title: Manual, url: https://example.org/manual}
 hardware:
   - {id: acme, level: vendor, label: {en: Acme}}
   - {id: chip, level: device, broader: acme, label: {en: Chip}}
   - {id: sister, level: device, broader: acme, label: {en: Sister}}
 """
 STRATEGIES = ("overlap", "fuse", "pack", "swap", "pin")
-TABLE = "arm,throughput\n" + "".join(
-    f"control,{100 + n % 3}\ntreatment,{118 + n % 4}\n" for n in range(20)
+TABLE = "arm,kernel_time\n" + "".join(
+    f"control,{118 + n % 4}\ntreatment,{100 + n % 3}\n" for n in range(20)
 )
 
 
-def cases(start: int, number: int, source: str = "a/b") -> str:
-    """Lines of cases; every second is the gain of a strategy."""
+def cases(start: int, number: int, source: str = "a/b", hardware: str = "Chip", every: int = 2) -> str:
+    """Lines of cases; every second, or as said, is the gain of a strategy."""
     lines = []
     for size in range(start, start + number):
         case: dict[str, Any] = {
             "task": {"kind": "kernel", "op": "toy", "shape": {"M": size, "N": 64}},
-            "hardware": {"name": "Chip"},
+            "hardware": {"name": hardware},
             "config": {"block": 8 << size % 4},
             "outcome": {
                 "metric": "kernel_time", "unit": "ms", "value": 1 + size % 13 / 10, "better": "lower",
@@ -45,7 +45,7 @@ def cases(start: int, number: int, source: str = "a/b") -> str:
             },
             "source": {"repo": source, "path": "c.json", "commit": "d", "licence": "MIT"},
         }  # fmt: skip
-        if size % 2:
+        if size % every == 1:
             gain = {
                 "kind": "published",
                 "strategy": STRATEGIES[size % len(STRATEGIES)],
@@ -72,9 +72,9 @@ def make(place: Path) -> None:
     (place / "chip.yaml").write_text(KNOWLEDGE)
     (place / "first.jsonl").write_text(cases(0, 24))
     (place / "second.jsonl").write_text(cases(100, 16, "c/d"))
-    (place / "third.jsonl").write_text(cases(200, 12, "e/f"))
+    (place / "third.jsonl").write_text(cases(200, 12, "e/f", "Sister"))
     (place / "table.csv").write_text(TABLE)
-    (place / "fourth.jsonl").write_text(cases(300, 6, "g/h"))
+    (place / "fourth.jsonl").write_text(cases(300, 6, "g/h", every=10**6))
     for name in ("empty", "base", "other", "more"):
         Workspace.create(place / name, cache=place / "cache", text_model=None, with_shipped=False)
     for name, file in (("base", "first.jsonl"), ("other", "third.jsonl"), ("more", "fourth.jsonl")):
