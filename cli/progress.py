@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Self
 from cli import output
 
 if TYPE_CHECKING:
+    from kg.nouns.entities import Objective
     from recommender.search.evaluations import Evaluation
     from recommender.search.run.runner import Progress
-    from recommender.search.run.task import Task
 
 
 class ProgressDisplay:
     """Shows progress.
 
     Attributes:
-        task: What is searched; set before the first update.
         brief: One line that moves, where there is a terminal; else a line an evaluation, with what was set.
     """
 
     def __init__(self, *, brief: bool = True) -> None:
-        self.task: Task | None = None
         self._brief = brief
         self._live = brief and sys.stderr.isatty()
 
@@ -43,9 +41,9 @@ class ProgressDisplay:
         if progress.trial is not None and not self._brief:
             parts.append(f"trial {progress.trial.number}: {progress.trial.configuration}")
         if progress.trial is not None and progress.trial.evaluation is not None and not self._live:
-            parts.append(self._result(progress.trial.evaluation))
+            parts.append(self._result(progress.trial.evaluation, progress.objective))
         if progress.best is not None:
-            parts.append(f"best {self._value(progress.best)}")
+            parts.append(f"best {self._value(progress.best, progress.objective)}")
         if progress.running > 1:
             parts.append(f"{progress.running} running")
         if progress.remaining_s is not None and not again:
@@ -56,15 +54,14 @@ class ProgressDisplay:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def _result(self, evaluation: Evaluation) -> str:
+    def _result(self, evaluation: Evaluation, objective: Objective) -> str:
         if not evaluation.ok:
             return f"failed: {evaluation.reason[:100]}"
-        return self._value(evaluation)
+        return self._value(evaluation, objective)
 
-    def _value(self, evaluation: Evaluation) -> str:
-        if self.task is None or evaluation.values[0] is None:
+    def _value(self, evaluation: Evaluation, objective: Objective) -> str:
+        if evaluation.values[0] is None:
             return ""
-        objective = self.task.objectives[0]
         text = f"{objective.metric} {output.quantity(evaluation.values[0], objective.unit or '')}".strip()
         spread = evaluation.stdev[0] if evaluation.stdev else None
         if spread is not None and evaluation.repeats > 1:

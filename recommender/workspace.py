@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.search.logged_search import LoggedSearch
     from recommender.store.editor import Editor
     from recommender.store.experiments import StoredExperiments, WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
@@ -106,7 +107,9 @@ class Workspace(WorkspaceAnswers):
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
         """Return the writing side; enter it to take the lock."""
-        return self.editor(self.layout.root, cache=self._cache, command=command, durable=durable)
+        return self.editor(
+            self.layout.root, cache=self._cache, command=command, durable=durable, clock=self._clock
+        )
 
     @staticmethod
     def editor(
@@ -174,6 +177,29 @@ class Workspace(WorkspaceAnswers):
             recalibration = editor.recalibrate(self.knowledge_version, progress)
         self.refresh()
         return recalibration
+
+    @staticmethod
+    def search_file(file: str) -> tuple[dict[str, object], Path]:
+        """Content of a search file, or of a shipped one by its name, and the folder where its commands run.
+
+        Raises:
+            InputError: There is no such file.
+            CaseFormatError: It is no mapping in YAML or JSON.
+        """
+        from recommender.search.run.task_file import read_task_file
+
+        return read_task_file(file)
+
+    @staticmethod
+    def open_search(log: str, name: str = "") -> LoggedSearch:
+        """A search that was begun, by its journal or the URL of its database; see ``LoggedSearch.open``.
+
+        Raises:
+            InputError: There is none, or several and no name.
+        """
+        from recommender.search.logged_search import LoggedSearch
+
+        return LoggedSearch.open(log, name)
 
     @staticmethod
     def sensitivity(

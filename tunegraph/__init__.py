@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.search.engine.search import Search
     from recommender.search.evaluations import Evaluation
+    from recommender.search.logged_search import LoggedSearch
     from recommender.workspace import Workspace
 
 __tunegraph__ = "0.1.0"
@@ -41,6 +42,7 @@ __all__ = [
     "IndexMismatchError",
     "InfeasibleError",
     "InputError",
+    "LoggedSearch",
     "MissingDependencyError",
     "MissingFactError",
     "NoEvidenceError",
@@ -56,6 +58,7 @@ __all__ = [
 
 _HOMES = {
     "Evaluation": "recommender.search.evaluations",
+    "LoggedSearch": "recommender.search.logged_search",
     "Problem": "kg.nouns.entities",
     "Search": "recommender.search.engine.search",
     "Workspace": "recommender.workspace",

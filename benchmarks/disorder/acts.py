@@ -130,7 +130,7 @@ def _search(tell: Tell, place: Path, path: Path) -> None:
     journal = path.parent / f"{path.name}.journal"
     raw = {
         "name": "toy",
-        "parameters": {"x": [0, 1, 2, 3]},
+        "parameters": {"x": [0, 1, 2, 3, 4, 5, 6, 7]},
         "default": {"x": 0},
         "metrics": {"kernel_time": {"path": "t", "unit": "s"}},
         "command": ["echo", '{{"t": 1.{x}}}'],

@@ -121,15 +121,8 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run randomised interleaved pairs until there is a verdict or the budget is used up."""
-    import secrets
-
     from cli.ab import running
-    from cli.ab.consent import check_values
-    from kg.nouns.values import show
-    from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
-    from recommender.experiment.metadata import Runs
-    from recommender.experiment.metrics import readings_of
-    from recommender.experiment.testing import PreparedTest
+    from recommender.experiment.preparing import ExperimentRequest
 
     prices = _prices(device_hours, price, currency, power, intensity)
     if resume:
@@ -141,37 +134,30 @@ def run(
     if command and words:
         raise InputError("a command is given twice", hint="either --command or what stands after --")
     first = _settings(control, "--control", is_command=is_command)
-    others = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
-    if recommendation and subject and not others:
-        others = [subject.changed(first)]
-        check_values(others[0], [*(allow_value or ()), *map(show, first.values())])
-    if self_test:
-        others = [first]
-    readings = readings_of(metric or (), pattern or (), better=better)
-    design = ExperimentDesign(
-        metric=readings[0].metric,
-        better=readings[0].better,
-        unit=readings[0].objective.unit,
-        arms={CONTROL: first, **treatments_named(others)},
+    request = ExperimentRequest(
+        control=first,
+        folder=folder,
+        treatments=[_settings(text, "--treatment", is_command=is_command) for text in treatment or ()],
+        command=tuple(words) if words else command or None,
+        subject=subject,
+        metrics=metric or (),
+        patterns=pattern or (),
+        better=better,
+        guards=guard or (),
         alpha=alpha,
         margin=share("--margin", margin),
-        guards=tuple(Guard.parse(text) for text in guard or ()),
         pairs=most,
         budget_s=span_s(time) if time else None,
+        timeout_s=span_s(timeout),
         warmup=warmup,
         repeats=repeats,
         drop=drop,
-        inputs=tuple(_settings(text, "--input", is_command=True) for text in given or [""]),
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        inputs=[_settings(text, "--input", is_command=True) for text in given or [""]],
+        seed=seed,
         is_self_test=self_test,
+        allowed=allow_value or (),
     )
-    runs = Runs(
-        command=tuple(words) if words else command or None,
-        readings=readings,
-        folder=folder.absolute(),
-        timeout_s=span_s(timeout),
-    )
-    test = PreparedTest(design=design, runs=runs, subject=subject, is_seed_free=seed is None)
+    test = request.prepare()
     running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json)
 
 
@@ -213,8 +199,6 @@ def record(
 ) -> None:
     """Take measurements made elsewhere, judge their design, and say what they show."""
     from cli.ab import running
-    from recommender.experiment.design import Guard
-    from recommender.experiment.recording import RecordingRequest, recorded
 
     if problem is not None and not (strategy or treatment_settings):
         raise InputError("the graph needs to know what was tried", hint="--treatment-settings name=value,...")
@@ -223,22 +207,21 @@ def record(
     other = _settings(treatment_settings, "--treatment-settings", is_command=True)
     if recommendation and subject and not treatment_settings:
         other = subject.changed(first)
-    measured = recorded(
-        files,
-        RecordingRequest(
-            metrics=metric or (),
-            patterns=pattern or (),
-            better=better,
-            names=(control, treatment),
-            settings=(first, other),
-            guards=tuple(Guard.parse(text) for text in guard or ()),
-            alpha=alpha,
-            margin=share("--margin", margin),
-            warmup=warmup,
-            in_order=in_order,
-        ),
+    logged = running.experiments(context).record_files(
+        *files,
+        subject=subject,
+        name=name,
+        metrics=metric or (),
+        patterns=pattern or (),
+        better=better,
+        names=(control, treatment),
+        settings=(first, other),
+        guards=guard or (),
+        alpha=alpha,
+        margin=share("--margin", margin),
+        warmup=warmup,
+        in_order=in_order,
     )
-    logged = running.experiments(context).record(measured, subject, name)
     prices = _prices(device_hours, price, currency, power, intensity)
     running.finish(context, logged, prices, tell=tell, as_json=as_json)
 
@@ -259,22 +242,21 @@ def show(
     from cli import output
     from cli.ab import output as ab_output
     from cli.ab.running import experiments
-    from recommender.experiment.testing import state_of
 
-    known = experiments(context)
+    stored = experiments(context)
     if not name:
-        listed = [known.find(item) for item in known.names()]
+        listed = [(item, stored.state(item)) for item in map(stored.find, stored.names())]
         if as_json:
-            output.as_json({"experiments": [ab_output.in_short(item) for item in listed]})
+            output.as_json({"experiments": [ab_output.in_short(*item) for item in listed]})
         else:
             ab_output.listing(listed)
         return
-    logged = known.find(name)
+    logged = stored.find(name)
     if samples:
         ab_output.raw(logged)
         return
     prices = _prices(device_hours, price, currency, power, intensity)
-    ab_output.result(logged, state_of(logged), prices, as_json=as_json)
+    ab_output.result(logged, stored.state(logged), prices, as_json=as_json)
 
 
 @app.command()
@@ -291,20 +273,18 @@ def plan(
     """Say how many pairs a gain needs at a noise given or seen."""
     from cli.ab import output as ab_output
     from cli.ab.running import experiments
-    from recommender.experiment.planning import plan as plan_pairs
-    from recommender.experiment.testing import state_of
 
     if bool(noise) == bool(name):
         raise InputError("give the noise, or an experiment that has seen it", hint="--noise 2%, or --of NAME")
-    pair_s = None
+    stored, pair_s = experiments(context), None
     if name:
-        state = state_of(experiments(context).find(name))
+        state = stored.state(stored.find(name))
         spread = state.comparisons[0].interval.noise
         pair_s = state.cost_s / state.rounds if state.rounds and state.cost_s else None
     else:
         spread = share("--noise", noise) * 2**0.5
     chosen = [share("a gain", text) for text in gains or ["1%", "3%", "10%"]]
-    ab_output.plans(plan_pairs(chosen, spread, alpha, pair_s=pair_s), spread, alpha, as_json=as_json)
+    ab_output.plans(stored.plans(chosen, spread, alpha, pair_s), spread, alpha, as_json=as_json)
 
 
 def _settings(text: str, option: str, *, is_command: bool) -> Settings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from kg.nouns.values import Settings
 
@@ -22,24 +21,6 @@ AllowValueOption = Annotated[
 AllowTrustOption = Annotated[
     bool, typer.Option("--allow-low-trust", help="Run configurations of low-trust sources unasked.")
 ]
-
-
-def check_values(settings: Settings, allowed: Collection[str]) -> None:
-    """Refuse settings of a recommendation that a shell could take for more than values.
-
-    Raises:
-        InputError: There is one that the user does not allow.
-    """
-    from kg.nouns.values import show
-    from recommender.experiment.verification import is_plain
-
-    for name, value in settings.items():
-        text = show(value)
-        if not is_plain(text, allowed):
-            raise InputError(
-                f"{name}={text!r} is the value of a case and not plain",
-                hint=f"to run it: --allow-value {shlex.quote(text)}",
-            )
 
 
 def ask_for_distrusted(distrusted: Mapping[str, Settings], command: str) -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cli import output
 from recommender.experiment.design import CONTROL, UNTOLD
-from recommender.experiment.impact import savings
-from recommender.experiment.standing import standing
 from recommender.experiment.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -82,7 +80,7 @@ def result(
 ) -> None:
     """Print the state of an experiment."""
     worth = {
-        item.arm: savings(item.interval, prices) if prices is not None and item.interval.pairs else []
+        item.arm: prices.savings(item.interval) if prices is not None and item.interval.pairs else []
         for item in state.comparisons
     }
     learned = None if lesson is None else _learned(lesson)
@@ -120,11 +118,10 @@ def _learned(lesson: Lesson) -> str:
     return "the graph has this case now"
 
 
-def listing(found: Sequence[Logged]) -> None:
+def listing(experiments: Sequence[tuple[Logged, ExperimentState]]) -> None:
     """Print experiments, a line each."""
     rows = []
-    for logged in found:
-        state = standing(logged.samples, logged.design)
+    for logged, state in experiments:
         first = state.comparisons[0]
         rows.append(
             (
@@ -143,9 +140,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236)."""
 
 
-def in_short(logged: Logged) -> dict[str, object]:
+def in_short(logged: Logged, state: ExperimentState) -> dict[str, object]:
     """An experiment for a list."""
-    state = standing(logged.samples, logged.design)
     return {"name": logged.name, "metric": logged.design.metric, **state.to_json()}
 
 

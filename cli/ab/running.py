@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.experiment.impact import Prices
     from recommender.experiment.journal import Logged
     from recommender.experiment.metadata import ExperimentSubject
-    from recommender.experiment.testing import PreparedTest
+    from recommender.experiment.preparing import PreparedTest
     from recommender.store.experiments import StoredExperiments
 
 UNDECIDED = 5
@@ -105,10 +105,10 @@ def finish(
 ) -> None:
     """Teach the graph and print the result; exit code 5 where there is no verdict."""
     from cli.ab import output as ab_output
-    from recommender.experiment.testing import is_conclusive, state_of
 
-    state, lesson = state_of(logged), None
-    if tell and is_conclusive(logged, state):
+    stored = experiments(context)
+    state, lesson = stored.state(logged), None
+    if tell and stored.is_conclusive(logged):
         with open_workspace(context) as workspace:
             lesson = workspace.experiments.tell(logged)
     ab_output.result(logged, state, prices, as_json=as_json, lesson=lesson)

@@ -45,6 +45,7 @@ FormatOption = Annotated[
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""
 
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="All that a plan rests on.")]
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 
 
@@ -66,9 +67,10 @@ def recommend(
     verify_time: BudgetOption = "",
     allow_value: AllowValueOption = None,
     allow_low_trust: AllowTrustOption = False,
+    verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Recommend configurations for one problem, best first; with --verify, test the first three."""
+    """Recommend where to start and what to change, or an operator's configurations, best first."""
     from cli import output
     from recommender.answers.verification import VerificationRequest
 
@@ -100,11 +102,15 @@ def recommend(
     elif form:
         _write(form, answer)
     else:
-        show(answer)
+        show(answer, verbose=verbose)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
-    elif not (as_json or form):
+    elif not (as_json or form) and answer.recommendations:
         print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+    if answer.plan is not None and not answer.plan.fits:
+        if form or as_json:
+            output.note("it does not fit the memory; start.layout is the smallest that does; exit code 4")
+        raise typer.Exit(4)
     if answer.abstention is not None:
         if form or as_json:
             output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
@@ -211,9 +217,10 @@ def _differs(item: Mapping[str, Any]) -> str:
     return f"{item['distance']:.2f}" + (f" ({', '.join(most)})" if most else "")
 
 
-def show(answer: Answer) -> None:
-    """Print an answer for people."""
+def show(answer: Answer, *, verbose: bool = False) -> None:
+    """Print an answer for people; all of a plan if ``verbose``."""
     from cli import output
+    from cli.commands.plan_text import show_plan
 
     for text in answer.notes:
         output.note(text)
@@ -223,6 +230,10 @@ def show(answer: Answer) -> None:
     shape = f" ({work.shape})" if work.shape else ""
     where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
     print(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
+    if answer.plan is not None:
+        show_plan(answer, answer.plan, verbose=verbose)
+        _show_rest(answer)
+        return
     listed = list(answer)
     if answer.abstention is not None:
         print(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
@@ -232,13 +243,20 @@ def show(answer: Answer) -> None:
     if 1 in answer.regret and answer.abstention is None:
         expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
         print(f"Expected above the best time: {', '.join(expected)}.")
+    _show_rest(answer)
+
+
+def _show_rest(answer: Answer) -> None:
+    """What the changes win together, the ceiling, and what was not checked or left out."""
+    from cli import output
+
     if answer.together is not None:
         print(f"Together: {combination_text(answer)}.")
     if answer.ceiling is not None:
         print(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
     for limit in answer.unchecked:
         print(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
-    if answer.refused:
+    if answer.refused and answer.plan is None:
         rules = dict.fromkeys(item.rule for item in answer.refused)
         print(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -32,14 +33,12 @@ from cli.search.running import (
     add_metrics,
     add_stop,
     begin,
-    compare,
     given,
     go_on,
     is_log,
     open_log,
     own_log,
     read_file,
-    result_of,
     show_begun,
     show_result,
 )
@@ -149,12 +148,12 @@ def resume(
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a search; also where it was killed, also beside others on the same log."""
-    found = open_log(log, name)
+    search = open_log(log, name)
     if file is not None:
-        compare(found, file)
-    more = given(stop=found.metadata.file.get("stop"), jobs=jobs)
+        search.check_file(file)
+    more = given(stop=search.log.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    go_on(context, found, more, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, search, more, ingest=ingest, plot=plot, as_json=as_json)
 
 
 @app.command()
@@ -171,21 +170,20 @@ def ask(
 ) -> None:
     """Propose configurations for you to evaluate; tell what came out with search tell."""
     from cli import output
-    from recommender.search.run.manual import ask_trials
 
     if is_log(file):
-        found = open_log(file, name)
+        search = open_log(file, name)
     else:
         raw, folder = read_file(file)
         raw.update(given(name=name or None))
         place = log or f"{raw.get('name') or Path(file).stem}.journal"
         if is_log(place):
-            found = open_log(place, name)
+            search = open_log(place, name)
         else:
-            found = begin(
+            search = begin(
                 context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy
             )
-    asked = ask_trials(found, n)
+    trials = search.ask(n)
     if as_json:
         rows = [
             {
@@ -194,14 +192,14 @@ def ask(
                 "origin": item.origin,
                 "expected": None if item.expected is None else list(item.expected),
             }
-            for item in asked
+            for item in trials
         ]
-        output.as_json({"search": found.name, "log": found.storage, "asked": rows})
+        output.as_json({"search": search.name, "log": search.storage, "asked": rows})
         return
     output.table(
-        ("trial", "why", "configuration"), ((item.number, item.origin, item.configuration) for item in asked)
+        ("trial", "why", "configuration"), ((item.number, item.origin, item.configuration) for item in trials)
     )
-    print(f"Tell: tunegraph search tell {found.storage} TRIAL --value METRIC=NUMBER", file=sys.stderr)
+    print(f"Tell: tunegraph search tell {search.storage} TRIAL --value METRIC=NUMBER", file=sys.stderr)
 
 
 @app.command()
@@ -220,15 +218,14 @@ def tell(
 ) -> None:
     """Tell what came out of a configuration."""
     from cli import output
-    from recommender.search.run.manual import tell_trial
 
     if (value is None) == (failed is None):
         raise InputError("tell --value METRIC=NUMBER, or --failed REASON")
-    found = open_log(log, name)
+    search = open_log(log, name)
     numbers = {key: str(item) for key, item in pairs("--value", value, as_text=True).items()}
-    number = tell_trial(found, trial, pairs("--set", setting) or None, numbers, failed)
+    number = search.tell(trial, configuration=pairs("--set", setting) or None, values=numbers, failed=failed)
     if as_json:
-        output.as_json({"search": found.name, "log": found.storage, "trial": number})
+        output.as_json({"search": search.name, "log": search.storage, "trial": number})
     else:
         print(f"trial {number} is told")
 
@@ -236,8 +233,7 @@ def tell(
 @app.command()
 def status(log: LogArgument, name: NameOption = "", as_json: JsonOption = False) -> None:
     """Where a search stands: what ended, what runs, the best so far."""
-    result = result_of(open_log(log, name))
-    show_result(result, as_json=as_json)
+    show_result(open_log(log, name).result(), as_json=as_json)
 
 
 @app.command()
@@ -255,8 +251,9 @@ def report(
     """Read a search: how fast it was near its best, how steady, what each parameter contributed."""
     from cli.search import report as search_report
 
-    if is_log(log) and (found := own_log(log, name)) is not None:
-        search_report.own(result_of(found), measure=measure, plot=plot, as_json=as_json)
+    if is_log(log) and (search := own_log(log, name)) is not None:
+        search_report.own(search.report(base=dict(os.environ), measure=measure), plot=plot, as_json=as_json)
         return
     with open_workspace(context) as workspace:
-        search_report.imported(Path(log), workspace.names, metric=metric, plot=plot, as_json=as_json)
+        courses = workspace.searches_in(Path(log), metric=metric)
+    search_report.imported(log, courses, plot=plot, as_json=as_json)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import os
 from typing import TYPE_CHECKING
 
 from cli import output
-from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from kg.nouns.values import Settings
-    from kg.triples.names import Names
-    from recommender.measuring.outcome import RunOutcome
-    from recommender.search.report.contribution import Contribution
-    from recommender.search.report.history import History
     from recommender.search.report.result import EvaluatedConfiguration, Result
+    from recommender.search.report.search_report import CourseReport, SearchReport
 
 SHOWN = 5
 
@@ -76,50 +69,24 @@ def _cell(value: float | None, unit: str | None, item: EvaluatedConfiguration | 
     return text.strip()
 
 
-def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> None:
-    """Report one of our searches."""
-    contributions: list[Contribution] = []
-    why = ""
-    try:
-        contributions = result.contributions(_evaluator(result, measure=measure))
-    except InputError as fault:
-        why = str(fault)
-    if measure:
-        result = type(result).of(result.log, result.task)  # with what was measured just now
-    importances = result.importances()
+def own(report: SearchReport, *, plot: Path | None, as_json: bool) -> None:
+    """Print the report of one of our searches."""
     if plot is not None:
-        _plots(result, plot)
+        for path in report.plot(plot):
+            output.note(f"wrote {path}")
     if as_json:
-        output.as_json(
-            {
-                **result.to_json(),
-                "contributions": [
-                    {
-                        "parameters": list(item.names),
-                        "before": list(item.before),
-                        "after": list(item.after),
-                        "factor": math.exp(item.log_gain),
-                        "log_gain": item.log_gain,
-                        "evaluated": item.evaluated,
-                    }
-                    for item in contributions
-                ],
-                "importances": importances,
-                "checkup": _checkup(result.history),
-            }
-        )
+        output.as_json(report.to_json())
         return
-    show(result)
-    from recommender.search.report.history import figure_rows
-
+    show(report.result)
     print()
-    output.table(("", ""), figure_rows(result.history.figures()), title="Course of the search")
+    output.table(("", ""), _figure_rows(report.result.history.figures()), title="Course of the search")
     print()
-    _symptoms(result.history)
-    if why:
-        output.note(why)
+    _symptoms(report.course)
+    if report.missing:
+        output.note(report.missing)
         return
-    total = sum(item.log_gain for item in contributions)
+    importances = report.importances
+    total = sum(item.log_gain for item in report.contributions)
     rows = [
         (
             item.title,
@@ -128,7 +95,7 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
             "" if item.evaluated else "predicted",
             "" if not importances else " ".join(f"{importances.get(name, 0):.2f}" for name in item.names),
         )
-        for item in contributions
+        for item in report.contributions
     ]
     output.table(
         ("change", "gain", "share of the gain", "", "importance (PED-ANOVA)" if importances else ""),
@@ -137,116 +104,59 @@ def own(result: Result, *, measure: bool, plot: Path | None, as_json: bool) -> N
     )
 
 
-def _symptoms(history: History) -> None:
-    """What ails the search, with cause and remedy; nothing where it is healthy."""
-    from recommender.search.report.symptoms import check
-
-    found = check(history)
-    for item in found.symptoms:
+def _symptoms(course: CourseReport) -> None:
+    """Print what ails the search, with cause and remedy; nothing where it is healthy."""
+    checkup = course.checkup
+    for item in checkup.symptoms:
         print(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")
-    if found.symptoms:
+    if checkup.symptoms:
         print()
-    for text in found.undetermined:
+    for text in checkup.undetermined:
         output.note(f"not told: {text}")
 
 
-def _checkup(history: History) -> dict[str, object]:
-    from dataclasses import asdict
-
-    from recommender.search.report.symptoms import check
-
-    found = asdict(check(history))
-    return {"symptoms": list(found["symptoms"]), "untold": list(found["undetermined"])}
-
-
-def _evaluator(result: Result, *, measure: bool) -> Callable[[Settings], RunOutcome] | None:
-    """What evaluates the steps between default and best; None to predict them."""
-    import threading
-    from pathlib import Path
-
-    from recommender.search.run.assembly import SearchPlace, evaluator_of
-    from recommender.search.run.manual import record_evaluation
-    from recommender.search.run.task import TaskCommand
-
-    if isinstance(result.task.number_source, TaskCommand) and not measure:
-        return None
-    place = SearchPlace(folder=Path(result.log.metadata.folder), base=dict(os.environ))
-    evaluator, _ = evaluator_of(result.task, place)
-    if evaluator is None:
-        return None
-    cancel = threading.Event()
-    if not measure:
-        return lambda configuration: evaluator.evaluate(configuration, cancel)
-
-    def logged(configuration: Settings) -> RunOutcome:
-        outcome = evaluator.evaluate(configuration, cancel)
-        record_evaluation(result.log, result.task, configuration, outcome, "ablation")
-        return outcome
-
-    return logged
-
-
-def _plots(result: Result, plot: Path) -> None:
-    from recommender.cost_model.plots import write
-    from recommender.search.report.plots import front_svg, history_svg
-
-    write(plot, history_svg(result.history))
-    output.note(f"wrote {plot}")
-    objectives = result.task.objectives
-    if len(objectives) < 2:
-        return
-    front = {item.configuration for item in result.front()}
-    points = [
-        (item.values[0], item.values[1], item.configuration in front)
-        for item in result.configurations()
-        if item.values[0] is not None and item.values[1] is not None
-    ]
-    second = plot.with_name(f"{plot.stem}-front{plot.suffix}")
-    write(second, front_svg(points, objectives[0], objectives[1]))
-    output.note(f"wrote {second}")
-
-
-def imported(path: Path, names: Names, *, metric: str, plot: Path | None, as_json: bool) -> None:
-    """Report a search of another tool."""
-    from ingest.reading import read
-    from kg.nouns.entities import Case
-    from recommender.search.report.history import figure_rows
-    from recommender.search.report.history import histories_of as histories
-
-    cases = [item for item in read([path], names) if isinstance(item, Case)]
-    if not cases:
-        raise InputError(f"{path}: no measurement could be read", hint="see why: tunegraph ingest --dry-run")
-    found = {
-        title: history for title, history in histories(cases, metric=metric).items() if history.evaluations
-    }
+def imported(file: str, courses: Mapping[str, CourseReport], *, plot: Path | None, as_json: bool) -> None:
+    """Print the report of searches of another tool."""
     if plot is not None:
-        from recommender.cost_model.plots import write
-        from recommender.search.report.plots import history_svg
-
-        write(plot, history_svg(next(iter(found.values()))))
+        next(iter(courses.values())).plot(plot)
         output.note(f"wrote {plot}")
     if as_json:
-        searches = {title: _figures(history) for title, history in found.items()}
-        checkups = {title: _checkup(history) for title, history in found.items()}
-        output.as_json({"file": str(path), "searches": searches, "checkups": checkups})
+        searches = {title: course.figures for title, course in courses.items()}
+        checkups = {title: course.checkup_json() for title, course in courses.items()}
+        output.as_json({"file": file, "searches": searches, "checkups": checkups})
         return
-    for title, history in found.items():
-        figures = _figures(history)
+    for title, course in courses.items():
+        figures = course.figures
         if figures is None:
             print(f"{title}: nothing succeeded\n")
-            _symptoms(history)
-            continue
-        output.table(("", ""), figure_rows(figures), title=title)
-        print()
-        _symptoms(history)
+        else:
+            output.table(("", ""), _figure_rows(figures), title=title)
+            print()
+        _symptoms(course)
 
 
-def _figures(history: object) -> dict[str, object] | None:
-    from kg.errors import NoEvidenceError
-    from recommender.search.report.history import History
+def _figure_rows(figures: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Figures of a search in words."""
+    unit = figures["unit"] if figures["unit"] not in {None, "1"} else ""
+    rows = [
+        ("evaluations", str(figures["evaluations"])),
+        ("failed", f"{figures['failed']}, of which {figures['out_of_memory']} out of memory"),
+        ("over a limit", str(figures["over_limits"])),
+        ("measured again", str(figures["repeated"])),
+        (f"best {figures['metric']}", f"{figures['best']:.6g} {unit}".strip()),
+        ("evaluations to 95 % of the best", str(figures["evaluations_to_95_percent"])),
+        ("time to 95 % of the best", _seconds(figures["time_to_95_percent_s"])),
+        ("evaluations since the last gain", str(figures["since_gain"])),
+    ]
+    for key, title in (
+        ("regret", "regret, mean"),
+        ("late_spread", "spread of the last 10"),
+        ("noise", "noise of one evaluation"),
+    ):
+        value = figures[key]
+        rows.append((title, "unknown" if not isinstance(value, float) else f"{100 * value:.1f} %"))
+    return rows
 
-    assert isinstance(history, History)  # noqa: S101  the one caller's type
-    try:
-        return history.figures()
-    except NoEvidenceError:
-        return None
+
+def _seconds(span: object) -> str:
+    return f"{span:.3g} s" if isinstance(span, float) else "unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +14,20 @@ from cli.values import span_s
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import FrameType
 
     import typer
 
-    from recommender.search.log.study import SearchLog
+    from recommender.search.logged_search import LoggedSearch
     from recommender.search.report.result import Result
-    from recommender.search.run.runner import Runner
 
 
 def read_file(file: str) -> tuple[dict[str, object], Path]:
     """The content of a search file and the folder in which its commands run."""
-    from recommender.search.run.task_file import read_task_file
+    from recommender.workspace import Workspace
 
-    return read_task_file(file)
+    return Workspace.search_file(file)
 
 
 def given(**options: object) -> dict[str, object]:
@@ -91,14 +91,15 @@ def begin(
     *,
     cold: bool,
     accuracy: bool,
-) -> SearchLog:
+) -> LoggedSearch:
     """Look up what a search needs, say what was assumed, and begin its log."""
     from cli import output
 
     name = str(raw.get("name") or Path(file).stem)
     with open_workspace(context) as workspace:
-        prepared = workspace.prepare_search(
+        search = workspace.search(
             raw,
+            log=log or f"{name}.journal",
             name=name,
             folder=folder,
             base=dict(os.environ),
@@ -106,15 +107,15 @@ def begin(
             cold=cold,
             allow_unmeasured_accuracy=accuracy,
         )
-    for text in prepared.metadata.notes:
+    for text in search.log.metadata.notes:
         output.note(text)
-    if prepared.sources:
-        best = prepared.sources[0]
+    if sources := search.log.sources:
+        best = sources[0]
         output.note(
-            f"starting from {len(prepared.sources)} similar problems, nearest: {best.name}"
+            f"starting from {len(sources)} similar problems, nearest: {best.name}"
             f" (similarity {best.similarity:.2f}, {len(best.costs)} rows)"
         )
-    return prepared.begin(log or f"{name}.journal")
+    return search
 
 
 def is_log(text: str) -> bool:
@@ -122,14 +123,14 @@ def is_log(text: str) -> bool:
     return "://" in text or (Path(text).is_file() and Path(text).suffix not in {".yaml", ".yml"})
 
 
-def open_log(log: str, name: str) -> SearchLog:
+def open_log(log: str, name: str) -> LoggedSearch:
     """A search that was begun."""
-    from recommender.search.log.study import SearchLog
+    from recommender.workspace import Workspace
 
-    return SearchLog.open(log, name=name)
+    return Workspace.open_search(log, name)
 
 
-def own_log(log: str, name: str) -> SearchLog | None:
+def own_log(log: str, name: str) -> LoggedSearch | None:
     """The search in a log; None if something else wrote it."""
     from kg.errors import TuningError
 
@@ -141,24 +142,9 @@ def own_log(log: str, name: str) -> SearchLog | None:
         return None
 
 
-def result_of(log: SearchLog) -> Result:
-    """Where a search stands."""
-    from recommender.search.report.result import Result
-    from recommender.search.run.assembly import task_of
-
-    return Result.of(log, task_of(log))
-
-
-def compare(log: SearchLog, file: str) -> None:
-    """Refuse to go on with a search whose file describes another space."""
-    from recommender.search.run.compatibility import compare_file
-
-    compare_file(log, read_file(file)[0], file)
-
-
 def go_on(
     context: typer.Context,
-    log: SearchLog,
+    search: LoggedSearch,
     more: Mapping[str, object] | None,
     *,
     ingest: bool,
@@ -172,44 +158,38 @@ def go_on(
     """
     from cli import output
     from cli.progress import ProgressDisplay
-    from recommender.measuring.outcome import CancelledError
-    from recommender.search.run.assembly import runner_of
 
-    shown = ProgressDisplay()
-    runner = runner_of(log, base={**os.environ, **(variables or {})}, on_progress=shown.update, more=more)
-    shown.task = runner.task
+    base = {**os.environ, **(variables or {})}
     try:
-        with shown:
-            until_told(runner)
-    except (KeyboardInterrupt, CancelledError):
-        print(f"Go on: tunegraph search resume {log.storage}", file=sys.stderr)
-        raise KeyboardInterrupt from None
-    result = result_of(log)
+        with ProgressDisplay() as display, interrupted_by_sigterm():
+            search.run(base=base, on_progress=display.update, more=more)
+    except KeyboardInterrupt:
+        print(f"Go on: tunegraph search resume {search.storage}", file=sys.stderr)
+        raise
+    result = search.result()
     show_result(result, as_json=as_json)
     if plot is not None:
-        from recommender.cost_model.plots import write
-        from recommender.search.report.plots import history_svg
-
-        write(plot, history_svg(result.history))
+        search.course().plot(plot)
         output.note(f"wrote {plot}")
     if ingest:
-        _take_in(context, log)
+        _take_in(context, search)
 
 
-def until_told(runner: Runner) -> str:
-    """Run, and why it ended; a request to terminate is an interruption, after which the search can go on."""
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Make a request to terminate an interruption, after which a search can go on."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        return runner.run()
+        yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _take_in(context: typer.Context, log: SearchLog) -> None:
+def _take_in(context: typer.Context, search: LoggedSearch) -> None:
     """Take what was measured into the workspace; of a database elsewhere, a copy of the search is read."""
     import tempfile
 
@@ -217,18 +197,15 @@ def _take_in(context: typer.Context, log: SearchLog) -> None:
     from kg.errors import WorkspaceError
     from recommender.workspace import Workspace
 
-    path = Path(log.storage.removeprefix("sqlite:///"))
     chosen = settings(context)
     with tempfile.TemporaryDirectory() as folder:
-        if not path.is_file():
-            path = Path(folder) / f"{log.name}.journal"
-            log.copy_to(path)
+        path = search.journal(Path(folder))
         try:
             with Workspace.editor(chosen.workspace, cache=chosen.cache, command="search") as editor:
                 summary = editor.ingest([path])
         except WorkspaceError as fault:
             output.note(
-                f"not taken into the workspace: {fault}; again: tunegraph search resume {log.storage}"
+                f"not taken into the workspace: {fault}; again: tunegraph search resume {search.storage}"
             )
             return
     output.note(f"{summary.added.rows} new rows in the workspace: the next search is warmer")
@@ -245,12 +222,13 @@ def show_result(result: Result, *, as_json: bool) -> None:
         search_report.show(result)
 
 
-def show_begun(log: SearchLog, *, as_json: bool) -> None:
+def show_begun(search: LoggedSearch, *, as_json: bool) -> None:
     """Print that a search was begun, and how to join it."""
     from cli import output
 
     if as_json:
-        output.as_json({"search": log.name, "log": log.storage})
+        output.as_json({"search": search.name, "log": search.storage})
     else:
-        print(f"{log.name} is begun. Join: tunegraph search worker --storage {log.storage} --name {log.name}")
-        print(f"See: tunegraph search status {log.storage} --name {log.name}")
+        name, log = search.name, search.storage
+        print(f"{name} is begun. Join: tunegraph search worker --storage {log} --name {name}")
+        print(f"See: tunegraph search status {log} --name {name}")

@@ -5,19 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.options import JsonOption
 from cli.search.options import JobsOption, NameOption
 from cli.values import span_s
-
-if TYPE_CHECKING:
-    from recommender.search.log.study import SearchLog
-    from recommender.search.run.runner import Runner
 
 
 def worker(
@@ -42,65 +37,36 @@ def worker(
 ) -> None:
     """Join a search that search run --log URL began; several may, on any machines."""
     from cli import output
-    from cli.search.running import compare, open_log, until_told
-    from recommender.measuring.outcome import CancelledError
+    from cli.progress import ProgressDisplay
+    from cli.search.running import interrupted_by_sigterm, open_log
 
     patience_s = span_s(wait)
-    log = open_log(storage, name)
-    log.patience_s = patience_s
+    search = open_log(storage, name)
     if file is not None:
-        compare(log, file)
+        search.check_file(file)
     _speak()
-    runner = _runner(log, folder, jobs)
-    try:
-        reason = until_told(runner)
-    except (KeyboardInterrupt, CancelledError):
-        raise KeyboardInterrupt from None
-    told = {
-        "search": log.name,
-        "log": log.storage,
-        "evaluated": runner.ended,
-        "requeued": runner.queue.requeued,
-        "dropped": runner.dropped,
-        "evaluations": len(runner.search.evaluations),
-        "stop_reason": reason,
-    }
+    with interrupted_by_sigterm():
+        part = search.join(
+            base=dict(os.environ),
+            folder=folder,
+            jobs=jobs,
+            patience_s=patience_s,
+            on_note=output.note,
+            on_progress=ProgressDisplay(brief=False).update,
+        )
     if as_json:
-        output.as_json(told)
+        output.as_json({"search": search.name, "log": search.storage, **part.to_json()})
     else:
-        print(f"{runner.ended} of {told['evaluations']} evaluations were done here. Ended: {reason}.")
-
-
-def _runner(log: SearchLog, folder: Path | None, jobs: int | None) -> Runner:
-    """This machine's part in the search, after seeing that it can have one."""
-    from cli import output
-    from cli.progress import ProgressDisplay
-    from recommender.measuring.environment import capture
-    from recommender.search.run.assembly import runner_of, task_of
-    from recommender.search.run.compatibility import check, differences
-    from recommender.search.run.task import TaskCommand
-
-    task = task_of(log)
-    place = (folder or Path(log.metadata.folder)).resolve()
-    check(log, task, place)
-    shown = ProgressDisplay(brief=False)
-    runner = runner_of(log, base=dict(os.environ), on_progress=shown.update, folder=place)
-    shown.task = runner.task
-    if jobs is not None:  # of this worker alone
-        runner.task = replace(runner.task, jobs=jobs)
-    if isinstance(task.number_source, TaskCommand):
-        for text in differences(log, capture(task.versions)):
-            output.note(f"this machine is not like the one where the search was begun: {text}")
-    done = sum(trial.evaluation is not None for trial in log.trials())
-    output.note(f"joined {log.name} in {log.storage}, of which {done} evaluations have ended")
-    return runner
+        print(
+            f"{part.evaluated} of {part.evaluations} evaluations were done here. Ended: {part.stop_reason}."
+        )
 
 
 def _speak() -> None:
     """Have what a worker does beside evaluating told on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    own = logging.getLogger("recommender.search")
-    own.addHandler(handler)
-    own.setLevel(logging.INFO)
-    own.propagate = False
+    logger = logging.getLogger("recommender.search")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

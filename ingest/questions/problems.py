@@ -16,6 +16,7 @@ from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workl
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.phases import PHASE_OF_WORD
+from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import Dimension, share_of, unit
 from kg.triples.model_sizes import DECISIVE
@@ -227,7 +228,12 @@ class _Reader:
         for name, version in content.items() if isinstance(content, dict) else ():
             if isinstance(version, float):  # 2.10 has become 2.1 by now
                 raise InputError(f"software: {name}: write the version in quotes, {version} is a number")
-        return self._settings("software")
+        stated = self._settings("software")
+        releases = {name: ascend_release(name, str(version)) for name, version in stated.items()}
+        for name, release in releases.items():
+            if release != str(stated[name]):
+                self.notes.append(f"{name} {stated[name]} is taken for its newest Ascend release, {release}")
+        return Settings({name: releases[name] if releases[name] != str(stated[name]) else stated[name] for name in stated})
 
     def _workload(self) -> tuple[Workload | None, KnownOperator | None]:
         found: list[KnownOperator | None] = [None]

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from kg.nouns.entities import Better, Kind, Status, Trust
-from kg.nouns.values import Settings, canonical_json
+from kg.nouns.values import Settings
 from kg.rows import seals, trials_sql
+from kg.rows.interning import InternedValues
 from kg.rows.trial_rows import Counts, ProblemRow, rank, table_of, trial_of
 from kg.rows.trials_file import open_file
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 EVERYTHING = 2**62
 """An ``acknowledged`` that hides no batch."""
-
-_CACHED = 200_000
-"""Interned things remembered while writing; forgotten all at once beyond that."""
 
 _NO_RANK = (None, None)
 
@@ -78,8 +76,7 @@ class TrialStore:
     def __init__(self, path: Path, *, read_only: bool = False, acknowledged: int = EVERYTHING) -> None:
         self.acknowledged = acknowledged
         self._file = open_file(path, read_only=read_only)
-        self._settings: dict[str, int] = {}
-        self._words: dict[str, int] = {}
+        self._interned = InternedValues(self._file)
 
     @property
     def file(self) -> TrialsFile:
@@ -99,8 +96,7 @@ class TrialStore:
             try:
                 yield
             except BaseException:
-                self._settings.clear()
-                self._words.clear()
+                self._interned.forget()
                 raise
 
     def add(self, batch: int, problem: Problem, trials: Iterable[Trial]) -> int:
@@ -287,7 +283,7 @@ class TrialStore:
 
     def set_trust(self, batch: int, source_id: str, trust: Trust) -> None:
         """Say how far a source is trusted from a batch on."""
-        self._file.write(trials_sql.SET_TRUST, self._word(source_id), batch, trust.value)
+        self._file.write(trials_sql.SET_TRUST, self._interned.word(source_id), batch, trust.value)
 
     def trust_of(self, source_id: str) -> Trust:
         """Return the trust in a source."""
@@ -300,7 +296,8 @@ class TrialStore:
         key, value, baseline = self.problem_key(problem.id), trial.measurement.value, trial.baseline
         if key is None or value is None or baseline is None:
             return False
-        same = (self._intern(trial.configuration), self._word(trial.measurement.metric), float(value))
+        interned = self._interned
+        same = (interned.settings(trial.configuration), interned.word(trial.measurement.metric), float(value))
         about = (trial.strategy, trial.bottleneck, trial.kind.value, baseline.value)
         return bool(self._file.read(trials_sql.SAME_GAIN, key, *same, *about))
 
@@ -374,42 +371,18 @@ class TrialStore:
             measured.repeats,
             measured.reason,
             measured.reported_unit,
-            self._intern(trial.software),
+            self._interned.settings(trial.software),
             trial.kind.value,
             trial.strategy,
             trial.bottleneck,
             baseline and baseline.value,
-            baseline and self._intern(baseline.configuration),
+            baseline and self._interned.settings(baseline.configuration),
         )
         return (
-            self._intern(trial.configuration),
-            self._word(measured.metric),
-            self._word(trial.source_id),
+            self._interned.settings(trial.configuration),
+            self._interned.word(measured.metric),
+            self._interned.word(trial.source_id),
             zlib.crc32(repr(outcome).encode()),
             *(rank(trial, objective) if measured.metric == objective.metric else _NO_RANK),
             *outcome,
         )
-
-    def _intern(self, settings: Settings) -> int:
-        shown = repr(settings)  # a third of the time that the digest takes, and as exact
-        key = self._settings.get(shown)
-        if key is None:
-            name, content = settings.digest, canonical_json(settings.to_json())
-            key = self._file.find_or_insert(
-                trials_sql.FIND_SETTINGS, name, trials_sql.INSERT_SETTINGS, name, content
-            )
-            _remember(self._settings, shown, key)
-        return key
-
-    def _word(self, text: str) -> int:
-        key = self._words.get(text)
-        if key is None:
-            key = self._file.find_or_insert(trials_sql.FIND_WORD, text, trials_sql.INSERT_WORD, text)
-            _remember(self._words, text, key)
-        return key
-
-
-def _remember(cache: dict[str, int], text: str, key: int) -> None:
-    if len(cache) >= _CACHED:
-        cache.clear()
-    cache[text] = key

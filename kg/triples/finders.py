@@ -9,14 +9,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Strategy
 from kg.nouns.outcomes import Outcome
+from kg.nouns.recipe import Recipe
 from kg.triples import nodes
 from kg.triples.iris import batch_iri, bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
-from kg.triples.serialisation import batch_numbers, from_graph
+from kg.triples.serialisation import batch_numbers, from_graph, table_of
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
@@ -53,6 +54,19 @@ def effects_of(graph: GraphStore, strategy: str) -> Iterator[Effect]:
     for node in nodes.subjects(graph, TG.OF_STRATEGY, strategy_iri(strategy)):
         if any(graph.triples(node, RDF_TYPE, TG.EFFECT)):
             yield EFFECT.read(Node(graph, node))
+
+
+def recipes_of(graph: GraphStore, framework: str, roles: AbstractSet[str]) -> list[Recipe]:
+    """Return the recipes of a framework for some roles, by id."""
+    table = table_of(Recipe)
+    found = []
+    for node in nodes.subjects(graph, TG.SOFTWARE, Literal(framework)):
+        described = Node(graph, node)
+        if TG.RECIPE in described.values.get(RDF_TYPE, ()):
+            role = described.literals(TG.ROLE)
+            if role and role[0].value in roles:
+                found.append(table.read(described))
+    return sorted(found, key=lambda recipe: recipe.id)
 
 
 def strategies_setting(graph: GraphStore, parameter: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit, Problem
     from recommender.ranking.combination import Combination
     from recommender.ranking.feasibility.feasibility import Refusal
+    from recommender.ranking.plan.plan import Plan
     from recommender.ranking.recommendation import Recommendation
 
 
@@ -56,6 +57,8 @@ class Answer:
         together: The recommended strategies that can be set together; None if fewer than two can.
         regret: Expected log regret of the best of the first k configurations of cases, by k.
         abstention: Why what is listed is worth a measurement and no more; None if it is recommended.
+        plan: For a model: where to start and what to change; its changes are the recommendations. None for an
+            operator, whose recommendations are configurations.
     """
 
     problem: Problem
@@ -69,12 +72,28 @@ class Answer:
     together: Combination | None = None
     regret: Mapping[int, float] = field(default_factory=dict)
     abstention: Abstention | None = None
+    plan: Plan | None = None
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
+        return {**self._common_json(), **self._choices_json()}
+
+    def _choices_json(self) -> dict[str, Any]:
+        """The plan, or the configurations of an operator."""
+        if self.plan is None:
+            return {"recommendations": [item.to_json() for item in self.recommendations]}
+        return {
+            **self.plan.to_json(),
+            "bottlenecks": [
+                {"bottleneck": name, "share": share} for name, share in self.problem.bottlenecks.items()
+            ],
+            "ceiling": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+        }
+
+    def _common_json(self) -> dict[str, Any]:
         work, hardware = self.problem.workload, self.problem.hardware
         return {
             "problem": {
@@ -92,7 +111,6 @@ class Answer:
             "knowledge_version": self.version,
             "abstained": None if self.abstention is None else self.abstention.to_json(),
             "expected_log_regret": {str(k): round(value, 4) for k, value in self.regret.items()},
-            "recommendations": [item.to_json() for item in self.recommendations],
             "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
             "together": None if self.together is None else self.together.to_json(),
             "notes": list(self.notes),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recommender.ranking.cases.recommendations import CaseChoice, CaseChooser
     from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
     from recommender.ranking.feasibility.feasibility import FeasibilityRules, QuestionFeasibility, Refusal
+    from recommender.ranking.plan.planner import Planned, Planner
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour, Retriever
 
@@ -39,6 +40,7 @@ class Recommender:
         retriever: Finds the nearest known problems.
         cases: Chooses among their configurations.
         strategies: Ranks the strategies of the graph.
+        planner: Makes the plan for a model.
         feasibility: Says what can run.
         version: Identifier of the knowledge that answers rest on.
     """
@@ -46,6 +48,7 @@ class Recommender:
     retriever: Retriever
     cases: CaseChooser
     strategies: StrategyRanker
+    planner: Planner
     feasibility: FeasibilityRules
     version: str
 
@@ -74,6 +77,10 @@ class Recommender:
         k = min(max(k, LEAST), MOST)
         neighbours = self.retriever.find(problem)
         rules = self.feasibility.of(problem, model, neighbours)
+        if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
+            planned = self.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
+            if planned is not None:
+                return self._planned(problem, planned, neighbours, rules, notes)
         choice = self.cases.choose(problem, neighbours, k, rules)
         cases, refused = list(choice.recommendations), list(choice.refused)
         ranked: list[RankedStrategy] = []
@@ -100,6 +107,32 @@ class Recommender:
             together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
             abstention=None if chosen else _abstention(choice, recommendations),
+        )
+
+    def _planned(
+        self,
+        problem: Problem,
+        planned: Planned,
+        neighbours: Sequence[Neighbour],
+        rules: QuestionFeasibility,
+        notes: Sequence[str],
+    ) -> Answer:
+        recommendations = [_with_warnings(item, rules) for item in planned.recommendations]
+        return Answer(
+            problem=problem,
+            version=self.version,
+            recommendations=tuple(recommendations),
+            plan=planned.plan,
+            notes=tuple(
+                note
+                for note in dict.fromkeys([*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped])
+                if note
+            ),
+            unchecked=_unchecked(problem, recommendations, rules),
+            refused=planned.refused,
+            neighbours=tuple(item.to_json() for item in neighbours[:10]),
+            ceiling=self.strategies.ceiling(problem),
+            together=combine(recommendations, problem.bottlenecks, _kinds(planned.ranked)),
         )
 
     def _is_for_strategies(

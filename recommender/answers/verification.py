@@ -15,7 +15,7 @@ from kg.triples.serialisation import from_graph
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard
 from recommender.experiment.metadata import ArmSubject, ExperimentSubject, Runs
 from recommender.experiment.metrics import readings_of
-from recommender.experiment.testing import PreparedTest
+from recommender.experiment.preparing import PreparedTest
 from recommender.experiment.verification import Candidate, verification
 
 if TYPE_CHECKING:

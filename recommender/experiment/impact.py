@@ -53,6 +53,30 @@ class Prices:
         if self.intensity is not None and self.power_w is None:
             raise InputError("carbon needs the power of a device", hint="--power 310 (watt)")
 
+    def savings(self, interval: Interval) -> list[Saving]:
+        """The savings of a gain, by the prices that are known."""
+        factors = [("device hours", "h", 1.0)]
+        if self.price is not None:
+            factors.append(("cost", self.currency or "price units", self.price))
+        if self.power_w is not None:
+            energy = self.power_w / 1000
+            factors.append(("energy", "kWh", energy))
+            if self.intensity is not None:
+                factors.append(("carbon", "kg CO2e", energy * self.intensity / 1000))
+        shares = [_saved(gain) for gain in (interval.mean, interval.low, interval.high)]
+        return [
+            Saving(
+                name=name,
+                unit=unit,
+                now=self.device_hours * factor,
+                expected=self.device_hours * factor * shares[0],
+                low=self.device_hours * factor * shares[1],
+                high=self.device_hours * factor * shares[2],
+            )
+            for name, unit, factor in factors
+            if self.device_hours * factor > 0
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
@@ -83,31 +107,6 @@ class Saving:
             "now": self.now,
             **{name: value if math.isfinite(value) else None for name, value in ends.items()},
         }
-
-
-def savings(interval: Interval, prices: Prices) -> list[Saving]:
-    """The savings of a gain, by the prices that are given."""
-    factors = [("device hours", "h", 1.0)]
-    if prices.price is not None:
-        factors.append(("cost", prices.currency or "price units", prices.price))
-    if prices.power_w is not None:
-        energy = prices.power_w / 1000
-        factors.append(("energy", "kWh", energy))
-        if prices.intensity is not None:
-            factors.append(("carbon", "kg CO2e", energy * prices.intensity / 1000))
-    shares = [_saved(gain) for gain in (interval.mean, interval.low, interval.high)]
-    return [
-        Saving(
-            name=name,
-            unit=unit,
-            now=prices.device_hours * factor,
-            expected=prices.device_hours * factor * shares[0],
-            low=prices.device_hours * factor * shares[1],
-            high=prices.device_hours * factor * shares[2],
-        )
-        for name, unit, factor in factors
-        if prices.device_hours * factor > 0
-    ]
 
 
 def _saved(gain: float) -> float:

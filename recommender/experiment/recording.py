@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.values import Settings, digest
 from kg.terms.metrics import canonical_metric
-from recommender.experiment.design import CONTROL, MOST_PAIRS, UNTOLD, ExperimentDesign
+from recommender.experiment.design import CONTROL, MOST_PAIRS, UNTOLD, ExperimentDesign, Guard
 from recommender.experiment.metrics import direction, readings_of
 from recommender.experiment.recorded import read_logs, read_table, samples_of
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.entities import Better
-    from recommender.experiment.design import Guard
     from recommender.experiment.recorded import Measured
     from recommender.experiment.samples import Sample
 
@@ -61,11 +60,26 @@ class RecordingRequest:
     better: str = ""
     names: tuple[str, str] = ("", "")
     settings: tuple[Settings, Settings] = (Settings(), Settings())
-    guards: tuple[Guard, ...] = ()
+    guards: Sequence[str] = ()
     alpha: float = 0.01
     margin: float = 0.01
     warmup: int = 0
     in_order: bool = False
+
+
+class RecordingOptions(TypedDict, total=False):
+    """Options of ``Experiments.record_files``: the attributes of ``RecordingRequest``."""
+
+    metrics: Sequence[str]
+    patterns: Sequence[str]
+    better: str
+    names: tuple[str, str]
+    settings: tuple[Settings, Settings]
+    guards: Sequence[str]
+    alpha: float
+    margin: float
+    warmup: int
+    in_order: bool
 
 
 def recorded(files: Sequence[Path], request: RecordingRequest) -> Recorded:
@@ -100,7 +114,7 @@ def recorded(files: Sequence[Path], request: RecordingRequest) -> Recorded:
         control=request.names[0],
         treatment=request.names[1],
         symbol=symbol or None,
-        others=[guard.metric for guard in request.guards],
+        others=[Guard.parse(text).metric for text in request.guards],
         in_order=request.in_order,
     )
     if metric != column:
@@ -124,7 +138,7 @@ def _of(measured: Sequence[Measured], metric: str, better: Better, request: Reco
         arms={CONTROL: control, "treatment": treatment},
         alpha=request.alpha,
         margin=request.margin,
-        guards=request.guards,
+        guards=tuple(map(Guard.parse, request.guards)),
         pairs=MOST_PAIRS,
         warmup=0,
         scheme=scheme,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
 
 from kg.errors import InputError
 from kg.nouns.values import Settings, digest
@@ -25,40 +25,12 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from recommender.experiment.concluding import Conclusion
-    from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.journal import Logged
-    from recommender.experiment.metadata import ExperimentSubject, Runs
-    from recommender.experiment.recording import Recorded
+    from recommender.experiment.metadata import ExperimentSubject
+    from recommender.experiment.planning import Plan
+    from recommender.experiment.preparing import PreparedTest
+    from recommender.experiment.recording import Recorded, RecordingOptions
     from recommender.experiment.standing import ExperimentState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedTest:
-    """An experiment that can begin.
-
-    Attributes:
-        design: Arms, metric, guardrails and budget.
-        runs: How an arm is run.
-        subject: What is tried on which problem; None if the graph is to learn nothing.
-        is_seed_free: Whether an experiment of the same name may keep its own seed.
-        notes: What was left out, and why.
-        distrusted: Settings of the arms that come from sources of low trust alone.
-    """
-
-    design: ExperimentDesign
-    runs: Runs
-    subject: ExperimentSubject | None = None
-    is_seed_free: bool = True
-    notes: tuple[str, ...] = field(default=())
-    distrusted: Mapping[str, Settings] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Refuse commands that cannot run, before a log is begun.
-
-        Raises:
-            InputError: A placeholder has no value, a setting changes nothing, or a guard reads nothing.
-        """
-        evaluators_of(self.design, self.runs, base={}, mark="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,33 +113,49 @@ class Experiments:
     def record_files(
         self,
         *files: Path,
-        metrics: Sequence[str] = (),
-        patterns: Sequence[str] = (),
-        in_order: bool = False,
         subject: ExperimentSubject | None = None,
         name: str = "",
+        **options: Unpack[RecordingOptions],
     ) -> Logged:
         """Keep the measurements of files as an experiment; the same ones are kept once.
 
         Args:
             files: A table or JSON file, or two logs: the control's and the treatment's.
-            metrics: The deciding metric's column, with ``:UNIT`` where the table does not say it.
-            patterns: For logs, ``METRIC:UNIT=PATTERN`` with one group.
-            in_order: The rows are in the order taken.
             subject: What is tried on which problem; None if the graph is to learn nothing.
             name: Of the experiment; follows from the content if empty.
+            options: See ``RecordingOptions``.
 
         Raises:
             InputError: The files cannot be read as such, or their arms cannot be compared.
         """
         from recommender.experiment.recording import RecordingRequest, recorded
 
-        request = RecordingRequest(metrics=metrics, patterns=patterns, in_order=in_order)
-        return self.record(recorded(files, request), subject, name)
+        return self.record(recorded(files, RecordingRequest(**options)), subject, name)
+
+    @staticmethod
+    def plans(gains: Sequence[float], noise: float, alpha: float, pair_s: float | None = None) -> list[Plan]:
+        """Say how many pairs gains need.
+
+        Args:
+            gains: As shares, above zero.
+            noise: Standard deviation of the log ratio of a pair.
+            alpha: Chance that a verdict is wrong.
+            pair_s: Time of a pair; None if it is not known.
+
+        Raises:
+            InputError: A gain or the noise is not above zero.
+        """
+        from recommender.experiment.planning import plan
+
+        return plan(gains, noise, alpha, pair_s=pair_s)
 
     def state(self, logged: Logged) -> ExperimentState:
         """The verdicts and intervals of an experiment by what was measured so far."""
         return state_of(logged)
+
+    def is_conclusive(self, logged: Logged) -> bool:
+        """Whether an experiment has ended and says what it tried, so that the graph can learn from it."""
+        return is_conclusive(logged, state_of(logged))
 
     def run(
         self,

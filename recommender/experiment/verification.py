@@ -130,6 +130,21 @@ def verification(
     )
 
 
+def check_values(settings: Settings, allowed: Collection[str]) -> None:
+    """Refuse settings of a recommendation that a shell could take for more than values.
+
+    Raises:
+        InputError: There is one that the user does not allow.
+    """
+    for name, value in settings.items():
+        text = show(value)
+        if not is_plain(text, allowed):
+            raise InputError(
+                f"{name}={text!r} is the value of a case and not plain",
+                hint=f"to run it: --allow-value {shlex.quote(text)}",
+            )
+
+
 def is_plain(text: str, allowed: Collection[str] = ()) -> bool:
     """Whether a value that a case brought may be run: plain words between spaces, or the user allows it."""
     return text in allowed or all(PLAIN.fullmatch(word) for word in text.split(" "))

@@ -67,6 +67,7 @@ class ParallelLayout:
         dp: Replicas, each with requests or samples of its own.
         ep: Devices that the experts are spread over; 1 without expert parallelism.
         cp: Devices that share one sequence.
+        dp_attention: Replicas are of the attention alone and inside ``tp``, as SGLang counts them.
     """
 
     tp: int = 1
@@ -74,20 +75,24 @@ class ParallelLayout:
     dp: int = 1
     ep: int = 1
     cp: int = 1
+    dp_attention: bool = False
 
     @property
     def devices(self) -> int:
         """Devices in use."""
-        return self.tp * self.pp * self.dp * self.cp
+        return self.tp * self.pp * self.cp * (1 if self.dp_attention else self.dp)
 
     def to_json(self) -> dict[str, int]:
         """Plain content."""
         degrees = {name: getattr(self, name) for name in ("tp", "pp", "dp", "ep", "cp")}
-        return {**degrees, "devices": self.devices}
+        inside: dict[str, int] = {"dp_attention": 1} if self.dp_attention else {}
+        return {**degrees, **inside, "devices": self.devices}
 
     def __str__(self) -> str:
         sizes = [
-            f"{name.upper()} {size}" for name, size in self.to_json().items() if name != "devices" and size > 1
+            f"{name.upper()} {size}"
+            for name, size in self.to_json().items()
+            if name not in {"devices", "dp_attention"} and size > 1
         ]
         return " x ".join(sizes) or "one device"
 

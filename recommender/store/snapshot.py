@@ -30,6 +30,8 @@ from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.ranking.feasibility.feasibility import FeasibilityRules
 from recommender.ranking.feasibility.task_history import TrialFailures
+from recommender.ranking.plan.planner import Planner
+from recommender.ranking.starts.finder import StartFinder
 from recommender.retrieval.neighbours import Retriever
 from recommender.store import creation
 from recommender.store.encoding import problem_encoder
@@ -171,10 +173,16 @@ class WorkspaceSnapshot:
         models = ResponseModels.load(self.layout.models)
         ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.learned.calibration))
         outlook = Outlook.load(self.learned.outlook, CIRCUMSTANCES)
+        strategies = StrategyRanker(self.graph, self.hardware, components.load(self.learned.components))
         return Recommender(
             retriever=self.retriever,
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
-            strategies=StrategyRanker(self.graph, self.hardware, components.load(self.learned.components)),
+            strategies=strategies,
+            planner=Planner(
+                starts=StartFinder(self.graph, self.hardware),
+                strategies=strategies,
+                version=self.knowledge_version,
+            ),
             feasibility=FeasibilityRules(
                 self.hardware, self.trials, TrialFailures(self.trials), Exclusions(self.graph)
             ),

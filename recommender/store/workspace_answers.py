@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from recommender.answers.verification import VerificationRequest
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
-    from recommender.experiment.testing import PreparedTest
+    from recommender.experiment.preparing import PreparedTest
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
-    from recommender.search.log.study import SearchLog
+    from recommender.search.logged_search import LoggedSearch
+    from recommender.search.report.search_report import CourseReport
     from recommender.search.run.preparation import Prepared, SearchOptions
 
 
@@ -257,7 +258,9 @@ class WorkspaceAnswers(WorkspaceContents):
             self.snapshot.layout.asked, answer, question=question, k=k, version=self.knowledge_version
         )
 
-    def search(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> SearchLog:
+    def search(
+        self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]
+    ) -> LoggedSearch:
         """Begin a search that starts from the tables of similar problems; needs Optuna.
 
         Args:
@@ -266,12 +269,36 @@ class WorkspaceAnswers(WorkspaceContents):
             options: See ``recommender.search.run.preparation.SearchOptions``.
 
         Returns:
-            The log; ``recommender.search.run.assembly.runner_of`` runs it.
+            The search; it needs the workspace no more.
 
         Raises:
             InputError: ``raw`` is wrong, or the log holds such a search already.
         """
-        return self.prepare_search(raw, **options).begin(log)
+        from recommender.search.logged_search import LoggedSearch
+
+        return LoggedSearch(self.prepare_search(raw, **options).begin(log))
+
+    def searches_in(self, path: Path, *, metric: str = "") -> dict[str, CourseReport]:
+        """The courses of searches of another tool, by problem, in the order of the file.
+
+        Args:
+            path: Any file of measurements in their order.
+            metric: Only this one; all if empty.
+
+        Raises:
+            InputError: No measurement of the metric could be read.
+        """
+        from ingest.reading import read
+        from kg.nouns.entities import Case
+        from recommender.search.report.history import histories_of
+        from recommender.search.report.search_report import CourseReport
+
+        cases = [item for item in read([path], self.names) if isinstance(item, Case)]
+        if not cases:
+            hint = "see why: tunegraph ingest --dry-run"
+            raise InputError(f"{path}: no measurement could be read", hint=hint)
+        histories = histories_of(cases, metric=metric)
+        return {title: CourseReport(item) for title, item in histories.items() if item.evaluations}
 
     def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
         """Prepare a search without beginning it; see :meth:`search`."""

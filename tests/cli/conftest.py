@@ -66,7 +66,8 @@ def script() -> str:
 def clean(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> dict[str, str]:
     """An environment in which the script finds nothing of whoever runs the tests."""
     home = tmp_path_factory.mktemp("home")
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "LD_LIBRARY_PATH"}}
+    names = {"PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH"}  # the last says which checkout is tested
+    kept = {name: value for name, value in os.environ.items() if name in names}
     return {
         **kept,
         "HOME": str(home),

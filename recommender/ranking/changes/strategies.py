@@ -163,7 +163,7 @@ class StrategyRanker:
         return TreatmentFailures(self._graph)
 
     def rank(
-        self, problem: Problem, *, with_hypotheses: bool = False
+        self, problem: Problem, *, with_hypotheses: bool = False, beyond: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         """Rank all strategies that fit, best first; list those that a rule refuses.
 
@@ -172,9 +172,11 @@ class StrategyRanker:
         Args:
             problem: The question.
             with_hypotheses: Also what was proposed and no test has confirmed yet.
+            beyond: Also what is for none of the observed bottlenecks.
         """
         path = self._tree.path(problem.hardware.name)
-        return self._ranked(problem, self._fitting(problem, path), with_hypotheses=with_hypotheses)
+        fitting = self._fitting(problem, path)
+        return self._ranked(problem, fitting, with_hypotheses=with_hypotheses, beyond=beyond)
 
     def elsewhere(self, problem: Problem) -> list[RankedStrategy]:
         """Rank the strategies that would fit if they were not for other hardware only."""
@@ -202,7 +204,7 @@ class StrategyRanker:
         return self._scopes.fitting(problem, family, architecture, path)
 
     def _ranked(
-        self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool
+        self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool, beyond: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
         observed = ObservedBottlenecks(self._graph, problem)
@@ -234,7 +236,7 @@ class StrategyRanker:
                 refused.append(refusal)
                 continue
             match = observed.match(scope.mitigates)
-            if observed and not match.bottleneck:
+            if observed and not match.bottleneck and not beyond:
                 continue
             weighed = self._weigh(strategy, scope, problem, family, match, effects.get(identifier, ()), prior)
             ranked.append(replace(weighed, provided=applies.because))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kg.nouns.recipe import Recipe
     from recommender.ranking.start import ParallelLayout
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 TRUST_IN_TIMES = 0.3
 """Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;
 ``benchmarks/answers/recipes.py`` refits it with the asked family left out."""
+TRUST_FOR_LATENCY = 3.0
+"""The same where a time is to be short: most recipes are for throughput and do not say so; a choice."""
+OTHER_PRECISION = 0.2
+"""Factor of the weight of a recipe whose weights have another width: it needs another share of the memory; a choice."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -30,12 +34,14 @@ class ChosenLayout:
         agreement: Weight of the recipes whose layout is like it, 0 to 1.
         score: What orders layouts, in nats.
         nearest: The heaviest recipe whose layout is like it; None where none is.
+        settings: Of the cost model, that all layouts were priced with.
     """
 
     option: LayoutOption
     agreement: float
     score: float
     nearest: Recipe | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 def choose_layouts(
@@ -44,6 +50,7 @@ def choose_layouts(
     *,
     training: bool,
     trust: float = TRUST_IN_TIMES,
+    settings: Mapping[str, object] | None = None,
 ) -> list[ChosenLayout]:
     """Layouts by one score, best first; those within the limits before the others.
 
@@ -52,6 +59,7 @@ def choose_layouts(
         weighed: Recipes for such problems, with weights.
         training: Whether the model is trained: then the degree of expert parallelism counts, else whether it is on.
         trust: Weight of the modelled merit.
+        settings: What all of them were priced with.
     """
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
     chosen = []
@@ -65,7 +73,11 @@ def choose_layouts(
         score = trust * merit + (math.log(UNSEEN + agreement) if weighed else 0.0)
         chosen.append(
             ChosenLayout(
-                option=option, agreement=min(agreement, 1.0), score=score, nearest=top[1] if top[0] else None
+                option=option,
+                agreement=min(agreement, 1.0),
+                score=score,
+                nearest=top[1] if top[0] else None,
+                settings=settings or {},
             )
         )
     return sorted(chosen, key=lambda item: (not item.option.within_limits, -item.score))

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.ranking.start import ParallelLayout
 
-_VLLM = frozenset({"vllm", "vllm-ascend"})
-_MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})
-SPLITTING = _VLLM | _MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
+VLLM = frozenset({"vllm", "vllm-ascend"})
+MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})
+SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
 """Frameworks that split one model over devices; others replicate it."""
 
 
@@ -29,11 +29,11 @@ def layout_settings(
         origin: What the layout comes from.
         source: Where that can be read.
     """
-    if framework in _VLLM:
+    if framework in VLLM:
         pairs = _vllm(layout, experts=experts)
     elif framework == "sglang":
         pairs = _sglang(layout, experts=experts)
-    elif framework in _MEGATRON:
+    elif framework in MEGATRON:
         pairs = _megatron(layout, experts=experts)
     else:
         return []
@@ -56,12 +56,12 @@ def _vllm(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
 
 def _sglang(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
     """SGLang counts the replicas of data-parallel attention inside its tensor-parallel size."""
-    pairs: list[tuple[str, Value]] = [("--tp-size", layout.tp * layout.dp if experts else layout.tp)]
+    pairs: list[tuple[str, Value]] = [("--tp-size", layout.tp)]
     if layout.pp > 1:
         pairs.append(("--pp-size", layout.pp))
     if layout.dp > 1:
         pairs.append(("--dp-size", layout.dp))
-        if experts:
+        if layout.dp_attention:
             pairs.append(("--enable-dp-attention", True))
     return pairs
 

@@ -170,7 +170,10 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
     stated = _number(asked.question.settings.get("global_batch"))
     length = _number(asked.question.settings.get("seq_len")) or 1.0
     target = stated or TOKENS_OF_A_STEP / length
-    for micro, recompute in itertools.product(MICRO_BATCHES, (0.0, 2.0)):
+    fixed = _number(asked.question.settings.get("micro_batch"))
+    held = asked.question.settings.get("recompute")
+    ways = (0.0, 2.0) if held is None else (float(("none", "selective", "full").index(str(held))),)
+    for micro, recompute in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways):
         turns = max(stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1)
         if turns % 1:
             continue

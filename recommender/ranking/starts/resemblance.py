@@ -20,6 +20,8 @@ MODEL, FAMILY, KIND, SIZE, GENERATION, SCALE = 2.0, 2.0, 1.0, 0.5, 2.0, 1.0
 the last two), per doubling of the parameters, of another generation of hardware, and per four-fold number of
 devices or sixteen-fold length. Chosen on the shipped recipes; ``benchmarks/answers/recipes.py`` refits them with the
 asked family left out."""
+SAME_SIZES = 0.25
+"""Distance of another model of the same sizes, such as a later training of one network, in models; a choice."""
 FINETUNING = 1.0
 """Distance of fine-tuning from training; a choice."""
 UNKNOWN = 1.0
@@ -91,8 +93,9 @@ def _distance(
     asked = situation.model
     same_model = recipe.model == asked.id
     same_family = same_model or recipe.family in families or bool(model.family and model.family == asked.family)
+    model_apart = 0.0 if same_model else SAME_SIZES if _same_network(asked, model) else 1.0
     return (
-        MODEL * (not same_model)
+        MODEL * model_apart
         + FAMILY * (not same_family)
         + KIND * (0.0 if same_model else _kinds_apart(asked, model))
         + SIZE * (0.0 if same_model else _doublings(asked.parameters, model.parameters))
@@ -100,6 +103,13 @@ def _distance(
         + SCALE * _scales_apart(situation, recipe)
         + FINETUNING * (recipe.role is Role.FINETUNE)
     )
+
+
+def _same_network(one: ModelTraits, other: ModelTraits) -> bool:
+    """Whether two models of one family differ in what they learned alone."""
+    if not one.parameters or not other.parameters or one.family != other.family:
+        return False
+    return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture  # noqa: PLR2004
 
 
 def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:

@@ -10,7 +10,7 @@ from kg.nouns.look_up import Standing
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
-from kg.terms.purposes import plain_key
+from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry
 from recommender.applicability.framework import REGISTRY_OF
 from recommender.applicability.gate import judge
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import Strategy
     from kg.nouns.look_up import LookUp
     from kg.terms.setting_registry import ReleaseSettings
+    from kg.nouns.recipe import RecipeSetting
     from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
@@ -64,6 +66,33 @@ class Screen:
                 refused.append(why)
         return kept, refused
 
+    def usable(self, weighed: Sequence[WeighedRecipe]) -> list[WeighedRecipe]:
+        """The recipes with the weight that their settings keep here: one for another release counts for less.
+
+        The weight goes with the square of the share of its tuning settings that the release in use takes.
+        """
+        release = self.release()
+        if release is None or not weighed:
+            return list(weighed)
+        taken: dict[tuple[Where, str], bool] = {}
+
+        def is_taken(setting: RecipeSetting) -> bool:
+            place = (setting.where, setting.key)
+            if place not in taken:
+                found = release.look_up(setting.key, SettingPlace(setting.where.value))
+                taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
+            return taken[place]
+
+        masses = []
+        for one in weighed:
+            tuned = [item for item in one.recipe.settings if purpose(item.key) is Purpose.TUNING]
+            share = sum(map(is_taken, tuned)) / len(tuned) if tuned else 1.0
+            masses.append(one.weight * share**2)
+        total = sum(masses)
+        if not total:
+            return []
+        return [replace(one, weight=mass / total) for one, mass in zip(weighed, masses, strict=True)]
+
     def release(self) -> ReleaseSettings | None:
         """The settings of the release in use; None where none ship."""
         framework = self.situation.framework
@@ -75,7 +104,7 @@ class Screen:
     def _in_release(
         self, item: AgreedSetting, release: ReleaseSettings | None
     ) -> tuple[AgreedSetting, NotHere | None]:
-        if release is None or item.where is Where.YAML:
+        if release is None:
             return item, None
         found = release.look_up(item.key, SettingPlace(item.where.value))
         if found.standing is Standing.REMOVED and found.setting is not None and found.setting.replaced_by:
@@ -118,6 +147,8 @@ class Screen:
             verdict = judge(strategy, self.situation.facts, self.frameworks)
             if verdict.truth is not Truth.FAILS:
                 return None
+            if verdict.because.startswith("hardware:") and item.first.hardware in self.situation.hardware:
+                return None  # it was published for this very hardware
             failed = NotHere(strategy=strategy.id, because=verdict.because, fact=item.key, source=verdict.source)
         return failed
 

@@ -6,10 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
+from recommender.ranking.starts.assumed import longest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.situation import Situation
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 _LONGEST = frozenset({"max_model_len", "context_length"})
 _AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
 _AT_ONCE = frozenset({"max_running_requests"})
-PAGE = 1024
-"""Lengths are rounded up to this many tokens; a choice."""
 
 
 def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | None) -> tuple[str, str]:
@@ -28,9 +25,9 @@ def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | 
     which vLLM counts for each engine and SGLang over all of them.
     """
     plain = plain_key(item.key)
-    lengths = situation.number("input_len"), situation.number("output_len")
-    if plain in _LONGEST and lengths[0] and lengths[1]:
-        return str(math.ceil((lengths[0] + lengths[1]) / PAGE) * PAGE), "input and output lengths"
+    tokens = longest(situation)
+    if plain in _LONGEST and tokens:
+        return str(tokens), "input and output lengths"
     concurrency = situation.number("concurrency")
     if concurrency and plain in _AT_ONCE:
         return str(math.ceil(concurrency)), "concurrency"
@@ -39,7 +36,3 @@ def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | 
         return str(max(1, math.ceil(concurrency / replicas))), "concurrency"
     return item.value, ""
 
-
-def conflicting(values: Mapping[str, str]) -> bool:
-    """Whether a graph is captured and forbidden at once."""
-    return values.get("enforce_eager") == "true" and "compilation_config.cudagraph_mode" in values

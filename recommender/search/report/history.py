@@ -16,7 +16,7 @@ from kg.nouns.entities import Status
 from recommender.search.evaluations import Evaluation, cost_of, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from kg.nouns.entities import Case, Limit, Objective
 
@@ -169,30 +169,3 @@ def _title(case: Case) -> str:
     what = " ".join(part for part in (problem.workload.model, problem.workload.operator) if part)
     shape = f" ({problem.workload.shape})" if problem.workload.shape else ""
     return f"{what}{shape} on {problem.hardware.name} by {problem.objective.metric} [{problem.id[:8]}]"
-
-
-def figure_rows(figures: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Figures in words, for a table."""
-    unit = figures["unit"] if figures["unit"] not in {None, "1"} else ""
-    rows = [
-        ("evaluations", str(figures["evaluations"])),
-        ("failed", f"{figures['failed']}, of which {figures['out_of_memory']} out of memory"),
-        ("over a limit", str(figures["over_limits"])),
-        ("measured again", str(figures["repeated"])),
-        (f"best {figures['metric']}", f"{figures['best']:.6g} {unit}".strip()),
-        ("evaluations to 95 % of the best", str(figures["evaluations_to_95_percent"])),
-        ("time to 95 % of the best", _seconds(figures["time_to_95_percent_s"])),
-        ("evaluations since the last gain", str(figures["since_gain"])),
-    ]
-    for key, title in (
-        ("regret", "regret, mean"),
-        ("late_spread", f"spread of the last {LATE}"),
-        ("noise", "noise of one evaluation"),
-    ):
-        value = figures[key]
-        rows.append((title, "unknown" if not isinstance(value, float) else f"{100 * value:.1f} %"))
-    return rows
-
-
-def _seconds(span: object) -> str:
-    return f"{span:.3g} s" if isinstance(span, float) else "unknown"

@@ -21,6 +21,7 @@ from recommender.search.run.trial_queue import TrialQueue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kg.nouns.entities import Objective
     from kg.nouns.values import Settings
     from recommender.measuring.outcome import Evaluator
     from recommender.search.engine.search import Search
@@ -45,6 +46,7 @@ class Progress:
     """The progress of a search, reported after each evaluation.
 
     Attributes:
+        objective: What decides; its value stands first in an evaluation.
         trial: What just ended; None at the beginning.
         done: Evaluations that have ended.
         most: Evaluations at most; None without bound.
@@ -54,6 +56,7 @@ class Progress:
         elapsed_s: How long it took so far, all sessions together.
     """
 
+    objective: Objective
     trial: LoggedTrial | None
     done: int
     most: int | None
@@ -291,6 +294,7 @@ class Runner:
         if trial is not None and evaluation is not None:
             trial = replace(trial, evaluation=evaluation)
         return Progress(
+            objective=self.task.objectives[0],
             trial=trial,
             done=len(evaluations),
             most=stop.evaluations,

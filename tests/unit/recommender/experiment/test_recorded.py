@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kg.errors import CaseFormatError, InputError
-from recommender.experiment.design import CONTROL, Guard
+from recommender.experiment.design import CONTROL
 from recommender.experiment.recording import Recorded, RecordingRequest, recorded
 from recommender.experiment.schemes import Scheme
 from recommender.experiment.standing import standing
@@ -112,7 +112,7 @@ def test_two_logs(tmp_path: Path) -> None:
 
 def test_a_guardrail_is_a_column(tmp_path: Path) -> None:
     rows = [{**row, "energy": 2 if row["arm"] == "after" else 1} for row in paired()]
-    asked = RecordingRequest(metrics=("latency:ms",), in_order=True, guards=(Guard.parse("energy<=+5%"),))
+    asked = RecordingRequest(metrics=("latency:ms",), in_order=True, guards=("energy<=+5%",))
     assert verdict(recorded([table(tmp_path, rows)], asked)) is Verdict.WORSE
 
 

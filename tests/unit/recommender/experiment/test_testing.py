@@ -14,10 +14,10 @@ from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.metadata import ArmSubject, ExperimentMetadata, ExperimentSubject, Runs
+from recommender.experiment.preparing import PreparedTest
 from recommender.experiment.recording import Recorded
 from recommender.experiment.testing import (
     Experiments,
-    PreparedTest,
     conclusions_of,
     is_conclusive,
     state_of,

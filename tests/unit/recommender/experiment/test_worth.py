@@ -9,7 +9,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.entities import Better
-from recommender.experiment.impact import Prices, savings
+from recommender.experiment.impact import Prices
 from recommender.experiment.metrics import direction, readings_of
 from recommender.experiment.planning import plan
 from recommender.experiment.verdict import UNKNOWN, Interval, Verdict
@@ -19,7 +19,7 @@ GAIN = Interval(mean=math.log(1.25), low=math.log(1.0), high=math.log(2.0), p=0.
 
 def test_savings_carry_the_interval_through() -> None:
     prices = Prices(device_hours=1000, price=2.5, currency="EUR", power_w=400, intensity=500)
-    found = {item.name: (item.now, item.expected, item.low, item.high) for item in savings(GAIN, prices)}
+    found = {item.name: (item.now, item.expected, item.low, item.high) for item in prices.savings(GAIN)}
     assert found["device hours"] == pytest.approx((1000, 200, 0, 500))
     assert found["cost"] == pytest.approx((2500, 500, 0, 1250))
     assert found["energy"] == pytest.approx((400, 80, 0, 200))
@@ -27,9 +27,9 @@ def test_savings_carry_the_interval_through() -> None:
 
 
 def test_what_is_not_told_is_not_reckoned() -> None:
-    assert [item.name for item in savings(GAIN, Prices(device_hours=10))] == ["device hours"]
-    assert savings(GAIN, Prices(device_hours=0)) == []
-    [loss] = savings(UNKNOWN, Prices(device_hours=10))
+    assert [item.name for item in Prices(device_hours=10).savings(GAIN)] == ["device hours"]
+    assert Prices(device_hours=0).savings(GAIN) == []
+    [loss] = Prices(device_hours=10).savings(UNKNOWN)
     assert loss.to_json()["low"] is None
     assert loss.to_json()["expected"] is None
 

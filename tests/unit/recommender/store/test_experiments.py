@@ -12,7 +12,7 @@ from kg.nouns.entities import Better
 from kg.nouns.outcomes import Outcome
 from kg.triples.serialisation import all_of
 from recommender.experiment.metadata import Runs
-from recommender.experiment.testing import PreparedTest
+from recommender.experiment.preparing import PreparedTest
 from recommender.measuring.readings import OutputReading
 from recommender.workspace import Workspace
 from tests.unit.recommender.experiment.trials import design

@@ -1,0 +1,182 @@
+"""A plan for people: the start as a block to paste, a table of changes, what is not for here."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from cli import output
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import show as show_value
+from recommender.ranking.recommendation import factor_text, shell_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from recommender.answers.answer import Answer
+    from recommender.ranking.plan.plan import Plan
+    from recommender.ranking.plan_change import PlanChange
+    from recommender.ranking.start import ExpectedValue, PlanSetting, StartConfiguration
+
+_WIDTH = 96
+_PROGRAMS = {
+    "vllm-ascend": "vllm serve MODEL",
+    "vllm": "vllm serve MODEL",
+    "sglang": "python -m sglang.launch_server --model-path MODEL",
+}
+"""What a start is pasted after; the flags of others go into their launch script."""
+
+
+def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
+    """Print a plan: start, alternatives, changes, and what is not for here."""
+    start = plan.start
+    release = f" with {start.framework} {start.version}".rstrip() if start.framework else ""
+    if start.fits is False:
+        _show_unfit(answer, plan)
+        return
+    where = f"Start{release}"
+    if start.layout is not None:
+        where += f": {start.layout}"
+    print(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
+    for line in paste_lines(start):
+        print(f"  {line}")
+    for line in start.because if verbose else start.because[:3]:
+        print(f"  # {line}")
+    if plan.alternatives:
+        print("Or: " + "; ".join(_in_short(item) for item in plan.alternatives))
+    print()
+    if plan.changes:
+        print("Worth testing on it, in this order:")
+        output.table(
+            ("", "change", "gain (90 %)", "chance", "known"),
+            ([str(place), *_row(change)] for place, change in enumerate(plan.changes, 1)),
+        )
+        for place, change in enumerate(plan.changes, 1):
+            _show_change(place, change)
+    if plan.further:
+        names = ", ".join(item.strategy or item.title for item in plan.further)
+        print(f"\n{len(plan.further)} more without a measured gain" + (f": {names}" if verbose else " (-k 50 lists them)"))
+    if plan.not_here:
+        shown = plan.not_here if verbose else plan.not_here[:3]
+        told = "; ".join(f"{item.strategy} ({item.because})" for item in shown)
+        print(f"Not here: {told}" + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else ""))
+
+
+def paste_lines(start: StartConfiguration) -> list[str]:
+    """A start configuration as a shell takes it: exports, then one command with flags and JSON."""
+    exports = [
+        f"export {item.key}={shell_word(show_value(item.value))}"
+        for item in start.settings
+        if item.where is SettingPlace.ENV
+    ]
+    words = [*_flags(start.settings), *_objects(start.settings)]
+    others = [
+        f"{item.key}: {show_value(item.value)}"
+        for item in start.settings
+        if item.where in {SettingPlace.YAML, SettingPlace.CODE}
+    ]
+    program = _PROGRAMS.get(start.framework, "")
+    return [*exports, *_wrapped([program, *words] if program and words else words), *others]
+
+
+def _flags(settings: Iterable[PlanSetting]) -> Iterator[str]:
+    for item in settings:
+        if item.where is SettingPlace.FLAG:
+            bare = item.value is True or item.value is None
+            yield item.key if bare else f"{item.key} {shell_word(show_value(item.value))}"
+
+
+def _objects(settings: Iterable[PlanSetting]) -> Iterator[str]:
+    """One flag for each JSON object, with all of its fields."""
+    objects: dict[str, dict[str, Any]] = {}
+    for item in settings:
+        if item.where is SettingPlace.JSON:
+            carrier, _, path = item.key.partition(".")
+            at = objects.setdefault(carrier, {})
+            *outer, last = path.split(".")
+            for name in outer:
+                at = at.setdefault(name, {})
+            at[last] = _parsed(item.value)
+    for carrier, content in objects.items():
+        flag = "--" + carrier.lstrip("-").replace("_", "-")
+        yield f"{flag} {shell_word(json.dumps(content))}"
+
+
+def _parsed(value: object) -> object:
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _wrapped(words: list[str]) -> list[str]:
+    """Words as lines of one command, continued with a backslash."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) + 1 <= _WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word if not lines else f"  {word}")
+    return [line + " \\" for line in lines[:-1]] + lines[-1:]
+
+
+def _expected(item: ExpectedValue) -> str:
+    if item.unit == "s":
+        numbers = [output.quantity(number, "s") for number in (item.value, item.low, item.high)]
+    else:
+        numbers = [f"{number:,.0f}" for number in (item.value, item.low, item.high)]
+    unit = "" if item.unit == "s" else f" {item.unit}"
+    return f"{item.metric} {numbers[0]}{unit} ({numbers[1]} to {numbers[2]}, {item.tier})"
+
+
+def _in_short(start: StartConfiguration) -> str:
+    return str(start.layout) + "".join(f", {_expected(item)}" for item in start.expected[:1])
+
+
+def _row(change: PlanChange) -> list[str]:
+    gain = change.gain
+    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # noqa: PLR2004  # fits 80 columns
+    return [
+        title,
+        "" if gain is None else factor_text(gain),
+        "" if gain is None else f"{gain.probability_of_gain:.0%}",
+        change.tier,
+    ]
+
+
+def _show_change(place: int, change: PlanChange) -> None:
+    """What to set, and what must hold."""
+    settings = [*_exports(change), *_flags(change.settings), *_objects(change.settings), *_code(change)]
+    print(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
+    if change.provided:
+        print(f"     if {change.provided}")
+    if change.accuracy == "may-change":
+        print("     accuracy may change: measure it")
+
+
+def _exports(change: PlanChange) -> list[str]:
+    return [
+        f"export {item.key}={shell_word(show_value(item.value))}"
+        for item in change.settings
+        if item.where is SettingPlace.ENV
+    ]
+
+
+def _code(change: PlanChange) -> list[str]:
+    return [
+        item.key if item.value is None else f"{item.key}={show_value(item.value)}"
+        for item in change.settings
+        if item.where in {SettingPlace.YAML, SettingPlace.CODE}
+    ]
+
+
+def _show_unfit(answer: Answer, plan: Plan) -> None:
+    hardware = answer.problem.hardware
+    many = f"{hardware.count or 1} x {hardware.name}"
+    layout = plan.start.layout
+    if layout is None:
+        print(f"It does not fit on {many}, nor on any number up to 1,024.")
+    else:
+        print(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")

@@ -1,0 +1,49 @@
+"""The plan that answers a question about a model: where to start, what to test, what not to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.ranking.plan_change import NotHere, PlanChange
+    from recommender.ranking.start import StartConfiguration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A start configuration, alternatives, and changes in the order to test them.
+
+    Attributes:
+        understood: Facts of the question by name, as conditions read them.
+        start: The configuration to begin with; with ``fits`` false the smallest that would fit.
+        alternatives: Configurations of another kind.
+        changes: What to test on the start, best first.
+        further: Changes beyond those asked for.
+        not_here: What is not for this question, with the fact that decides.
+    """
+
+    understood: Mapping[str, object] = field(default_factory=dict)
+    start: StartConfiguration
+    alternatives: tuple[StartConfiguration, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
+    further: tuple[PlanChange, ...] = ()
+    not_here: tuple[NotHere, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a configuration that fits; true where that cannot be told."""
+        return self.start.fits is not False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {
+            "understood": dict(self.understood),
+            "start": self.start.to_json(),
+            "alternatives": [item.to_json() for item in self.alternatives],
+            "changes": [item.to_json() for item in self.changes],
+            "further": [{"title": item.title, "strategy": item.strategy or None} for item in self.further],
+            "not_here": [item.to_json() for item in self.not_here],
+        }

@@ -1,0 +1,48 @@
+"""A question as it stands once the start configuration runs: what changes are judged against."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings
+from kg.terms.purposes import plain_key
+
+if TYPE_CHECKING:
+    from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
+    from recommender.applicability.framework import RunningFramework
+    from recommender.ranking.start import PlanSetting, StartConfiguration
+
+
+def started(problem: Problem, start: StartConfiguration, framework: RunningFramework) -> Problem:
+    """The problem with the start as what runs now, by the names that strategies use, and the framework named."""
+    current: dict[str, Value] = dict(problem.current or {})
+    for item in start.settings:
+        for name in names_of(item):
+            current.setdefault(name, item.value)
+    software = {**problem.software, framework.id: framework.version} if framework.version else problem.software
+    layout = start.layout
+    traits = dict(problem.workload.traits)
+    if layout is not None:
+        traits |= {name: size for name, size in layout.to_json().items() if name not in {*traits, "devices"}}
+    if any(plain_key(item.key) == "quantization" for item in start.settings):
+        traits.setdefault("quantised", True)
+    return replace(
+        problem,
+        current=Settings(current),
+        software=Settings(software),
+        workload=replace(problem.workload, traits=Settings(traits)),
+    )
+
+
+def names_of(item: PlanSetting) -> tuple[str, ...]:
+    """The names under which strategies know a setting: a flag without dashes, a field without its carrier."""
+    if item.where is SettingPlace.ENV:
+        return (item.key,)
+    plain = item.key.lstrip("-").replace("-", "_")
+    if item.where is SettingPlace.JSON:
+        path = plain.partition(".")[2]
+        return (path, path.rpartition(".")[2])
+    return (plain,)

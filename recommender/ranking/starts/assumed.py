@@ -1,0 +1,90 @@
+"""Settings that the price of a layout assumes, in the words of a framework: without them it would not hold."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+from recommender.ranking.start import Origin, PlanSetting
+from recommender.ranking.starts.layout_flags import MEGATRON, VLLM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.nouns.values import Value
+    from recommender.ranking.start import ParallelLayout
+    from recommender.ranking.starts.situation import Situation
+
+MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
+PAGE = 1024
+"""Lengths are rounded up to this many tokens; a choice."""
+
+
+def assumed_settings(
+    situation: Situation, layout: ParallelLayout, settings: Mapping[str, object]
+) -> list[PlanSetting]:
+    """The settings behind the price of a layout.
+
+    Args:
+        situation: What is asked.
+        layout: How the work is divided.
+        settings: Of the cost model: batch, micro-batch, recomputation, precision.
+    """
+    framework = situation.framework.id
+    if framework in MEGATRON:
+        pairs = _megatron(layout, settings, framework)
+    elif framework in VLLM:
+        pairs = _vllm(situation, settings)
+    elif framework == "sglang":
+        pairs = _sglang(situation, layout, settings)
+    else:
+        return []
+    return [
+        PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=Origin.COST_MODEL)
+        for key, value in pairs
+    ]
+
+
+def longest(situation: Situation) -> int | None:
+    """Tokens of the longest sequence, rounded up; None where the lengths are not stated."""
+    prompt, answer = situation.number("input_len"), situation.number("output_len")
+    return math.ceil((prompt + answer) / PAGE) * PAGE if prompt and answer else None
+
+
+def _megatron(
+    layout: ParallelLayout, settings: Mapping[str, object], framework: str
+) -> Iterator[tuple[str, Value]]:
+    yield f"--{settings.get('precision', 'bf16')}", True
+    if (micro := settings.get("micro_batch")) is not None:
+        yield "--micro-batch-size", int(float(str(micro)))
+    if layout.tp > 1:
+        yield "--sequence-parallel", True
+    if layout.dp * layout.cp > 1:
+        yield "--use-distributed-optimizer", True
+        yield "--overlap-grad-reduce", True
+        yield "--overlap-param-gather", True
+    if framework in MINDSPEED:
+        yield "--use-flash-attn", True
+    if settings.get("recompute") == "full":
+        yield "--recompute-granularity", "full"
+        yield "--recompute-method", "uniform"
+        yield "--recompute-num-layers", 1
+
+
+def _vllm(situation: Situation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+    if (tokens := longest(situation)) is not None:
+        yield "--max-model-len", tokens
+    if (batch := settings.get("batch")) is not None:
+        yield "--max-num-seqs", int(float(str(batch)))
+    if settings.get("precision") == "fp16":
+        yield "--dtype", "float16"
+
+
+def _sglang(
+    situation: Situation, layout: ParallelLayout, settings: Mapping[str, object]
+) -> Iterator[tuple[str, Value]]:
+    if (tokens := longest(situation)) is not None:
+        yield "--context-length", tokens
+    if (batch := settings.get("batch")) is not None:
+        yield "--max-running-requests", int(float(str(batch))) * layout.dp

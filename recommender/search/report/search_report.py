@@ -1,0 +1,125 @@
+"""Reports of searches: the course of any search, and of one of ours also what each parameter contributed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import NoEvidenceError
+from recommender.search.report.symptoms import check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from recommender.search.report.contribution import Contribution
+    from recommender.search.report.history import History
+    from recommender.search.report.result import Result
+    from recommender.search.report.symptoms import Checkup
+
+
+@dataclass(frozen=True, slots=True)
+class CourseReport:
+    """The course of a search, ours or of another tool: its figures, and what ails it.
+
+    Attributes:
+        history: Its evaluations in order.
+    """
+
+    history: History
+
+    @property
+    def figures(self) -> dict[str, object] | None:
+        """Its figures (``History.figures``); None where nothing succeeded."""
+        try:
+            return self.history.figures()
+        except NoEvidenceError:
+            return None
+
+    @property
+    def checkup(self) -> Checkup:
+        """Its symptoms with cause and remedy, and what its history cannot tell."""
+        return check(self.history)
+
+    def checkup_json(self) -> dict[str, object]:
+        """The checkup as JSON."""
+        from dataclasses import asdict
+
+        checkup = asdict(self.checkup)
+        return {"symptoms": list(checkup["symptoms"]), "untold": list(checkup["undetermined"])}
+
+    def plot(self, path: Path) -> None:
+        """Write its course as SVG.
+
+        Raises:
+            InputError: The file cannot be written.
+        """
+        from recommender.cost_model.plots import write
+        from recommender.search.report.plots import history_svg
+
+        write(path, history_svg(self.history))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchReport:
+    """One of our searches from its default to its best.
+
+    Attributes:
+        result: Where it stands.
+        contributions: Changes from the default to the best, the largest gain first.
+        missing: Why there are no contributions; empty where there are.
+        importances: Importances of its parameters by PED-ANOVA; None where they cannot be had.
+    """
+
+    result: Result
+    contributions: Sequence[Contribution]
+    missing: str
+    importances: Mapping[str, float] | None
+
+    @property
+    def course(self) -> CourseReport:
+        """Its course."""
+        return CourseReport(self.result.history)
+
+    def plot(self, path: Path) -> list[Path]:
+        """Write its course as SVG, and beside it the front of the first two objectives; return the files.
+
+        Raises:
+            InputError: A file cannot be written.
+        """
+        self.course.plot(path)
+        objectives = self.result.task.objectives
+        if len(objectives) < 2:
+            return [path]
+        from recommender.cost_model.plots import write
+        from recommender.search.report.plots import front_svg
+
+        front = {item.configuration for item in self.result.front()}
+        points = [
+            (item.values[0], item.values[1], item.configuration in front)
+            for item in self.result.configurations()
+            if item.values[0] is not None and item.values[1] is not None
+        ]
+        second = path.with_name(f"{path.stem}-front{path.suffix}")
+        write(second, front_svg(points, objectives[0], objectives[1]))
+        return [path, second]
+
+    def to_json(self) -> dict[str, object]:
+        """The report as JSON."""
+        return {
+            **self.result.to_json(),
+            "contributions": [
+                {
+                    "parameters": list(item.names),
+                    "before": list(item.before),
+                    "after": list(item.after),
+                    "factor": math.exp(item.log_gain),
+                    "log_gain": item.log_gain,
+                    "evaluated": item.evaluated,
+                }
+                for item in self.contributions
+            ],
+            "importances": self.importances,
+            "checkup": self.course.checkup_json(),
+        }
