@@ -124,8 +124,8 @@ def ended(path: Path) -> int:
 
 def _search(tell: Tell, place: Path, path: Path) -> None:
     """A search of a few commands; its log lies beside the workspace."""
-    from recommender.search.log.study import SearchLog
-    from recommender.search.run.assembly import runner_of
+    from kg.errors import InputError
+    from recommender.search.logged_search import LoggedSearch
 
     journal = path.parent / f"{path.name}.journal"
     raw = {
@@ -137,9 +137,9 @@ def _search(tell: Tell, place: Path, path: Path) -> None:
         "stop": {"evaluations": EVALUATIONS},
         "timeout_s": 20,
     }
-    if not journal.exists() or not journal.stat().st_size:
+    try:
+        search = LoggedSearch.open(str(journal))
+    except InputError:  # it did not begin, or was killed before it had
         with reader(path) as workspace:
-            log = workspace.search(raw, log=str(journal), folder=place, base={})
-    else:
-        log = SearchLog.open(str(journal))
-    runner_of(log, base={}, on_progress=lambda at: tell(at.done), folder=place).run()
+            search = workspace.search(raw, log=str(journal), folder=place, base={})
+    search.run(base={}, on_progress=lambda at: tell(at.done))

@@ -125,7 +125,9 @@ def _judge(
     return wrong
 
 
-def _difference(one: dict[str, object], other: dict[str, object]) -> str:
+def _difference(one: dict[str, object] | None, other: dict[str, object]) -> str:
+    if one is None:
+        return ""
     return ", ".join(f"{name} {one[name]} for {other[name]}" for name in other if one[name] != other[name])
 
 
