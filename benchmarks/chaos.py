@@ -45,8 +45,9 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
         seed: Of the random choices.
     """
     children_import_from_here()
-    rng = Random(seed)  # noqa: S311 - moments and places of damage
+    rng = Random(seed)
     say = partial(print, file=sys.stderr, flush=True)
+    place.chmod(0o755)  # a child that steps down from root has to get in
     made = run(_make, place)
     if made.error:
         raise RuntimeError(made.error)
@@ -69,7 +70,10 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
     timed("readers", crowd := many_readers(place, READERS, amounts["reading_s"], say))
     damages, conditions = (flips, prefixes, older), (tight, still, clocks, crowd)
     return {
-        "silent": kills.torn + kills.unlike + sum(x.silent for x in damages) + sum(x.torn for x in conditions),
+        "silent": kills.torn
+        + kills.unlike
+        + sum(x.silent for x in damages)
+        + sum(x.torn for x in conditions),
         "rows_lost": kills.rows_lost,
         "broken": kills.broken,
         "tracebacks": sum(x.tracebacks for x in (*damages, *conditions)),

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 NOBODY = 65534
 """User id without rights, to which root steps down: a read-only folder does not hold root back."""
-CLOCKS = (datetime(1971, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+CLOCKS = (
+    datetime(1971, 1, 1, tzinfo=UTC),
+    datetime(2262, 1, 1, tzinfo=UTC),
+    datetime(2026, 1, 1, tzinfo=UTC),
+)
 RECURRING = tuple(name for name in ACTS if name != "search")
 
 
@@ -101,7 +105,8 @@ def many_readers(place: Path, readers: int, duration_s: float, say: Say) -> Cond
     processes = context()
     ours, theirs = processes.Pipe(duplex=False)
     crowd = [
-        processes.Process(target=_read_on, args=(theirs, path, duration_s), daemon=True) for _ in range(readers)
+        processes.Process(target=_read_on, args=(theirs, path, duration_s), daemon=True)
+        for _ in range(readers)
     ]
     for one in crowd:
         one.start()

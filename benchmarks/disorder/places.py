@@ -26,9 +26,7 @@ hardware:
   - {id: sister, level: device, broader: acme, label: {en: Sister}}
 """
 STRATEGIES = ("overlap", "fuse", "pack", "swap", "pin")
-TABLE = "arm,kernel_time\n" + "".join(
-    f"control,{118 + n % 4}\ntreatment,{100 + n % 3}\n" for n in range(20)
-)
+TABLE = "arm,kernel_time\n" + "".join(f"control,{118 + n % 4}\ntreatment,{100 + n % 3}\n" for n in range(20))
 
 
 def cases(start: int, number: int, source: str = "a/b", hardware: str = "Chip", every: int = 2) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Self
 
+from ingest.door.gain_limits import highest_gain
 from ingest.knowledge.cross_references import CLASSES, check_knowledge
 from ingest.knowledge.files import read_knowledge
 from kg.errors import CaseFormatError, Fault, InputError
+from kg.nouns.effects import Effect
 from kg.triples.exchange import import_graph
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, to_triples
@@ -248,6 +251,11 @@ class Editor:
         if not faults:
             described = [noun for noun in checked.nouns if type(noun) in CLASSES]
             faults += check_knowledge(described, self._known_ids())
+            faults += [
+                Fault(place=f"effect of {noun.strategy}", reason="a mean gain that no strategy has")
+                for noun in checked.nouns
+                if isinstance(noun, Effect) and abs(noun.mean or 0) > math.log(highest_gain(noun.metric))
+            ]
         if faults:
             raise CaseFormatError(str(path), faults, hint="nothing was taken in")
         if checked.added:

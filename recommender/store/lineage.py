@@ -41,7 +41,9 @@ class Lineage:
 
     def effects(self, strategy: str = "") -> list[EffectRow]:
         """List the gains of strategies by context, with the gain to expect there again."""
-        return effect_rows(self.graph, self.tree, components.load(self._learned.components), strategy)
+        return effect_rows(
+            self.graph, self.tree, components.load(self._learned.components), strategy, self.trials
+        )
 
     def versions(self) -> list[Version]:
         """Return the saved versions of the knowledge, oldest first."""

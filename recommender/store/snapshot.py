@@ -173,7 +173,8 @@ class WorkspaceSnapshot:
         models = ResponseModels.load(self.layout.models)
         ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.learned.calibration))
         outlook = Outlook.load(self.learned.outlook, CIRCUMSTANCES)
-        strategies = StrategyRanker(self.graph, self.hardware, components.load(self.learned.components))
+        shares = components.load(self.learned.components)
+        strategies = StrategyRanker(self.graph, self.hardware, shares, self.trials)
         return Recommender(
             retriever=self.retriever,
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),

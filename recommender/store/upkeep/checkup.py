@@ -16,7 +16,7 @@ from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest
-from recommender.experiment.journal import find, names
+from recommender.experiment.journal import SUFFIX, find, names
 from recommender.files import PINNED, folder_faults
 from recommender.store.inspection import CheckResult, Severity
 from recommender.store.upkeep.marks import Marks
@@ -183,6 +183,9 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
     for name in names(layout.experiments):
         try:
             find(layout.experiments, name)
+            path = layout.experiments / f"{name}{SUFFIX}"
+            if not is_held(path) and not path.read_bytes().endswith(b"\n"):
+                faults.append(f"{path} ends within a line: it was cut, or a crash cut it; resume the test")
         except (WorkspaceError, InputError) as error:
             faults.append(str(error))
     for path in sorted(layout.models.glob("*.npz")):
