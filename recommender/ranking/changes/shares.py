@@ -3,7 +3,7 @@
 The graph counts the gains of an effect together, so a source that tells more would outvote the others there.
 Here the mean of each source counts once, and their median takes the place of the common mean. So beside two
 or more others one source cannot move an effect out of the range of theirs, whatever it claims; beside one
-other it counts half. What no row accounts for, such as an imported effect, counts as one source more. A source
+other it counts half. What no row accounts for, such as an imported effect, counts as one source more. One
 of low trust has effects of its own and moves none of these.
 """
 
