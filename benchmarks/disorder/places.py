@@ -113,13 +113,11 @@ def content(path: Path) -> dict[str, object]:
         vectors = workspace.index.keys(workspace.batch).tolist()
         experiments = workspace.experiments
         kept = {name: len(experiments.find(name).samples) for name in experiments.names()}
-        problems = sorted(str(fault) for fault in workspace.validate())
         return {
             "rows": len(rows),
             "vectors": len(vectors),
             "versions": [(item.name, item.changelog) for item in workspace.lineage.versions()],
             "tests": kept,
-            "violations": problems,
             "shipped": workspace.snapshot.manifest.get("shipped"),
             "encoder": workspace.snapshot.manifest.get("encoder"),
             "digest": _digest("".join(triples), "".join(rows), *map(str, sorted(learned.items()))),
