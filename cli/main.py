@@ -50,6 +50,10 @@ def _run() -> int:
         finally:
             sys.stdout.flush()
     except TuningError as error:
+        from cli.output import harmless
+
+        for note in getattr(error, "__notes__", ()):
+            print(f"note: {harmless(note)}", file=sys.stderr)
         _say(_message(error), error.hint)
         return error.exit_code
     except OSError as error:  # without a file name it is the output: full, or nobody reads it

@@ -28,12 +28,12 @@ class Completion:
     """Files that were ingested completely before, and the state that they depend on.
 
     Attributes:
-        known: Rows of each completed file, by the file's key.
+        rows_by_file: Rows of each completed file, by the file's key.
         setting: Everything that readers rest on besides files: known names, options.
         again: Read those files all the same.
     """
 
-    known: Mapping[str, int] = field(default_factory=dict)
+    rows_by_file: Mapping[str, int] = field(default_factory=dict)
     setting: str = ""
     again: bool = False
 

@@ -149,14 +149,14 @@ def _read(
             yield FileReport(path=item.path, format="", size=item.size, skipped=item.skipped)
         else:
             key = _key(item, item.format, records, completed)
-            if completed is not None and not completed.again and key in completed.known:
+            if completed is not None and not completed.again and key in completed.rows_by_file:
                 if on_progress is not None:
                     on_progress(item.size)
                 yield FileReport(
                     path=item.path,
                     format=item.format.name,
                     size=item.size,
-                    good=completed.known[key],
+                    good=completed.rows_by_file[key],
                     key=key,
                     is_known=True,
                 )

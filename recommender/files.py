@@ -175,7 +175,7 @@ class WorkspaceFiles:
         return self.root / "texts.sqlite3"
 
     @property
-    def asked(self) -> Path:
+    def questions(self) -> Path:
         """Questions answered lately, so that an answer can be explained by its id."""
         return self.root / "asked.sqlite3"
 

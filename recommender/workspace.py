@@ -277,7 +277,7 @@ class Workspace(WorkspaceAnswers):
         from recommender.store.experiments import StoredExperiments
 
         files = WorkspaceFiles(path)
-        return StoredExperiments(files.experiments, files.asked)
+        return StoredExperiments(files.experiments, files.questions)
 
     @property
     def experiments(self) -> WorkspaceExperiments:
@@ -286,7 +286,7 @@ class Workspace(WorkspaceAnswers):
 
         return WorkspaceExperiments(
             self.layout.experiments,
-            self.layout.asked,
+            self.layout.questions,
             graph=self.graph,
             problem=self.problem,
             edit=lambda: self.edit(command="ab"),

@@ -68,6 +68,12 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
     ),
     # what the evaluations of a search took
     (r"(time to 95 % of the best +)\S+ s *", r"\1<time>"),
+    # what reading files took
+    (r"( files in )[\d.]+ s \(\d+ rows/s\)", r"\1<time>"),
+    # a batch ends by the clock as well, so their number, and what is named by it, follow the machine's speed
+    (r"\b\d+-(?=[0-9a-f]{16}\b)", "<batch>-"),
+    (r"\b[0-9a-f]{12}\b", "<id>"),
+    (r"^(Batch +|batches: |triples: )\d+ *$", r"\1<batches>"),
 )
 """What varies by nature in a line: a regular expression, and what stands for it.
 
@@ -81,6 +87,10 @@ MASKED_VALUES = frozenset(
         "plans.time_s",  # what the pairs of an A/B test would take
         "cost_s",
         "elapsed_s",
+        "duration_s",
+        "batches",
+        "knowledge.Batch",
+        "triples",
     }
 )
 """Values of JSON that vary by nature: a key, or a key and the one above it."""

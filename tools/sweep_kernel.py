@@ -77,7 +77,7 @@ def compiler() -> str:
     ).stdout.strip()
 
 
-def opened(path: Path) -> TextIO:
+def open_text(path: Path) -> TextIO:
     """A text file to write, packed where its name ends in ``.gz``."""
     return (
         gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else path.open("w", encoding="utf-8")
@@ -101,7 +101,7 @@ def main() -> None:
         groups.setdefault(json.dumps([config[name] for name in BUILT]), []).append(config)
     software = {"gcc": compiler()}
     reported, started, written = processor(), time.monotonic(), 0
-    with opened(options.out) as stream, tempfile.TemporaryDirectory() as place:
+    with open_text(options.out) as stream, tempfile.TemporaryDirectory() as place:
         binary = Path(place) / "matmul"
         for members in groups.values():
             fault = build(members[0], binary)

@@ -24,7 +24,7 @@ from pyoxigraph import NamedNode
 from benchmarks.protocols.lines import last_line
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
-from kg.terms.metrics import STEP_METRICS
+from kg.terms.metrics import SAME_GAIN
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.iris import name_of
 from kg.triples.serialisation import all_of, from_graph
@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
     from kg.triples.graph import GraphStore
 
-GROUPS = dict.fromkeys({metric for group in STEP_METRICS.values() for metric in group}, "the whole step")
+GROUPS = {
+    metric: "throughput" if "throughput" in group else min(group)
+    for groups in SAME_GAIN.values()
+    for group in groups
+    for metric in group
+}
 """Metrics that stand for each other, as in the ranking of strategies."""
 
 LEAST = 5

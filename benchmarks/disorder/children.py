@@ -18,11 +18,20 @@ PRELOADED = [
     "benchmarks.disorder.acts",
     "recommender.workspace",
     "recommender.store.editor",
+    "recommender.store.lineage",
+    "recommender.store.experiments",
     "recommender.store.upkeep.backup",
     "recommender.store.upkeep.mending",
     "recommender.experiment.recording",
+    "recommender.evolution.step",
+    "recommender.search.logged_search",
+    "kg.rows.cases",
+    "kg.triples.exchange",
+    "kg.triples.union",
     "kg.triples.validation",
-    "ingest.formats.registry",
+    "pyshacl",
+    "optuna",
+    "scipy.stats",
 ]
 
 

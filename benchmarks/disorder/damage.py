@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.disorder.acts import act, examine, look
 from benchmarks.disorder.children import run
-from benchmarks.disorder.places import content, editor
+from benchmarks.disorder.places import content, editor, reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +137,7 @@ def import_prefixes(place: Path, number: int, rng: Random, say: Callable[[str], 
             continue
         seen = run(look, path)
         is_right = (
-            seen.value is not None and not seen.value["faults"] and not seen.value["then"]["violations"]
+            seen.value is not None and not seen.value["faults"] and run(_violations, path).value == 0
         )
         if not is_right or (done.error and seen.value["then"] != empty):
             figures.silent += 1
@@ -148,6 +148,11 @@ def import_prefixes(place: Path, number: int, rng: Random, say: Callable[[str], 
             figures.harmless += 1
     shutil.rmtree(path, ignore_errors=True)
     return figures
+
+
+def _violations(_: Callable[[object], None], path: Path) -> int:
+    with reader(path) as workspace:
+        return len(workspace.validate())
 
 
 def _import(_: Callable[[object], None], file: Path, path: Path) -> int:

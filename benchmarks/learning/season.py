@@ -220,7 +220,7 @@ def drift(repeats: int) -> dict[str, float | None]:
     """Outcomes after a shift until what stands is nearer the new mean for good; alarms without a shift."""
     empty = Effect(context=Context(hardware="here"), strategy="s", metric="m", kind=Kind.MEASURED)
 
-    def told(gains: list[float]) -> list[Effect]:
+    def effects_after(gains: list[float]) -> list[Effect]:
         effect, found = empty, []
         for number, gain in enumerate(gains):
             dated = DatedGain(time=START + timedelta(hours=number), id=f"{number:05}", unats=to_unats(gain))
@@ -238,7 +238,7 @@ def drift(repeats: int) -> dict[str, float | None]:
                 rng.gauss(0.1 - size, 0.05) for _ in range(40)
             ]
             last_wrong = 0
-            for number, effect in enumerate(told(gains)[100:], 1):
+            for number, effect in enumerate(effects_after(gains)[100:], 1):
                 known = effect_state(effect)
                 if known is None or known.mean > 0.1 - size / 2:
                     last_wrong = number
@@ -252,7 +252,7 @@ def drift(repeats: int) -> dict[str, float | None]:
     alarms = 0
     for seed in range(repeats):
         rng = random.Random(10_000 + seed)
-        steady = told([rng.gauss(0.1, 0.05) for _ in range(200)])
+        steady = effects_after([rng.gauss(0.1, 0.05) for _ in range(200)])
         alarms += any(known.drift for effect in steady if (known := effect_state(effect)) is not None)
     result |= {
         "drift_within_15": sum(number <= 15 for number in needed) / len(needed),

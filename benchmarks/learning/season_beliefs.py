@@ -44,7 +44,7 @@ class Beliefs:
     tree: HardwareTree
     components: Components = EQUAL
     effects: dict[tuple[str, Context, Kind, Trust], Effect] = field(default_factory=dict)
-    told: int = 0
+    outcomes: int = 0
     fixed: Prior | None = None
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Beliefs:
             self._of.setdefault(key[0], []).append(key)
 
     def copy(self) -> Beliefs:
-        return Beliefs(self.tree, self.components, dict(self.effects), self.told, self.fixed)
+        return Beliefs(self.tree, self.components, dict(self.effects), self.outcomes, self.fixed)
 
     def tell(
         self,
@@ -73,12 +73,12 @@ class Beliefs:
                 context=context, strategy=strategy, metric="gain", kind=kind, trust=trust
             )
             self._of.setdefault(strategy, []).append(key)
-        self.told += 1
+        self.outcomes += 1
         if not dated:  # a row of a table has no time
             self.effects[key] = self.effects[key].add([gain])
             return
         found = DatedGain(
-            time=START + timedelta(minutes=self.told), id=f"{self.told:08}", unats=to_unats(gain)
+            time=START + timedelta(minutes=self.outcomes), id=f"{self.outcomes:08}", unats=to_unats(gain)
         )
         self.effects[key] = self.effects[key].see([found])
 
@@ -86,8 +86,8 @@ class Beliefs:
     def prior(self) -> Prior:
         if self.fixed is not None:
             return self.fixed
-        if self._prior is None or self.told >= self._prior[0] + REFIT:
-            self._prior = (self.told, Prior.of(self.effects.values()))
+        if self._prior is None or self.outcomes >= self._prior[0] + REFIT:
+            self._prior = (self.outcomes, Prior.of(self.effects.values()))
         return self._prior[1]
 
     def _nearness(self, asked: Context, seen: Context) -> float:
@@ -124,7 +124,7 @@ class Arrival:
 def play(
     arrivals: list[Arrival], beliefs: Beliefs, policy: str, rng: np.random.Generator, noise: float
 ) -> NDArray[np.float64]:
-    """Log regret of each choice; what came out is told, except to ``static`` knowledge."""
+    """Log regret of each choice; what came out is outcomes, except to ``static`` knowledge."""
     regrets = []
     seen: Counter[Context] = Counter()
     for arrival in arrivals:

@@ -158,7 +158,7 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
                 ({c: cells.get(c, "N/A") for c in columns(world.chip)}, begun[rank], end - begun[rank])
             )
             wait, own = (end - begun[rank] - moving[rank]) / 1e3, moving[rank] / 1e3
-            comm[rank][f"{name}@1"] = told(end - begun[rank], wait, own, megabytes, world)
+            comm[rank][f"{name}@1"] = collective_record(end - begun[rank], wait, own, megabytes, world)
             link[rank] = end
             if not world.overlap:
                 device[rank] = end
@@ -214,7 +214,7 @@ def columns(chip: Chip) -> list[str]:
     return [*kept, "total_cycles", *(f"{unit}_ratio" for unit in UNITS)]
 
 
-def told(
+def collective_record(
     elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World
 ) -> dict[str, Any]:
     """One operator as communication.json has it."""

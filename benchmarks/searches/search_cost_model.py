@@ -121,7 +121,7 @@ class World:
             self._scales[count] = self._scale(count)
         return self._scales[count]
 
-    def whole(self, count: int) -> float:
+    def true_volume(self, count: int) -> float:
         """The true front's hypervolume; see ``volume``."""
         if count not in self._volumes:
             every, best, middle = self.scale(count)
@@ -218,7 +218,11 @@ def volume(world: World, configurations: list[Settings], count: int) -> float:
     _, best, middle = world.scale(count)
     width = np.maximum(middle - best, 1e-9)
     mine = [c for s in configurations if (c := world.costs(s, count)) is not None]
-    return hypervolume((np.array(mine) - best) / width, np.ones(count)) / world.whole(count) if mine else 0.0
+    return (
+        hypervolume((np.array(mine) - best) / width, np.ones(count)) / world.true_volume(count)
+        if mine
+        else 0.0
+    )
 
 
 def main() -> None:

@@ -141,7 +141,9 @@ def _report(summary: IngestSummary) -> None:
         print("dry run: nothing was written")
     else:
         added = summary.added
-        print(f"{added.rows:,} rows and {added.problems:,} problems are new, {added.known:,} rows were known")
+        print(
+            f"{added.rows:,} rows and {added.problems:,} problems are new, {added.repeated:,} rows were known"
+        )
         if summary.recipes:
             print(f"{summary.recipes:,} recipes are in the knowledge: tunegraph kb list recipes")
 

@@ -189,7 +189,7 @@ def merge(
         f"{added.rows:,} rows, {added.problems:,} problems, {len(merged.knowledge):,} described things and "
         f"{merged.effects:,} effects without cases {what} from {merged.label}"
     )
-    print(f"{added.known:,} rows were known", file=sys.stderr)
+    print(f"{added.repeated:,} rows were known", file=sys.stderr)
 
 
 @app.command()

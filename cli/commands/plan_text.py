@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from recommender.ranking.start import ExpectedValue, PlanSetting, StartConfiguration
 
 _WIDTH = 96
+_SHORT = 3
+"""Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 _PROGRAMS = {
     "vllm-ascend": "vllm serve MODEL",
     "vllm": "vllm serve MODEL",
@@ -55,11 +57,17 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             _show_change(place, change)
     if plan.further:
         names = ", ".join(item.strategy or item.title for item in plan.further)
-        print(f"\n{len(plan.further)} more without a measured gain" + (f": {names}" if verbose else " (-k 50 lists them)"))
+        print(
+            f"\n{len(plan.further)} more without a measured gain"
+            + (f": {names}" if verbose else " (-k 50 lists them)")
+        )
     if plan.not_here:
         shown = plan.not_here if verbose else plan.not_here[:3]
         told = "; ".join(f"{item.strategy} ({item.because})" for item in shown)
-        print(f"Not here: {told}" + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else ""))
+        print(
+            f"Not here: {told}"
+            + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else "")
+        )
 
 
 def paste_lines(start: StartConfiguration) -> list[str]:
@@ -70,11 +78,7 @@ def paste_lines(start: StartConfiguration) -> list[str]:
         if item.where is SettingPlace.ENV
     ]
     words = [*_flags(start.settings), *_objects(start.settings)]
-    others = [
-        f"{item.key}: {show_value(item.value)}"
-        for item in start.settings
-        if item.where in {SettingPlace.YAML, SettingPlace.CODE}
-    ]
+    others = [f"{item.key}: {show_value(item.value)}" for item in start.settings if _is_field(item)]
     program = _PROGRAMS.get(start.framework, "")
     return [*exports, *_wrapped([program, *words] if program and words else words), *others]
 
@@ -90,7 +94,7 @@ def _objects(settings: Iterable[PlanSetting]) -> Iterator[str]:
     """One flag for each JSON object, with all of its fields."""
     objects: dict[str, dict[str, Any]] = {}
     for item in settings:
-        if item.where is SettingPlace.JSON:
+        if item.where is SettingPlace.JSON and not _is_field(item):
             carrier, _, path = item.key.partition(".")
             at = objects.setdefault(carrier, {})
             *outer, last = path.split(".")
@@ -132,12 +136,15 @@ def _expected(item: ExpectedValue) -> str:
 
 
 def _in_short(start: StartConfiguration) -> str:
-    return str(start.layout) + "".join(f", {_expected(item)}" for item in start.expected[:1])
+    tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
+    return (tile if start.layout is None else str(start.layout)) + "".join(
+        f", {_expected(item)}" for item in start.expected[:1]
+    )
 
 
 def _row(change: PlanChange) -> list[str]:
     gain = change.gain
-    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # noqa: PLR2004  # fits 80 columns
+    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # fits 80 columns
     return [
         title,
         "" if gain is None else factor_text(gain),
@@ -168,8 +175,15 @@ def _code(change: PlanChange) -> list[str]:
     return [
         item.key if item.value is None else f"{item.key}={show_value(item.value)}"
         for item in change.settings
-        if item.where in {SettingPlace.YAML, SettingPlace.CODE}
+        if _is_field(item)
     ]
+
+
+def _is_field(item: PlanSetting) -> bool:
+    """Whether it is a field of code or of a file, not of an object that a flag carries."""
+    if item.where is SettingPlace.JSON:
+        return "." not in item.key and not item.key.startswith("-")
+    return item.where in {SettingPlace.YAML, SettingPlace.CODE}
 
 
 def _show_unfit(answer: Answer, plan: Plan) -> None:
@@ -179,4 +193,6 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
     if layout is None:
         print(f"It does not fit on {many}, nor on any number up to 1,024.")
     else:
-        print(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")
+        print(
+            f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices."
+        )

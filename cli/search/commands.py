@@ -252,8 +252,10 @@ def report(
     from cli.search import report as search_report
 
     if is_log(log) and (search := own_log(log, name)) is not None:
-        search_report.own(search.report(base=dict(os.environ), measure=measure), plot=plot, as_json=as_json)
+        search_report.show_report(
+            search.report(base=dict(os.environ), measure=measure), plot=plot, as_json=as_json
+        )
         return
     with open_workspace(context) as workspace:
         courses = workspace.searches_in(Path(log), metric=metric)
-    search_report.imported(log, courses, plot=plot, as_json=as_json)
+    search_report.show_courses(log, courses, plot=plot, as_json=as_json)

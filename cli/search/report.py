@@ -69,7 +69,7 @@ def _cell(value: float | None, unit: str | None, item: EvaluatedConfiguration | 
     return text.strip()
 
 
-def own(report: SearchReport, *, plot: Path | None, as_json: bool) -> None:
+def show_report(report: SearchReport, *, plot: Path | None, as_json: bool) -> None:
     """Print the report of one of our searches."""
     if plot is not None:
         for path in report.plot(plot):
@@ -115,7 +115,7 @@ def _symptoms(course: CourseReport) -> None:
         output.note(f"not told: {text}")
 
 
-def imported(file: str, courses: Mapping[str, CourseReport], *, plot: Path | None, as_json: bool) -> None:
+def show_courses(file: str, courses: Mapping[str, CourseReport], *, plot: Path | None, as_json: bool) -> None:
     """Print the report of searches of another tool."""
     if plot is not None:
         next(iter(courses.values())).plot(plot)

@@ -209,4 +209,7 @@ def _margin(text: str) -> float:
     """A share above the memory; infinite for off."""
     if text.strip().lower() == "off":
         return math.inf
-    return share("--memory-margin", text)
+    try:
+        return share("--memory-margin", text)
+    except InputError as error:
+        raise InputError(str(error), hint="such as 0.1, or off") from None

@@ -146,6 +146,13 @@ class Entry:
         """The mappings in a list; empty if it is not there."""
         return [Entry(node, self._faults, f"{self._what}.{name}") for node in self._items(name)]
 
+    def one_or_more(self, name: str) -> list[Entry]:
+        """The mapping in a field, or those in its list; empty if it is not there."""
+        if isinstance(self._fields.get(name), yaml.SequenceNode):
+            return self.entries(name)
+        entry = self.entry(name)
+        return [] if entry is None else [entry]
+
     def done(self) -> None:
         """Note the fields that were not read: mistyped, or unknown to this version."""
         for name in self._fields:

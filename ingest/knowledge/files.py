@@ -10,6 +10,7 @@ from kg.errors import CaseFormatError, InputError
 from kg.nouns.entities import Source
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import (
+    WORKS,
     Assignment,
     Bottleneck,
     Cause,
@@ -228,6 +229,7 @@ class _Reader:
             applies_when=self._each(item, "applies_when", self._clause),
             caveats=self._each(item, "caveats", self._caveat),
             sets=self._each(item, "sets", _assignment),
+            work=_one_of(item, "work", tuple(WORKS)) if "work" in item else "",
             mitigates=self._each(item, "mitigates", self._relation),
             requires=self._each(item, "requires", self._relation),
             conflicts_with=self._each(item, "conflicts_with", self._relation),
@@ -287,8 +289,7 @@ class _Reader:
         table = item.entry("facts")
         facts = []
         for name in table.names() if table is not None else ():
-            entry = table.entry(name) if table is not None else None
-            if entry is not None:
+            for entry in table.one_or_more(name) if table is not None else ():
                 fact = self._fact(name, entry)
                 entry.done()
                 if fact is not None:

@@ -233,7 +233,9 @@ class _Reader:
         for name, release in releases.items():
             if release != str(stated[name]):
                 self.notes.append(f"{name} {stated[name]} is taken for its newest Ascend release, {release}")
-        return Settings({name: releases[name] if releases[name] != str(stated[name]) else stated[name] for name in stated})
+        return Settings(
+            {name: releases[name] if releases[name] != str(stated[name]) else stated[name] for name in stated}
+        )
 
     def _workload(self) -> tuple[Workload | None, KnownOperator | None]:
         found: list[KnownOperator | None] = [None]

@@ -15,13 +15,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from kg.nouns.entities import Trust
+from kg.nouns.entities import Kind, Trust
+from kg.nouns.values import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from kg.nouns.entities import Kind
+    from kg.nouns.values import Value
 
 UNATS_PER_NAT = 1_000_000
 
@@ -47,17 +48,20 @@ class DatedGain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The place in which a strategy was tested: bottleneck, hardware and model family.
+    """The place in which a strategy was tested: bottleneck, hardware, model family, and what it replaced.
 
     Attributes:
         bottleneck: Id of the bottleneck it was meant for; empty for any.
         hardware: Id of the node of the hardware tree; empty for any.
         family: Id of the model family; empty for any.
+        against: Settings that a published baseline had on in its place, such as
+            ``"context_parallel_algo=megatron_cp_algo"``; empty for the same without the strategy.
     """
 
     bottleneck: str = ""
     hardware: str = ""
     family: str = ""
+    against: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,3 +215,20 @@ def _latest(one: datetime | None, other: datetime | None) -> datetime | None:
 def _newest(*groups: Iterable[DatedGain]) -> tuple[DatedGain, ...]:
     by_id = {item.id: item for group in groups for item in group}
     return tuple(sorted(by_id.values())[-RECENT:])
+
+
+_OFF = frozenset({"", "0", "1", "false", "none", "off"})
+
+
+def settings_replaced(configuration: Mapping[str, Value], baseline: Mapping[str, Value], kind: Kind) -> str:
+    """What a published baseline had on that a strategy took away, as text; empty for the same without it.
+
+    A size of 1 is off. Own tests compare one change with the same without it, whatever the control sets.
+    """
+    if kind not in {Kind.PUBLISHED, Kind.CLAIMED}:
+        return ""
+    return ", ".join(
+        f"{name}={show(value)}"
+        for name, value in sorted(baseline.items())
+        if value != configuration.get(name) and str(value).strip().lower() not in _OFF
+    )

@@ -27,6 +27,11 @@ class Framework(Concept):
     stack: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
 
+    @property
+    def is_server(self) -> bool:
+        """Whether it serves models with code of its own, and trains none."""
+        return not set(self.phases) & {"training", "kernel"}
+
     def reads(self, software: str) -> bool:
         """Whether settings of a software mean something where this framework runs."""
         return software == self.id or software in self.stack

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kg.nouns.release import release_order
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 
@@ -285,6 +286,18 @@ class VersionBound:
     source: Source
 
 
+WORKS = {
+    "code": "change the code of the model or the kernel",
+    "data": "prepare data, a checkpoint or a draft model",
+    "layout": "lay devices and servers out",
+    "host": "set up the operating system or the device driver",
+    "release": "move to a release or install a package",
+    "measure": "find the value by measurement",
+    "unset": "take a setting away",
+    "operation": "run the job at another time or load",
+}
+"""Kinds of work that a strategy without settings takes."""
+
 HYPOTHESIS, CONFIRMED, REFUTED = "hypothesis", "confirmed", "refuted"
 """Kinds of strategies that were proposed here: not tested yet, found better by a test, found no better."""
 
@@ -301,6 +314,7 @@ class Strategy(Concept):
         applies_when: Conditions that must all hold, besides phases, families and hardware.
         caveats: What to know of it that decides nothing.
         sets: Parameters it sets.
+        work: The kind of work that it takes where no setting does it, one of ``WORKS``; empty if one does.
         mitigates: Bottlenecks it is for.
         requires: Strategies or conditions it needs.
         conflicts_with: Strategies it cannot be combined with.
@@ -319,6 +333,7 @@ class Strategy(Concept):
     applies_when: tuple[ScopeClause, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     sets: tuple[Assignment, ...] = ()
+    work: str = ""
     mitigates: tuple[Relation, ...] = ()
     requires: tuple[Relation, ...] = ()
     conflicts_with: tuple[Relation, ...] = ()
@@ -328,6 +343,20 @@ class Strategy(Concept):
     accuracy: str = "unknown"
     sources: tuple[Source, ...] = ()
     parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be: a release that drops it before the one that brings it."""
+        for brought in self.since:
+            for dropped in self.removed:
+                first, last = release_order(brought.version), release_order(dropped.version)
+                if brought.software == dropped.software and first and last and last <= first:
+                    found = f"removed in {dropped.version}, before it came in {brought.version}"
+                    raise ValueError(f"{dropped.software}: {found}")
+
+    @property
+    def needs_code(self) -> bool:
+        """Whether it takes other code of the model or the kernel."""
+        return self.work == "code" or any(item.place is SettingPlace.CODE for item in self.sets)
 
     @property
     def configuration(self) -> Settings:

@@ -41,3 +41,14 @@ def release_key(name: str) -> ReleaseKey:
         return (tuple(numbers), 0, ())
     later = tuple(int(part) for part in (stage.group(2) or "0").split("."))
     return (tuple(numbers), _STAGES[stage.group(1)], later)
+
+
+def release_order(name: str) -> str:
+    """A text that sorts releases of one software as :func:`release_key` does; empty if the name is none."""
+    try:
+        numbers, stage, later = release_key(name)
+    except ValueError:
+        return ""
+    most = 10**8 - 1
+    slots = [*(min(int(min(number, most)), most) for number in numbers), *[0] * 6][:6]
+    return ".".join(f"{number:08d}" for number in (*slots, 9 + stage, *later))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kg.nouns.effects import to_unats
+from kg.nouns.effects import settings_replaced, to_unats
 from kg.nouns.entities import Better, Kind
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 _FROM = """
     SELECT DISTINCT p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
-           t.strategy, t.bottleneck, t.kind, t.baseline
+           t.strategy, t.bottleneck, t.kind, t.baseline, c.content, b.content
     FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    LEFT JOIN settings AS b ON b.key = t.baseline_configuration
     WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
 """
 _OF_SOURCE = """
@@ -32,8 +34,9 @@ _OF_SOURCE = """
 
 _WITH_SOURCE = """
     SELECT s.text, p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
-           t.strategy, t.bottleneck, t.kind, t.baseline
+           t.strategy, t.bottleneck, t.kind, t.baseline, c.content, b.content
     FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    LEFT JOIN settings AS b ON b.key = t.baseline_configuration
     JOIN words AS s ON s.key = t.source
     WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
     ORDER BY t.batch, t.source
@@ -54,6 +57,7 @@ class RowGain:
         bottleneck: Id of the bottleneck; empty if none.
         kind: Kind of evidence.
         unats: The gain in millionths of a nat.
+        against: What a published baseline had on in its place; empty for the same without it.
     """
 
     problem: str
@@ -65,6 +69,7 @@ class RowGain:
     bottleneck: str
     kind: Kind
     unats: int
+    against: str = ""
 
 
 def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]:
@@ -92,7 +97,10 @@ def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
 
 
 def _gain(row: Sequence[Any]) -> RowGain:
-    problem, hardware, model, metric, better, digest, _, value, strategy, bottleneck, kind, baseline = row
+    problem, hardware, model, metric, better, digest, _, value, strategy, bottleneck, kind, baseline = row[
+        :12
+    ]
+    configuration, before = (json.loads(text) if text else {} for text in row[12:])
     gain = math.log(value / baseline)
     return RowGain(
         problem=problem,
@@ -104,4 +112,5 @@ def _gain(row: Sequence[Any]) -> RowGain:
         bottleneck=bottleneck,
         kind=Kind(kind),
         unats=to_unats(gain if better == Better.HIGHER else -gain),
+        against=settings_replaced(configuration, before, Kind(kind)),
     )

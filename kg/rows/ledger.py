@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, Triple
 
-from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
+from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, settings_replaced, to_unats
 from kg.nouns.outcomes import Outcome
 from kg.rows.gains import gains
 from kg.triples import nodes
@@ -55,7 +55,10 @@ class Ledger:
             return
         empty = Effect(
             context=self._context(
-                case.bottleneck, case.problem.hardware.name, case.problem.workload.model or ""
+                case.bottleneck,
+                case.problem.hardware.name,
+                case.problem.workload.model or "",
+                _replaced(case),
             ),
             strategy=case.strategy,
             metric=case.problem.objective.metric,
@@ -84,7 +87,7 @@ class Ledger:
         outcomes = self._outcomes(source_id)
         for gain in gains(trials, source_id):
             old = Effect(
-                context=self._context(gain.bottleneck, gain.hardware, gain.model),
+                context=self._context(gain.bottleneck, gain.hardware, gain.model, gain.against),
                 strategy=gain.strategy,
                 metric=gain.metric,
                 kind=gain.kind,
@@ -116,8 +119,9 @@ class Ledger:
         added += [Triple(iri, Shared.DERIVED_FROM, source) for iri, source in self._sources]
         return removed, added
 
-    def _context(self, bottleneck: str, hardware: str, model: str) -> Context:
-        return Context(bottleneck=bottleneck, hardware=hardware, family=self._families.get(model, ""))
+    def _context(self, bottleneck: str, hardware: str, model: str, against: str) -> Context:
+        family = self._families.get(model, "")
+        return Context(bottleneck=bottleneck, hardware=hardware, family=family, against=against)
 
     def _standing(self, empty: Effect) -> tuple[NamedNode, Effect]:
         iri = EFFECT.iri(empty)
@@ -138,3 +142,8 @@ class Ledger:
                 outcome = from_graph(self._graph, Outcome, name_of(node))
                 outcomes[outcome.configuration.digest] = outcome
         return outcomes
+
+
+def _replaced(case: Case) -> str:
+    baseline = case.baseline.configuration if case.baseline is not None else {}
+    return settings_replaced(case.configuration, baseline, case.kind)

@@ -86,11 +86,6 @@ class Condition:
         return _judge(parsed(self.text), facts)
 
 
-def parse_condition(text: str) -> Condition:
-    """A condition from its text; see :class:`Condition`."""
-    return Condition(text)
-
-
 def _names(node: ast.AST) -> Iterator[str]:
     return (item.id for item in ast.walk(node) if isinstance(item, ast.Name))
 

@@ -60,6 +60,9 @@ def _facts(type_: FactType, rows: str) -> list[QuestionFact]:
     return facts
 
 
+OBSERVATIONS = frozenset({"bottleneck", "setting"})
+"""Facts that somebody saw: a bottleneck or a setting that a question does not state was not seen there."""
+
 FACTS: dict[str, QuestionFact] = {
     fact.name: fact
     for fact in [
@@ -68,14 +71,15 @@ FACTS: dict[str, QuestionFact] = {
             """
             model | model, its family and its kind of network | 模型及其系列与网络类型
             hardware | device and what it belongs to | 设备及其所属系列
+            framework | program that runs the model | 运行框架
+            attention | kinds of attention (full, grouped, latent, sliding, linear, sparse, none) | 注意力类型
             """,
         ),
         *_facts(
             FactType.TEXT,
             """
-            attention | kind of attention (full, grouped, latent, sliding, linear, sparse, none) | 注意力类型
             phase | phase (training, serving, prefill, decode, kernel) | 阶段
-            framework | framework | 框架
+            draft | what drafts tokens (any, none, mtp, eagle3, dflash, suffix, ngram, model) | 投机方式
             role | role of the server (mixed, prefill, decode) | 服务器角色
             topology | how the devices of a server are linked | 服务器内互联方式
             precision | precision of the weights and activations | 精度
@@ -135,6 +139,7 @@ FACTS: dict[str, QuestionFact] = {
             speculative | tokens are drafted | 投机解码
             quantised | the weights are quantised | 权重量化
             vision_tower | the model has a vision encoder | 含视觉编码器
+            pooling | the model gives a vector or a score, not text | 输出向量或得分
             variable_lengths | sequence lengths vary | 变长序列
             memory_short | the memory is nearly full | 显存紧张
             deterministic | results must be reproducible bit by bit | 要求确定性

@@ -53,25 +53,28 @@ METRICS: dict[str, Metric] = dict(
 )
 """Metrics known by name."""
 
-STEP_METRICS = {
-    WorkloadKind.TRAINING: frozenset(
-        {"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}
+SAME_GAIN: dict[WorkloadKind, tuple[frozenset[str], ...]] = {
+    WorkloadKind.TRAINING: (
+        frozenset({"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}),
     ),
-    WorkloadKind.SERVING: frozenset(
-        {
-            *(
-                "throughput",
-                "output_throughput",
-                "total_throughput",
-                "decode_throughput",
-                "prefill_throughput",
-            ),
-            *("e2e_latency", "latency", "run_time", "tpot", "ttft", "time_per_output_token"),
-            *("time_to_first_token", "prefill_time", "decode_time"),
-        }
+    WorkloadKind.SERVING: (
+        frozenset({"throughput", "output_throughput", "total_throughput", "run_time"}),
+        frozenset({"tpot", "time_per_output_token", "decode_time", "decode_throughput"}),
+        frozenset({"ttft", "time_to_first_token"}),
+        frozenset({"prefill_time", "prefill_throughput"}),
+        frozenset({"latency", "e2e_latency"}),
     ),
 }
-"""Metrics of a whole step or request: a gain in one stands for a gain in another."""
+"""Metrics that a gain changes by the same factor, as arithmetic has it: the time of a step and what it yields
+at one batch; the time of one token and the tokens a second of one batch; tokens a second and the time of a
+fixed set of requests. A gain in another is no gain here: a shorter time to the first token is no throughput."""
+
+
+def metrics_of_same_gain(metric: str, kind: WorkloadKind) -> frozenset[str]:
+    """The metrics that a gain changes by the same factor, with the metric itself."""
+    groups = SAME_GAIN.get(kind, ())
+    return next((group for group in groups if metric in group), frozenset({metric}))
+
 
 OPERATOR_TIME = "operator_time"
 """A gain in the time of one operator, which is a gain of the step only by the operator's share."""
@@ -141,7 +144,7 @@ def canonical_metric(name: str, kind: WorkloadKind) -> str:
 def is_step_rate(objective: Objective, kind: WorkloadKind) -> bool:
     """Return whether an objective measures the time of a step or its output per second."""
     metric = objective.metric
-    return kind in STEP_METRICS and (
+    return kind in SAME_GAIN and (
         "throughput" in metric
         or metric in {"step_time", "latency", "run_time"}
         or (objective.better is Better.HIGHER and metric == "compute_rate")

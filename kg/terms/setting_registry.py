@@ -35,12 +35,12 @@ class ReleaseSettings:
 
     Attributes:
         registry: All releases of the program.
-        asked: The release that was named.
+        named_release: The release that was named.
         release: The nearest one that was read: the newest not after it, or else the oldest.
     """
 
     registry: SettingRegistry
-    asked: str
+    named_release: str
     release: str
 
     @cached_property
@@ -56,15 +56,16 @@ class ReleaseSettings:
     @property
     def note(self) -> str:
         """That another release than the named one was read; empty if it was that one."""
-        commit = self.asked.partition("@")[2]
-        same = release_key(self.asked) == release_key(self.release) and not commit
+        commit = self.named_release.partition("@")[2]
+        same = release_key(self.named_release) == release_key(self.release) and not commit
         if (
             same
-            or self.asked == self.release
+            or self.named_release == self.release
             or (commit and self.registry.refs[self.release].startswith(commit))
         ):
             return ""
-        return f"{self.registry.software} {self.asked} was not read; the nearest release is {self.release}"
+        software = self.registry.software
+        return f"{software} {self.named_release} was not read; the nearest release is {self.release}"
 
     def __iter__(self) -> Iterator[Setting]:
         """The settings that this release itself has, in order of place and key."""

@@ -122,9 +122,10 @@ def batch_iri(number: int) -> NamedNode:
     return NamedNode(f"{NAMESPACE}batch/{number}")
 
 
-def context_iri(bottleneck: str, hardware: str, family: str) -> NamedNode:
+def context_iri(bottleneck: str, hardware: str, family: str, against: str = "") -> NamedNode:
     """Return the IRI of a context; an empty part means any."""
-    return NamedNode(f"{NAMESPACE}context/{segment(bottleneck)}/{segment(hardware)}/{segment(family)}")
+    parts = (bottleneck, hardware, family, *([against] if against else []))
+    return NamedNode(f"{NAMESPACE}context/{'/'.join(map(segment, parts))}")
 
 
 def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust: str = "") -> NamedNode:

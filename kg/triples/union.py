@@ -145,7 +145,7 @@ def _is_a(store: GraphStore, node: Term, term: NamedNode) -> bool:
 
 def _shape_faults(union: UnionStore, touched: set[NamedNode]) -> Iterator[tuple[str, str]]:
     known = {node for node in touched if any(_is_a(union, node, term) for term in KNOWLEDGE)}
-    for fault in validate([t for node in known for t in description(union, node)], known=union):
+    for fault in validate([t for node in known for t in description(union, node)], described_in=union):
         yield fault.focus, f"{fault.path}: {fault.message}"
     for _, members in circles(union):
         if touched.intersection(members):

@@ -16,7 +16,7 @@ import data
 from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.serialisation import description
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,12 +62,12 @@ class Violation:
         return f"{place}: {self.message}" + (f" (not {self.value})" if self.value else "")
 
 
-def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> list[Violation]:
+def validate(triples: Iterable[Triple], *, described_in: GraphStore | None = None) -> list[Violation]:
     """List the violations in a set of triples, in the order of their nodes.
 
     Args:
-        triples: What to check; :func:`knowledge_part` and :func:`batch_part` take it from a store.
-        known: Where nodes that the triples point at may be described instead.
+        triples: What to check; :func:`knowledge_part` takes it from a store.
+        described_in: Where nodes that the triples point at may be described instead.
     """
     import pyshacl
 
@@ -75,8 +75,8 @@ def validate(triples: Iterable[Triple], *, known: GraphStore | None = None) -> l
 
     checked = list(triples)
     about = {triple.subject.value for triple in checked if isinstance(triple.subject, NamedNode)}
-    if known is not None:
-        checked.extend(_types_of_neighbours(checked, known))
+    if described_in is not None:
+        checked.extend(_types_of_neighbours(checked, described_in))
     conforms, report, _ = pyshacl.validate(RdflibStore(checked).graph, shacl_graph=_shapes())
     if conforms:
         return []
@@ -87,7 +87,7 @@ def knowledge_violations(store: GraphStore) -> list[Violation]:
     """List where the knowledge of a graph breaks its shapes, and where causes or trees run in a circle."""
     from kg.triples.networks import circles
 
-    return validate(knowledge_part(store), known=store) + [
+    return validate(knowledge_part(store), described_in=store) + [
         Violation(
             focus=members[0].value,
             path=predicate.value,
@@ -103,22 +103,6 @@ def knowledge_part(store: GraphStore) -> Iterator[Triple]:
     for term in KNOWLEDGE:
         for node in nodes.subjects(store, RDF_TYPE, term):
             yield from description(store, node)
-
-
-def batch_part(store: GraphStore, batch: NamedNode) -> Iterator[Triple]:
-    """Yield a batch with its problems, and the nodes they share with others."""
-    yield from store.triples(batch)
-    shared: set[NamedNode] = set()
-    for problem in nodes.subjects(store, TG.BATCH_OF, batch):
-        for triple in description(store, problem):
-            yield triple
-            if triple.predicate in _SHARED and isinstance(triple.object, NamedNode):
-                shared.add(triple.object)
-    for node in shared:
-        yield from store.triples(node)
-
-
-_SHARED = (TG.OF_WORKLOAD, TG.OF_OBJECTIVE, TG.IN_CONTEXT, Shared.DERIVED_FROM)
 
 
 @cache

@@ -157,7 +157,9 @@ class TG:
     THRESHOLD: Final = _term("tg:threshold")
 
     # strategies
+    AGAINST: Final = _term("tg:against")
     ACCURACY: Final = _term("tg:accuracy")
+    WORK: Final = _term("tg:work")
     APPLIES_WHEN: Final = _term("tg:appliesWhen")
     CARRIER: Final = _term("tg:carrier")
     CONFLICT: Final = _term("tg:conflict")
@@ -177,6 +179,7 @@ class TG:
     OF_PARAMETER: Final = _term("tg:parameter")
     PHASE: Final = _term("tg:phase")
     READS_FACT: Final = _term("tg:readsFact")
+    RELEASE_ORDER: Final = _term("tg:releaseOrder")
     REMOVED_IN: Final = _term("tg:removedIn")
     REQUIREMENT: Final = _term("tg:requirement")
     REQUIRES: Final = _term("tg:requires")

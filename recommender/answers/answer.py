@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.entities import WorkloadKind
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from recommender.ranking.feasibility.feasibility import Refusal
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.recommendation import Recommendation
+
+
+_OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +61,9 @@ class Answer:
         together: The recommended strategies that can be set together; None if fewer than two can.
         regret: Expected log regret of the best of the first k configurations of cases, by k.
         abstention: Why what is listed is worth a measurement and no more; None if it is recommended.
-        plan: For a model: where to start and what to change; its changes are the recommendations. None for an
-            operator, whose recommendations are configurations.
+        plan: Where to start and what to change. Of a model its changes are the recommendations; of a kernel
+            these
+            are configurations. None where neither can be planned.
     """
 
     problem: Problem
@@ -83,9 +88,11 @@ class Answer:
 
     def _choices_json(self) -> dict[str, Any]:
         """The plan, or the configurations of an operator."""
+        listed = {"recommendations": [item.to_json() for item in self.recommendations]}
         if self.plan is None:
-            return {"recommendations": [item.to_json() for item in self.recommendations]}
+            return listed
         return {
+            **({} if self.problem.workload.kind in _OF_MODELS else listed),
             **self.plan.to_json(),
             "bottlenecks": [
                 {"bottleneck": name, "share": share} for name, share in self.problem.bottlenecks.items()

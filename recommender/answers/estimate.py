@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kg.errors import TuningError
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
@@ -82,13 +83,18 @@ def estimate_problem(
         notes: What was assumed when the problem was read.
 
     Raises:
-        InputError: An unknown phase or setting, or an impossible layout.
-        MissingFactError: A fact that the estimate needs is unknown.
+        InputError: An unknown phase or setting, or an impossible layout; the error has the notes.
+        MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
     question = Question.of(problem, sizes, tree, server=server, phase=phase)
-    changes = sweep(settings or {}, axes or {})
-    steps = estimate_question(question, changes, load(constants) if constants else None)
     if question.ignored:
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
+    try:
+        changes = sweep(settings or {}, axes or {})
+        steps = estimate_question(question, changes, load(constants) if constants else None)
+    except TuningError as error:
+        for note in notes:
+            error.add_note(note)
+        raise
     records = as_records(steps, [question.configuration(item) for item in changes])
     return Estimate(question=question, records=tuple(records), notes=tuple(notes))

@@ -121,20 +121,20 @@ def check_intensity(intensity_g_per_kwh: float | None) -> None:
         )
 
 
-def weighed(known: Gain | None, modelled: float | None) -> Gain | None:
+def weighed(evidence: Gain | None, modelled: float | None) -> Gain | None:
     """One gain of two: what is known of cases and effects, and what the cost model says.
 
     Both are taken as normal and independent, and weighed by their precision.
     """
     if modelled is None:
-        return known
+        return evidence
     reach = NORMAL_90 * GAIN_SPREAD
-    own = Gain(expected=modelled, low=modelled - reach, high=modelled + reach)
-    if known is None:
-        return own
-    spread = max(known.deviation, 1e-3)
+    model = Gain(expected=modelled, low=modelled - reach, high=modelled + reach)
+    if evidence is None:
+        return model
+    spread = max(evidence.deviation, 1e-3)
     first, second = 1 / spread**2, 1 / GAIN_SPREAD**2
-    mean = (known.expected * first + modelled * second) / (first + second)
+    mean = (evidence.expected * first + modelled * second) / (first + second)
     width = NORMAL_90 / math.sqrt(first + second)
     return Gain(expected=mean, low=mean - width, high=mean + width)
 

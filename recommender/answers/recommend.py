@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recommender.ranking.cases.recommendations import CaseChoice, CaseChooser
     from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
     from recommender.ranking.feasibility.feasibility import FeasibilityRules, QuestionFeasibility, Refusal
+    from recommender.ranking.kernels.planning import PlannedKernel
     from recommender.ranking.plan.planner import Planned, Planner
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour, Retriever
@@ -93,12 +94,17 @@ class Recommender:
         if problem.workload.kind in _BY_STRATEGY:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
+        kernel = self._kernel(problem, recommendations, refused)
+        if kernel is not None:
+            recommendations, notes = [*kernel.recommendations, *recommendations], [*notes, *kernel.notes]
+        is_modelled = kernel is not None and bool(kernel.recommendations)
         if not recommendations:
             raise _nothing(problem, neighbours, refused)
         return Answer(
             problem=problem,
             version=self.version,
             recommendations=tuple(recommendations),
+            plan=None if kernel is None else kernel.plan,
             notes=tuple(dict.fromkeys([*notes, *self.retriever.encoder.notes, *rules.skipped])),
             unchecked=_unchecked(problem, recommendations, rules),
             refused=tuple(refused),
@@ -106,8 +112,22 @@ class Recommender:
             ceiling=self.strategies.ceiling(problem),
             together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
-            abstention=None if chosen else _abstention(choice, recommendations),
+            abstention=None if chosen or is_modelled else _abstention(choice, recommendations),
         )
+
+    def _kernel(
+        self, problem: Problem, cases: Sequence[Recommendation], refused: Sequence[Refusal]
+    ) -> PlannedKernel | None:
+        """The plan for a single kernel; None for a model, and where all that is known was refused."""
+        if problem.workload.kind in _BY_STRATEGY or (refused and not cases):
+            return None
+        from recommender.ranking.kernels.planning import kernel_plan
+
+        hardware = problem.hardware.name
+        tree = self.feasibility.tree
+        node = tree.node(hardware)
+        label = hardware if node is None else node.label
+        return kernel_plan(problem, tree.facts(hardware), version=self.version, cases=cases, label=label)
 
     def _planned(
         self,
@@ -125,7 +145,9 @@ class Recommender:
             plan=planned.plan,
             notes=tuple(
                 note
-                for note in dict.fromkeys([*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped])
+                for note in dict.fromkeys(
+                    [*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped]
+                )
                 if note
             ),
             unchecked=_unchecked(problem, recommendations, rules),

@@ -265,22 +265,22 @@ def rank(layers: Sequence[Layer], *, grouping: str = "kind", budget: float | Non
     )
 
 
-def space(found: Sensitivity, *, low: str, source: str, budget: float | None = None) -> dict[str, object]:
+def space(ranking: Sensitivity, *, low: str, source: str, budget: float | None = None) -> dict[str, object]:
     """Parameters and constraints with which a search walks the ranking and nothing else.
 
     One parameter a group, ``precision_mlp`` and the like, either ``same`` (as the rest) or ``low``; a group
     may only go down if the less sensitive one before it has. n groups are n + 1 configurations, not 2**n.
 
     Args:
-        found: The ranking.
+        ranking: The ranking.
         low: Name of the low precision.
         source: Where the statistics are from.
         budget: Loss that may be spent.
     """
-    open_ = [group for group in found.groups if not group.kept]
+    open_ = [group for group in ranking.groups if not group.kept]
     names = [f"precision_{re.sub(r'[^0-9a-z]+', '_', group.name.lower()).strip('_')}" for group in open_]
     losses = {
-        name: {low: {"loss": group.sensitivity, "source": source} if found.is_loss else "unknown"}
+        name: {low: {"loss": group.sensitivity, "source": source} if ranking.is_loss else "unknown"}
         for name, group in zip(names, open_, strict=True)
     }
     constraints = [

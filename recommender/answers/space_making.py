@@ -45,13 +45,13 @@ class SearchFile:
     left: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, found: GeneratedSpace) -> None:
+    def take(self, space: GeneratedSpace) -> None:
         """Take in a generated space."""
-        self.file["parameters"] = dict(found.parameters)
-        self.file["constraints"] = [dict(rule) for rule in found.constraints]
-        self.left.extend(asdict(item) for item in found.left)
-        self.notes.extend(f"rule skipped: {text}" for text in found.skipped)
-        self.notes.extend(found.notes)
+        self.file["parameters"] = dict(space.parameters)
+        self.file["constraints"] = [dict(rule) for rule in space.constraints]
+        self.left.extend(asdict(item) for item in space.left)
+        self.notes.extend(f"rule skipped: {text}" for text in space.skipped)
+        self.notes.extend(space.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,12 +217,12 @@ class SpaceMaker:
         made.notes.append("add a command and its metrics (docs/search.md)")
         return made
 
-    def pruned(self, file: str, known: Sequence[str] = (), *, share: float = 0.6) -> SearchFile:
+    def pruned(self, file: str, measurements: Sequence[str] = (), *, share: float = 0.6) -> SearchFile:
         """A search file without the pairs of values that were dear on every other device.
 
         Args:
             file: A path, or the name of a shipped search file.
-            known: Files of measurements, or :data:`WORKSPACE` for its own tables; those alone if empty.
+            measurements: Files, or :data:`WORKSPACE` for its own tables; those alone if empty.
             share: Share of the space to leave out.
         """
         from recommender.search.engine.pruning import prune
@@ -231,10 +231,10 @@ class SpaceMaker:
         from recommender.space.space_file import read_space
 
         raw, _ = read_task_file(file)
-        paths = [Path(item) for item in known if item != WORKSPACE]
+        paths = [Path(item) for item in measurements if item != WORKSPACE]
         sources = sources_of(paths, self.names, similarity=1.0) if paths else []
-        if not known or WORKSPACE in known:
-            sources += self._stored(raw, is_stated=bool(known))
+        if not measurements or WORKSPACE in measurements:
+            sources += self._stored(raw, is_stated=bool(measurements))
         found = prune(
             read_space({key: raw[key] for key in ("parameters", "constraints") if key in raw}),
             sources,

@@ -27,9 +27,6 @@ _USUAL = {
 """By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
 Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and said."""
 
-REGISTRY_OF = {"megatron-lm": "megatron"}
-"""Names of registries that are not those of the framework."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningFramework:
@@ -71,9 +68,7 @@ def running_framework(
     named = [by_id[name] for name in problem.software if name in by_id]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
-        return RunningFramework(
-            id=top.id, version=str(problem.software[top.id]), below=frozenset(top.stack)
-        )
+        return RunningFramework(id=top.id, version=str(problem.software[top.id]), below=frozenset(top.stack))
     usual = _USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE))
     if usual is None or usual not in by_id:
         return None
@@ -87,7 +82,7 @@ def newest_release(framework: str) -> str:
     from kg.terms.setting_registry import registry
 
     try:
-        releases = registry(REGISTRY_OF.get(framework, framework)).releases
+        releases = registry(framework).releases
     except UnknownEntityError:
         return ""
     final = [name for name in releases if name.replace(".", "").replace("post", "").isdigit()]

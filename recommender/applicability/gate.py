@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
+from kg.terms.facts import OBSERVATIONS
 from recommender.applicability.release import judge_release
 
 if TYPE_CHECKING:
@@ -83,9 +84,21 @@ def _judgements(
     yield judge_release(strategy, facts), ""
     for clause in strategy.applies_when:
         judgement = Condition(clause.condition).judge(facts)
-        if clause.reason and judgement.truth is Truth.UNKNOWN:
-            judgement = Judgement(truth=judgement.truth, because=clause.reason, missing=judgement.missing)
+        if judgement.truth is Truth.UNKNOWN:
+            judgement = _unsettled(judgement, clause.reason or judgement.because, facts)
         yield judgement, clause.source.url or clause.source.title
+
+
+def _unsettled(judgement: Judgement, reason: str, facts: Facts) -> Judgement:
+    """An open condition in the words of its file.
+
+    What only an observation would settle was not observed, and where the question names its programs no
+    other one runs.
+    """
+    closed = OBSERVATIONS | ({"software"} if "framework" in facts else set())
+    if all(fact.partition("[")[0] in closed for fact in judgement.missing):
+        return Judgement(truth=Truth.FAILS, because=f"nothing shows that {reason}")
+    return Judgement(truth=Truth.UNKNOWN, because=reason, missing=judgement.missing)
 
 
 def _phase(phases: tuple[str, ...], facts: Facts) -> Judgement:
@@ -93,6 +106,8 @@ def _phase(phases: tuple[str, ...], facts: Facts) -> Judgement:
     if not phases or phase is None:
         return HOLDS
     name = str(phase)
+    if facts.get("pooling") and set(phases) == {"decode"}:
+        return Judgement(truth=Truth.FAILS, because="the model gives a vector or a score: it does not decode")
     if PHASES_OF.get(name, {name}) & set(phases):
         return HOLDS
     return Judgement(truth=Truth.FAILS, because=f"phase: {name}")
@@ -112,15 +127,20 @@ def _among(fact: str, allowed: tuple[str, ...], facts: Facts) -> Judgement:
 
 
 def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]) -> Judgement:
-    """What a strategy sets must be read by a framework in use, or by software below it."""
+    """What a strategy sets must be read by a framework in use, or by software below it.
+
+    A server runs its own code: what is written in code, or takes new code, is nothing to tune there.
+    """
     softwares = {item.software for item in strategy.sets if item.software}
     used = {key[len("software[") : -1] for key in facts if key.startswith("software[")}
     running = [item for item in frameworks if item.id in used]
-    if not softwares or not running:
+    if not running:
         return HOLDS
-    if any(all(item.reads(software) for software in softwares) for item in running):
-        return HOLDS
-    reader = ", ".join(sorted(softwares))
-    return Judgement(
-        truth=Truth.FAILS, because=f"framework: {running[0].label} does not read settings of {reader}"
-    )
+    if not any(all(item.reads(software) for software in softwares) for item in running):
+        reader = ", ".join(sorted(softwares))
+        return Judgement(
+            truth=Truth.FAILS, because=f"framework: {running[0].label} does not read settings of {reader}"
+        )
+    if strategy.needs_code and all(item.is_server for item in running):
+        return Judgement(truth=Truth.FAILS, because=f"framework: {running[0].label} runs code of its own")
+    return HOLDS

@@ -5,10 +5,12 @@ A fact that the question, its model and its hardware do not state is left out: u
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import WorkloadKind
 from kg.terms.facts import FACTS, FactType
+from recommender.applicability.implied_facts import implied_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +57,8 @@ _DEGREES = {
 }
 """Settings that state a degree of parallelism, by fact."""
 
-_LATENT, _GROUPED, _FULL, _NONE = "latent", "grouped", "full", "none"
+_SOME = 1e-6
+"""Share of a bottleneck that was seen and not measured: above zero, and below any threshold."""
 
 
 def question_facts(problem: Problem, tree: HardwareTree, model: Model | None) -> dict[str, FactValue]:
@@ -72,6 +75,7 @@ def question_facts(problem: Problem, tree: HardwareTree, model: Model | None) ->
         **_problem_facts(problem),
     }
     facts.update(_stated(problem.workload.traits))
+    facts = {**implied_facts(facts, problem.current or {}), **facts}
     if problem.hardware.count is not None and "weight_share" not in facts:
         facts.update(_weight_share(facts))
     return facts
@@ -89,8 +93,10 @@ def _stated(traits: Mapping[str, object]) -> dict[str, FactValue]:
         fact = FACTS.get(name.partition("[")[0])
         if fact is None or value is None:
             continue
-        if fact.name == "speculative" and not isinstance(value, bool):
+        if fact.name == "speculative":
             facts["speculative"] = str(value).lower() not in {"none", "false", "no", "0"}
+            if isinstance(value, str):  # a wish, where true and false only say what runs
+                facts["draft"] = str(value).lower() if facts["speculative"] else "none"
         elif fact.type is FactType.NAMES:
             facts[name] = frozenset(str(value).split(","))
         elif isinstance(value, bool | int | float | str):
@@ -117,19 +123,23 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
         facts["experts"] = 0
     if "attention_kind" in stated:  # its configuration was read, so what it does not name is not there
         facts.setdefault("draft_layers", 0)
-    facts.setdefault("attention", str(stated.get("attention_kind") or _attention(model, stated)))
+        facts.setdefault("shared_experts", 0)
+    if kinds := _attention(model, stated):
+        facts.setdefault("attention", kinds)
     return {name: value for name, value in facts.items() if value != ""}
 
 
-def _attention(model: Model, stated: Mapping[str, object]) -> str:
+def _attention(model: Model, stated: Mapping[str, object]) -> frozenset[str]:
+    """The kinds of attention of its layers; empty if nothing is known of them."""
+    kinds = {kind for kind in str(stated.get("attention_kind", "")).split("+") if kind}
     if "kv_lora_rank" in stated:
-        return _LATENT
+        kinds.add("latent")
     heads, kv_heads = stated.get("attention_heads"), stated.get("kv_heads")
-    if isinstance(heads, int | float) and isinstance(kv_heads, int | float):
-        return _GROUPED if kv_heads < heads else _FULL
-    if model.architecture in TRANSFORMERS:
-        return ""
-    return _NONE if model.architecture in {"vision", "recommendation"} and heads is None else ""
+    if isinstance(heads, int | float) and isinstance(kv_heads, int | float) and "latent" not in kinds:
+        kinds.add("grouped" if kv_heads < heads else "full")
+    if not kinds and heads is None and model.architecture in {"vision", "recommendation"}:
+        kinds.add("none")
+    return frozenset(kinds)
 
 
 def _hardware_facts(problem: Problem, tree: HardwareTree) -> dict[str, FactValue]:
@@ -155,8 +165,9 @@ def _hardware_facts(problem: Problem, tree: HardwareTree) -> dict[str, FactValue
         facts["unified_bus"] = bool(bus)
     if problem.hardware.count is not None:
         facts["devices"] = problem.hardware.count
-        if problem.hardware.count == 1:
-            facts["nodes"] = 1
+        per_node = stated.get("devices_per_server")
+        if isinstance(per_node, int | float):
+            facts["nodes"] = math.ceil(problem.hardware.count / per_node)
     return facts
 
 
@@ -188,8 +199,7 @@ def _keyed_facts(problem: Problem) -> dict[str, FactValue]:
     """Bottlenecks, software and current settings, each by its key, and the degrees that settings state."""
     facts: dict[str, FactValue] = {}
     for name, share in problem.bottlenecks.items():
-        if isinstance(share, int | float):
-            facts[f"bottleneck[{name}]"] = share
+        facts[f"bottleneck[{name}]"] = share if isinstance(share, int | float) else _SOME
     for name, version in problem.software.items():
         facts[f"software[{name}]"] = str(version)
     for name, value in (problem.current or {}).items():

@@ -30,7 +30,7 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
     for release in _releases(facts):
         defaults = []
         for item in settings:
-            look_up = release.look_up(_key(item), item.place)
+            look_up = release.look_up(setting_key(item), item.place)
             if look_up.setting is None:
                 continue
             if not look_up.usable:
@@ -42,7 +42,8 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
     return HOLDS
 
 
-def _key(item: Assignment) -> str:
+def setting_key(item: Assignment) -> str:
+    """The spelling that a registry looks up: a flag, a variable, or the path of a field."""
     if item.place is SettingPlace.JSON:
         return f"{item.carrier.lstrip('-')}.{item.parameter}"
     return item.flag or item.parameter

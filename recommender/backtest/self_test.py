@@ -48,13 +48,13 @@ class Fold:
     """The known problems and the asked problems of one fold.
 
     Attributes:
-        known: Keys of the known problems.
-        asked: Keys of the asked problems.
+        training: Keys of the known problems.
+        test: Keys of the asked problems.
         hides_tasks: Whether the asked tasks are hidden wherever they ran.
     """
 
-    known: tuple[int, ...]
-    asked: tuple[int, ...]
+    training: tuple[int, ...]
+    test: tuple[int, ...]
     hides_tasks: bool = False
 
 
@@ -91,7 +91,7 @@ class Backtest:
             problems = self._problems(keys)
             all_folds = list(folds(problems, self.tree))
             if all_folds:
-                progress(f"{operator} by {metric}: {sum(len(f.asked) for f in all_folds)} questions")
+                progress(f"{operator} by {metric}: {sum(len(f.test) for f in all_folds)} questions")
             for fold in all_folds:
                 yield from self._asked(fold, problems)
 
@@ -102,13 +102,13 @@ class Backtest:
         return {row.key: from_graph(self.graph, Problem, row.id) for row in rows if row.task_id in kept}
 
     def _asked(self, fold: Fold, problems: dict[int, Problem]) -> Iterator[Checked]:
-        hidden = {problems[key].task_id for key in fold.asked} if fold.hides_tasks else set()
-        visible = {key: problems[key] for key in fold.known if problems[key].task_id not in hidden}
+        hidden = {problems[key].task_id for key in fold.test} if fold.hides_tasks else set()
+        visible = {key: problems[key] for key in fold.training if problems[key].task_id not in hidden}
         read = ConfigurationReader(self.trials)
         with SubsetRanker(
             visible, self.trials, self.tree, self.encoder, self.reliability, self.similarity
         ) as ranker:
-            for key in fold.asked:
+            for key in fold.test:
                 truth = self._truth(key, read)
                 if len(truth) < 2:
                     continue

@@ -56,10 +56,6 @@ class Similarity:
         given = np.array(theirs)
         return np.where(given > 0, ours / np.where(given > 0, given, 1.0), 0.0) ** 2
 
-    def expected_cost(self, apart: float, device: Distance, *, same_task: bool) -> float:
-        """Return the mean log regret of copying the best of a problem at such a distance."""
-        return float(self.cost.expect(pair_row(apart, device, same_task=same_task)))
-
     @classmethod
     def shipped(cls) -> Self:
         """Return the similarity of the package."""

@@ -55,10 +55,10 @@ def split_svg(records: Sequence[Mapping[str, object]]) -> str:
         y = 30 + 18 * place
         colour = COLOURS[place % len(COLOURS)]
         body.append(f'<rect x="{WIDTH - 150}" y="{y - 9}" width="10" height="10" fill="{colour}"/>')
-        body.append(_text(WIDTH - 135, y, name.replace("_", " "), anchor="start"))
-    body += [_text(LEFT - 8, HEIGHT - BOTTOM, "0"), _text(LEFT - 8, 24, f"{longest:.3g} s")]
-    body.append(_text(WIDTH / 2 - 80, HEIGHT - 20, f"{len(records)} configurations", anchor="middle"))
-    return _page("Split of the estimated time", body)
+        body.append(label(WIDTH - 135, y, name.replace("_", " "), anchor="start"))
+    body += [label(LEFT - 8, HEIGHT - BOTTOM, "0"), label(LEFT - 8, 24, f"{longest:.3g} s")]
+    body.append(label(WIDTH / 2 - 80, HEIGHT - 20, f"{len(records)} configurations", anchor="middle"))
+    return page("Split of the estimated time", body)
 
 
 def roofline_svg(device: Device, records: Sequence[Mapping[str, object]]) -> str:
@@ -82,20 +82,22 @@ def roofline_svg(device: Device, records: Sequence[Mapping[str, object]]) -> str
         if isinstance(use, float) and use > 0:
             x, y = at(right, log10(use * peak))
             body.append(f'<line x1="{LEFT}" x2="{x:.1f}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d55e00"/>')
-            body.append(_text(x, y - 4, f"{100 * use:.0f} % of the peak"))
+            body.append(label(x, y - 4, f"{100 * use:.0f} % of the peak"))
     x, y = at(ridge, log10(peak))
-    body.append(_text(x, y - 6, f"{peak / 1e12:.0f} TFLOP/s from {peak / slope:.0f} operations a byte"))
+    body.append(label(x, y - 6, f"{peak / 1e12:.0f} TFLOP/s from {peak / slope:.0f} operations a byte"))
     body.append(
-        _text(WIDTH / 2, HEIGHT - 20, "operations per byte, 1 to 100 000, logarithmic", anchor="middle")
+        label(WIDTH / 2, HEIGHT - 20, "operations per byte, 1 to 100 000, logarithmic", anchor="middle")
     )
-    return _page(f"Roofline of {device.id}", body)
+    return page(f"Roofline of {device.id}", body)
 
 
-def _text(x: float, y: float, text: str, *, anchor: str = "end") -> str:
+def label(x: float, y: float, text: str, anchor: str = "end") -> str:
+    """A text at a place of a plot."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="12" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _page(title: str, body: Sequence[str]) -> str:
+def page(title: str, body: Sequence[str]) -> str:
+    """A plot as SVG, of its size."""
     inner = "\n".join(body)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">\n'

@@ -29,12 +29,15 @@ def failed_strategies(graph: GraphStore) -> set[str]:
 
 
 def revise_conflicts(graph: GraphStore, strategies: Iterable[str]) -> list[Strategy]:
-    """Return the strategies among some whose conflicts the outcomes have changed, with the new conflicts."""
-    changed = []
+    """Return the strategies whose conflicts the outcomes of some have changed, with the new conflicts.
+
+    A conflict is stated by both of its strategies, so the other one changes too.
+    """
+    changed: dict[str, Strategy] = {}
     every: list[Strategy] | None = None
     for identifier in sorted(set(strategies)):
         try:
-            strategy = from_graph(graph, Strategy, identifier)
+            strategy = changed.get(identifier) or from_graph(graph, Strategy, identifier)
         except UnknownEntityError:  # a test may try what the graph does not describe
             continue
         outcomes = outcomes_of(graph, identifier)
@@ -45,9 +48,21 @@ def revise_conflicts(graph: GraphStore, strategies: Iterable[str]) -> list[Strat
             every = every if every is not None else [item for item in all_of(graph, Strategy) if item.sets]
             tested = _tested_conflicts(identifier, outcomes, every)
         conflicts = (*documented, *tested)
-        if set(conflicts) != set(strategy.conflicts_with):
-            changed.append(replace(strategy, conflicts_with=conflicts))
-    return changed
+        if set(conflicts) == set(strategy.conflicts_with):
+            continue
+        changed[identifier] = replace(strategy, conflicts_with=conflicts)
+        for other in {item.target for item in set(conflicts) ^ set(strategy.conflicts_with)}:
+            partner = changed.get(other) or from_graph(graph, Strategy, other)
+            own = [
+                item
+                for item in partner.conflicts_with
+                if item.target != identifier or item.source.id not in tests
+            ]
+            mirrored = [
+                Relation(target=identifier, source=item.source) for item in tested if item.target == other
+            ]
+            changed[other] = replace(partner, conflicts_with=(*own, *mirrored))
+    return list(changed.values())
 
 
 def _tested_conflicts(

@@ -62,22 +62,22 @@ def readings_of(
     return tuple(found)
 
 
-def direction(metric: str, told: str = "", *, is_deciding: bool = True) -> Better:
+def direction(metric: str, stated: str = "", *, is_deciding: bool = True) -> Better:
     """The direction in which a metric improves.
 
     Args:
         metric: Its canonical name.
-        told: ``lower`` or ``higher``; wins over the name.
+        stated: ``lower`` or ``higher``; wins over the name.
         is_deciding: Whether it must be known; that of others stands in their guardrails.
 
     Raises:
-        InputError: Its name does not tell, and neither does ``told``.
+        InputError: Its name does not tell, and neither does ``stated``.
     """
-    if told:
+    if stated:
         try:
-            return Better(told.strip().lower())
+            return Better(stated.strip().lower())
         except ValueError:
-            raise InputError(f"--better {told!r}: lower or higher") from None
+            raise InputError(f"--better {stated!r}: lower or higher") from None
     if metric in METRICS:
         return METRICS[metric].better
     if metric.endswith(_TIMES) or not is_deciding:

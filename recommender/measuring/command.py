@@ -264,14 +264,14 @@ def _filled(text: str, values: Mapping[str, Value], *, absent: str | None = None
     """A text with its placeholders filled; ``absent`` if that is None and one has no value."""
     missing = False
 
-    def fill(found: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         nonlocal missing
-        if found.group(1) is None:
-            return found.group()[0]
-        if found.group(1) not in values:
+        if match.group(1) is None:
+            return match.group()[0]
+        if match.group(1) not in values:
             missing = True
             return ""
-        return show(values[found.group(1)])
+        return show(values[match.group(1)])
 
     filled = PLACE.sub(fill, text)
     return None if missing and absent is None else filled

@@ -38,21 +38,21 @@ def is_secret(name: str) -> bool:
 def masked(text: str) -> str:
     """A command with its secrets masked: ``HF_TOKEN=[secret] ./bench.sh --api-key=[secret]``."""
 
-    def cover(found: re.Match[str]) -> str:
-        name, sign, value = found["name"], found["sign"], found["value"]
+    def cover(match: re.Match[str]) -> str:
+        name, sign, value = match["name"], match["sign"], match["value"]
         is_option_word = sign.isspace() and not name.startswith("-")
         if not is_secret(name) or is_option_word or _NO_SECRET.fullmatch(value):
-            return found[0]
+            return match[0]
         return f"{name}{sign}{MASK}"
 
     parts: list[str] = []
     at = 0
-    while found := _GIVEN.search(text, at):
-        made = cover(found)
-        end = found.end() if made != found[0] else found.end("name")
-        parts.append(text[at : found.start()] + (made if made != found[0] else found["name"]))
+    while match := _GIVEN.search(text, at):
+        made = cover(match)
+        end = match.end() if made != match[0] else match.end("name")
+        parts.append(text[at : match.start()] + (made if made != match[0] else match["name"]))
         at = end
-    return _IN_URL.sub(lambda found: f"{found['head']}:{MASK}@", "".join(parts) + text[at:])
+    return _IN_URL.sub(lambda match: f"{match['head']}:{MASK}@", "".join(parts) + text[at:])
 
 
 def masked_words(words: Sequence[str]) -> list[str]:

@@ -96,12 +96,12 @@ class Expression:
     _known: frozenset[str]
 
     @classmethod
-    def parse(cls, text: str, known: frozenset[str]) -> Expression:
+    def parse(cls, text: str, parameters: frozenset[str]) -> Expression:
         """Check an expression.
 
         Args:
             text: The expression.
-            known: Names of the parameters there are.
+            parameters: Names of the parameters there are.
 
         Raises:
             InputError: It is not one, or speaks of something unknown.
@@ -114,10 +114,10 @@ class Expression:
             raise InputError(f"not an expression: {text[:80]!r}", hint=str(fault)) from fault
         names: set[str] = set()
         try:
-            _check(tree, known, names, text)
+            _check(tree, parameters, names, text)
         except RecursionError as fault:
             raise InputError(f"expression nested too deeply: {text[:80]!r}") from fault
-        return cls(text=text, names=frozenset(names), _tree=tree, _known=known)
+        return cls(text=text, names=frozenset(names), _tree=tree, _known=parameters)
 
     def evaluate(self, columns: Mapping[str, NDArray[np.generic]], count: int) -> NDArray[np.bool_]:
         """Evaluate the expression row by row.
@@ -138,6 +138,21 @@ class Expression:
         except (TypeError, ValueError, OverflowError) as fault:
             raise InputError(f"constraint {self.text[:80]!r}: {fault}") from fault
         return np.broadcast_to(found, (count,))
+
+    def numbers(self, columns: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
+        """The values of an arithmetic expression, row by row.
+
+        Args:
+            columns: Values by name, each of the same length.
+
+        Raises:
+            InputError: Values of kinds that cannot be reckoned with.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(_evaluate(self._tree, columns, self._known), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise InputError(f"{self.text[:80]!r}: {fault}") from fault
 
 
 def _as_python(text: str) -> str:

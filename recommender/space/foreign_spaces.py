@@ -1,4 +1,4 @@
-"""Search spaces that other tools declare: the tuning community's T1, Optuna's distributions, tables."""
+"""Search spaces that other tools declare: Optuna's distributions, tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import Settings, as_value
-from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.space import SearchSpace
 
@@ -15,22 +14,8 @@ if TYPE_CHECKING:
 
     from optuna.distributions import BaseDistribution
 
-    from ingest.door.search_space import SearchSpaceFile
     from kg.nouns.values import Value
-
-
-def space_of_t1(declared: SearchSpaceFile) -> SearchSpace:
-    """The space of a T1 file, as ``ingest.formats.kernels.kernel_tuner_t1`` reads it.
-
-    Raises:
-        InputError: A condition is no expression, or speaks of something that is no parameter.
-    """
-    return SearchSpace(
-        parameters=tuple(listed_parameter(name, values) for name, values in declared.parameters.items()),
-        constraints=tuple(
-            Constraint(expression=expression, source=declared.name) for expression in declared.constraints
-        ),
-    )
+    from recommender.space.constraint import Constraint
 
 
 def space_of_distributions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -52,9 +53,9 @@ def create(
             from importlib.resources import as_file
 
             with ExitStack() as files:
-                writing.ingest(
-                    [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
-                )
+                paths = [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
+                # in one batch on any machine, so that the same knowledge has the same version everywhere
+                writing.ingest(paths, batch_s=math.inf)
     layout.create(
         {
             "created": clock().isoformat(timespec="seconds"),

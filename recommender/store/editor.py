@@ -6,18 +6,21 @@ import math
 from typing import TYPE_CHECKING, Self
 
 from ingest.door.gain_limits import highest_gain
-from ingest.knowledge.cross_references import CLASSES, check_knowledge
+from ingest.knowledge.cross_references import CLASSES, check_knowledge, with_symmetric_conflicts
 from ingest.knowledge.files import read_knowledge
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.effects import Effect
+from kg.nouns.knowledge import Strategy
+from kg.triples import iris, nodes
 from kg.triples.exchange import import_graph
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.serialisation import all_of, to_triples
+from kg.triples.serialisation import all_of, from_graph, to_triples
 from kg.triples.validation import validate
+from kg.triples.vocabulary import TG
 from recommender.calibration.reliability import Reliability
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
-from recommender.store.ingestion import ingest_files
+from recommender.store.ingestion import BATCH_SECONDS, ingest_files
 from recommender.store.merging import merge
 from recommender.store.upkeep.learned import keep_learned
 from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
@@ -70,6 +73,7 @@ class Editor:
         on_progress: Callable[[int], None] | None = None,
         on_batch: Callable[[Additions], None] | None = None,
         batch_rows: int = BATCH_ROWS,
+        batch_s: float = BATCH_SECONDS,
         options: Options | None = None,
     ) -> IngestSummary:
         """Take in the cases of files and folders; see ``recommender.store.ingestion.ingest_files``."""
@@ -80,6 +84,7 @@ class Editor:
             on_progress=on_progress,
             on_batch=on_batch,
             batch_rows=batch_rows,
+            batch_s=batch_s,
             options=options,
         )
 
@@ -211,17 +216,29 @@ class Editor:
         if not nouns:
             faults.append(Fault(place="", reason=f"says nothing of {' or '.join(KNOWLEDGE_KINDS[kind])}"))
         faults += check_knowledge(nouns, self._known_ids())
+        stated = with_symmetric_conflicts([*nouns, *self._partners(nouns)])
         if not faults:
-            triples = [triple for noun in nouns for triple in to_triples(noun)]
-            violations = validate(triples, known=self._writer.graph)
+            triples = [triple for noun in stated for triple in to_triples(noun)]
+            violations = validate(triples, described_in=self._writer.graph)
             faults = [
                 Fault(place=violation.focus, reason=f"{violation.path}: {violation.message}")
                 for violation in violations
             ]
         if faults:
             raise CaseFormatError(str(path), faults, hint="see docs/knowledge-format.md")
-        self.add_knowledge(nouns)
+        self.add_knowledge(stated)
         return nouns
+
+    def _partners(self, nouns: Sequence[Noun]) -> list[Strategy]:
+        """Strategies of the graph that exclude one of ``nouns``, or that one of them excludes."""
+        graph = self._writer.graph
+        own = {noun.id: noun for noun in nouns if isinstance(noun, Strategy)}
+        others = {item.target for noun in own.values() for item in noun.conflicts_with}
+        for identifier in own:
+            stating = nodes.subjects(graph, TG.CONFLICTS_WITH, iris.strategy_iri(identifier))
+            others |= {iris.name_of(node) for node in stating}
+        there = set(self._known_ids()["strategies"])
+        return [from_graph(graph, Strategy, name) for name in sorted(others & there - set(own))]
 
     def import_graph(self, path: Path) -> int:
         """Take in an exported graph as a batch of its own: all of it or, where it has a fault, nothing.

@@ -74,7 +74,7 @@ class IngestSummary:
             "rows_good": self.good,
             "rows_bad": self.bad,
             "rows_new": self.added.rows,
-            "rows_known": self.added.known,
+            "rows_known": self.added.repeated,
             "problems_new": self.added.problems,
             "recipes": self.recipes,
             "files": [
@@ -120,6 +120,7 @@ def ingest_files(
     on_progress: Callable[[int], None] | None = None,
     on_batch: Callable[[Additions], None] | None = None,
     batch_rows: int = BATCH_ROWS,
+    batch_s: float = BATCH_SECONDS,
     options: Options | None = None,
 ) -> IngestSummary:
     """Read files and folders and add their cases and recipes.
@@ -131,6 +132,7 @@ def ingest_files(
         on_progress: Told the bytes read since it was last told.
         on_batch: Told what each batch added, once it is acknowledged.
         batch_rows: Rows in a batch.
+        batch_s: Seconds after which a batch is closed even if it is small.
         options: What the user says of the files; None for nothing.
 
     Raises:
@@ -170,17 +172,17 @@ def ingest_files(
         if isinstance(item, FileReport):
             reports.append(item)
             if item.is_known:
-                total += Additions(known=item.good)
+                total += Additions(repeated=item.good)
                 return
             if waiting:
                 origins[item.path.name] = None
-            if completion is not None and item.key and item.key not in completion.known:
+            if completion is not None and item.key and item.key not in completion.rows_by_file:
                 completed.append(mark(item.key, item.good))
         elif isinstance(item, Recipe):
             recipes[item.id] = item
         else:
             waiting.append(item)
-            if len(waiting) >= batch_rows or time.monotonic() - since > BATCH_SECONDS:
+            if len(waiting) >= batch_rows or time.monotonic() - since > batch_s:
                 close_batch()
 
     tree = HardwareTree(graph)
@@ -210,7 +212,7 @@ def ingest_files(
 def _completion(graph: GraphStore, options: Options) -> Completion:
     """Return the files completed before, under the names that are known now."""
     return Completion(
-        known=read_marks(completion_marks(graph)),
+        rows_by_file=read_marks(completion_marks(graph)),
         setting=digest(name_keys(graph), options.hardware, str(options.mapping or ""), options.source),
         again=options.again or options.trust is not None,
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.questions.problems import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from kg.nouns.entities import Problem
+from kg.nouns.entities import Problem, WorkloadKind
+from kg.terms.metrics import METRICS
 from kg.triples.exchange import SUFFIXES, export_triples
 from kg.triples.queries import CATALOGUE, query_named, text_of
 from kg.triples.serialisation import TABLES, from_graph
@@ -42,16 +43,28 @@ class QueryRows:
 
 
 def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
-    """Return the kind and the usual objective of an operator, from its cases.
+    """Return the kind and the usual objective of an operator that has cases or can be planned.
 
     Raises:
-        UnknownEntityError: No case has it.
+        UnknownEntityError: No case has it, and no kernel is called so.
     """
+    from recommender.space.made.kernels import KERNELS, NAMES, plain_name
+
     objectives = trials.objectives(name)
     if not objectives:
-        operators = trials.operators()
-        near = get_close_matches(name.lower(), operators, n=5) or operators[:20]
-        hint = f"did you mean {', '.join(near)}?" if near else "ingest cases of it first"
+        plain = plain_name(name)
+        if plain in NAMES:
+            return KnownOperator(
+                name=plain, kind=WorkloadKind.KERNEL, metric="latency", better=METRICS["latency"].better
+            )
+        operators = list(dict.fromkeys([*trials.operators(), *sorted(NAMES)]))
+        near = get_close_matches(plain, operators, n=5)
+        same = [kernel.names[:2] for kernel in KERNELS if set(near) & set(kernel.names)]
+        near = (
+            list(dict.fromkeys([*near, *(spelling for names in same for spelling in names)]))
+            or operators[:20]
+        )
+        hint = f"did you mean {', '.join(near)}?"
         raise UnknownEntityError(f"no case of an operator named {name!r}", hint=hint)
     metric, better, problem_id = objectives[0]
     kind = from_graph(graph, Problem, problem_id).workload.kind

@@ -109,7 +109,7 @@ class MergeResult:
             "label": self.label,
             "dry_run": self.dry_run,
             "rows_new": self.added.rows,
-            "rows_known": self.added.known,
+            "rows_known": self.added.repeated,
             "problems_new": self.added.problems,
             "knowledge_new": list(self.knowledge),
             "effects_merged": self.effects,
@@ -163,7 +163,9 @@ def merge(
                 )
                 for row in rows.contradictions
             ]
-            added = Additions(rows=rows.new_rows, known=rows.rows - rows.new_rows, problems=rows.new_problems)
+            added = Additions(
+                rows=rows.new_rows, repeated=rows.rows - rows.new_rows, problems=rows.new_problems
+            )
             beyond: list[Conflict] = []
             if writer is None:
                 beyond += (case for case in map(_doubt, all_cases(their_graph, their_trials)) if case)
@@ -305,7 +307,10 @@ def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effec
     accounted: dict[str, tuple[int, int, int]] = {}
     for gain in gains(trials):
         context = Context(
-            bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
+            bottleneck=gain.bottleneck,
+            hardware=gain.hardware,
+            family=families.get(gain.model, ""),
+            against=gain.against,
         )
         about = Effect(context=context, strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
         n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))

@@ -138,20 +138,24 @@ class WorkspaceSnapshot:
         return model_facts(self.graph, problem)
 
     def subset(
-        self, known: Mapping[int, Problem], *, hides_tasks: bool = False, tasks: frozenset[str] = frozenset()
+        self,
+        problems: Mapping[int, Problem],
+        *,
+        hides_tasks: bool = False,
+        tasks: frozenset[str] = frozenset(),
     ) -> SubsetRanker:
         """A ranker over some of the problems alone, for backtests; see the class for the arguments."""
         from recommender.backtest.subset import SubsetRanker
 
         row_of = {key: row for row, key in enumerate(self.index.keys(self.batch).tolist())}
         return SubsetRanker(
-            known,
+            problems,
             self.trials,
             self.hardware,
             self.encoder,
             Reliability.load(self.learned.calibration),
             Similarity.load(self.learned.similarity),
-            vectors=self.index.vectors(np.array([row_of[key] for key in known], np.int64)),
+            vectors=self.index.vectors(np.array([row_of[key] for key in problems], np.int64)),
             hides_tasks=hides_tasks,
             tasks=tasks,
         )

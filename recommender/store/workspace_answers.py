@@ -240,7 +240,7 @@ class WorkspaceAnswers(WorkspaceContents):
         Raises:
             UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
         """
-        remembered = answered_questions.question_of(self.snapshot.layout.asked, recommendation_id)
+        remembered = answered_questions.question_of(self.snapshot.layout.questions, recommendation_id)
         problem, notes = self.problem(json.loads(remembered.question))
         answer = self.recommend(problem, remembered.k, notes=notes)
         if any(item.id == remembered.id for item in answer):
@@ -255,7 +255,7 @@ class WorkspaceAnswers(WorkspaceContents):
         """Keep which question some recommendations answered; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         return answered_questions.remember(
-            self.snapshot.layout.asked, answer, question=question, k=k, version=self.knowledge_version
+            self.snapshot.layout.questions, answer, question=question, k=k, version=self.knowledge_version
         )
 
     def search(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from recommender.workspace import Workspace
+from tests.cli.cases import case_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,7 +73,6 @@ def clean(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> dict[
         **kept,
         "HOME": str(home),
         "TUNEGRAPH_CACHE": str(shipped_path.parent / "cache"),
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
@@ -105,27 +105,7 @@ def run(script: str, clean: dict[str, str], shipped_path: Path) -> Run:
 @pytest.fixture
 def line() -> Any:
     """Makes a line of case JSONL."""
-
-    def make(
-        value: object = 1.5, *, block: int = 64, unit: str = "ms", size: int = 128, **more: object
-    ) -> str:
-        record = {
-            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-            "hardware": {"vendor": "nvidia", "name": "NVIDIA A100-SXM4-80GB"},
-            "config": {"block": block},
-            "outcome": {
-                "metric": "kernel_time",
-                "unit": unit,
-                "value": value,
-                "better": "lower",
-                "status": "ok",
-            },
-            "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
-            **more,
-        }
-        return json.dumps(record) + "\n"
-
-    return make
+    return case_line
 
 
 @pytest.fixture

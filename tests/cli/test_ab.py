@@ -148,6 +148,7 @@ def until(path: Path, count: int) -> None:
     raise AssertionError(f"only {samples(path)} samples")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_it_goes_on_after_any_end(
     run: Any, script: str, clean: dict[str, str], place: Path, program: tuple[str, ...], how: signal.Signals
@@ -228,6 +229,7 @@ def test_a_record_is_judged(run: Any, place: Path, tmp_path: Path) -> None:
     assert (other.code, "No such file" in other.fault) == (2, True)
 
 
+@pytest.mark.long
 def test_the_outcome_of_a_recommendation_reaches_the_graph_once(
     run: Any, toy_path: Path, tmp_path: Path
 ) -> None:
@@ -248,6 +250,7 @@ def test_the_outcome_of_a_recommendation_reaches_the_graph_once(
     assert "graph" not in untold.err
 
 
+@pytest.mark.long
 def test_a_strategy_that_was_tried_has_another_effect(run: Any, shipped_path: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     shutil.copytree(shipped_path, mine)

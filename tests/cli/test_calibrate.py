@@ -90,6 +90,7 @@ def test_other_files_are_refused(run: Any, tmp_path: Path) -> None:
     assert "constants.json" in missing.err
 
 
+@pytest.mark.long
 def test_retrieval_learns_from_the_workspace_or_says_why_not(run: Any) -> None:
     ran = run("calibrate", "--retrieval", "--json")
     assert ran.code == 0, ran.err

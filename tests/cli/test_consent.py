@@ -32,6 +32,7 @@ def colleague(run: Any, toy_path: Path, tmp_path: Path) -> Path:
     return toy_path
 
 
+@pytest.mark.long
 def test_a_value_of_a_case_never_runs_unasked(run: Any, colleague: Path, tmp_path: Path) -> None:
     (tmp_path / "bench.sh").write_text('#!/bin/sh\necho "t=1.5"\n')
     (tmp_path / "bench.sh").chmod(0o755)

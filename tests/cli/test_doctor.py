@@ -11,17 +11,33 @@ import pytest
 
 from kg.triples.snapshots import newest
 from recommender.files import WorkspaceFiles
+from recommender.workspace import Workspace
+from tests.cli.cases import case_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.fixture(scope="session")
+def five_problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of five problems, not to be written to."""
+    place = tmp_path_factory.mktemp("five")
+    Workspace.create(place / "workspace", cache=place / "cache", text_model=None, with_shipped=False)
+    with Workspace.open(place / "workspace", cache=place / "cache") as workspace:
+        workspace.ingest(cases(place))
+    return place / "workspace"
+
+
+def cases(folder: Path) -> Path:
+    file = folder / "cases.jsonl"
+    file.write_text("".join(case_line(size=size) for size in range(1, 6)))
+    return file
+
+
 @pytest.fixture
-def filled(run: Any, empty_path: Path, tmp_path: Path, line: Any) -> Path:
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text("".join(line(size=size) for size in range(1, 6)))
-    assert run("ingest", cases, workspace=empty_path).code == 0
-    return empty_path
+def filled(five_problems: Path, tmp_path: Path) -> Path:
+    cases(tmp_path)
+    return shutil.copytree(five_problems, tmp_path / "workspace")
 
 
 def faults(ran: Any) -> dict[str, str]:
@@ -37,13 +53,14 @@ def test_a_sound_workspace_has_no_fault(run: Any) -> None:
     }
 
 
-def test_the_table_says_what_to_do(run: Any) -> None:
-    ran = run("doctor")
+def test_the_table_says_what_to_do(run: Any, filled: Path) -> None:
+    ran = run("doctor", workspace=filled)
     assert ran.code == 0
     assert "what to do" in ran.out
     assert "the graph and the trial store agree" in ran.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", ["gone", "cut", "garbage"])
 def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path, damage: str) -> None:
     log = WorkspaceFiles(filled).vectors
@@ -67,6 +84,7 @@ def test_a_lost_index_heals_by_itself(run: Any, shipped_path: Path, filled: Path
     assert run("doctor", "--repair", workspace=filled).code == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", ["trials", "live"])
 def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_path: Path, part: str) -> None:
     lost = getattr(WorkspaceFiles(filled), part)
@@ -121,6 +139,7 @@ def test_a_file_in_its_place_is_no_workspace(run: Any, tmp_path: Path) -> None:
     assert "cannot make a workspace" in ran.fault
 
 
+@pytest.mark.long
 def test_a_writer_refuses_a_live_graph_that_is_older_than_the_rows_and_changes_nothing(
     run: Any, filled: Path, tmp_path: Path, line: Any
 ) -> None:
@@ -143,6 +162,7 @@ def test_a_writer_refuses_a_live_graph_that_is_older_than_the_rows_and_changes_n
     assert (found.code, "marks" in faults(found)) == (1, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", ["empty", "no CURRENT", "gone"])
 def test_a_live_graph_that_is_lost_is_refused_and_made_again_from_the_published_one(
     run: Any, filled: Path, tmp_path: Path, damage: str

@@ -30,6 +30,7 @@ def place(shipped_path: Path, tmp_path: Path) -> Path:
     return shutil.copytree(shipped_path, tmp_path / "workspace")
 
 
+@pytest.mark.long
 def test_a_step_is_shown_saved_told_apart_and_undone(run: Any, place: Path) -> None:
     dry = run("evolve", "--most", 2, "--dry-run", "--json", workspace=place).json
     assert dry["version"] is None
@@ -76,6 +77,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
     assert says in ran.err
 
 
+@pytest.mark.long
 def test_the_first_three_are_verified_on_the_real_kernel_and_the_graph_learns(run: Any, place: Path) -> None:
     if not (shutil.which("cc") and shutil.which("sh")):
         pytest.skip("no C compiler to build the kernel with")

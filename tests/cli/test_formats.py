@@ -106,6 +106,7 @@ def test_a_plain_table_becomes_cases_by_its_mapping(run: Any, toy_path: Path, tm
     assert rows == 7
 
 
+@pytest.mark.long
 def test_trust_and_again_are_options_of_ingest(run: Any, toy_path: Path, tmp_path: Path) -> None:
     file = tmp_path / "toy.jsonl"  # read again first: hardware was added since
     assert run("ingest", file, workspace=toy_path).code == 0

@@ -146,6 +146,7 @@ def test_a_damaged_line_in_the_middle_costs_only_itself(
     assert rows_in(empty_path) == 3
 
 
+@pytest.mark.long
 def test_who_may_not_write_can_read(
     run: Any, toy_path: Path, seal: Callable[[Path], Path], bound_by_permissions: list[str], tmp_path: Path
 ) -> None:
@@ -251,6 +252,7 @@ def started(script: str, clean: dict[str, str], workspace: Path, file: Path) -> 
     return process
 
 
+@pytest.mark.long
 def test_a_second_writer_is_told_who_the_first_is_and_readers_go_on(
     run: Any, script: str, clean: dict[str, str], toy_path: Path, many: Path, tmp_path: Path
 ) -> None:

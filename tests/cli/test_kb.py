@@ -138,6 +138,7 @@ def test_all_faults_of_a_knowledge_file_are_told_and_nothing_is_added(
     assert "HardwareProfile" not in run("kb", "stats", "--json", workspace=empty_path).json["knowledge"]
 
 
+@pytest.mark.long
 def test_what_is_exported_can_be_imported(run: Any, toy_path: Path, tmp_path: Path) -> None:
     graph = tmp_path / "graph.ttl"
     exported = run("kb", "export", graph, "--knowledge", workspace=toy_path)

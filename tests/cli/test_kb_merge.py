@@ -23,6 +23,7 @@ def lab(tmp_path: Path, line: Any) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_workspace_is_joined_and_conflicts_are_told(run: Any, toy_path: Path, lab: Path) -> None:
     dry = run("kb", "merge", lab, "--dry-run", "--json", workspace=toy_path).json
     assert (dry["rows_new"], dry["rows_known"], dry["conflict_count"]) == (2, 1, 1)

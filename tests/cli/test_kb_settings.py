@@ -29,7 +29,7 @@ def test_without_a_program_the_programs_are_listed(run: Any) -> None:
         "sglang",
         "mindie",
         "mindspeed-llm",
-        "megatron",
+        "megatron-lm",
         "torch-npu",
         "cann",
     } <= set(found)

@@ -301,6 +301,7 @@ def _kernel(tile: int, cost: float) -> str:
     )
 
 
+@pytest.mark.long
 def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Path, empty_path: Path) -> None:
     """A wide table of one foreign device: such answers were wrong by a factor where they could be checked."""
     cases = tmp_path / "cases.jsonl"

@@ -111,6 +111,7 @@ def test_a_search_finds_the_best_and_says_what_it_gained(run: Run, place: Path) 
     assert report.json["figures"]["evaluations"] == 18
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_it_goes_on(
     run: Run, script: str, clean: dict[str, str], shipped_path: Path, place: Path
 ) -> None:
@@ -219,6 +220,7 @@ def test_a_space_without_a_feasible_point_is_infeasible(run: Run, place: Path) -
     assert "x > 9" in ran.err
 
 
+@pytest.mark.long
 def test_another_space_is_refused_when_resuming(run: Run, place: Path) -> None:
     file = task(place, stop={"evaluations": 2})
     assert search(run, place, "run", file, "--no-ingest").code == 0
@@ -231,6 +233,7 @@ def test_another_space_is_refused_when_resuming(run: Run, place: Path) -> None:
     assert (again.code, "holds a search named 'toy' already" in again.fault) == (2, True)
 
 
+@pytest.mark.long
 def test_a_database_by_url_is_as_good_as_a_journal(run: Run, place: Path) -> None:
     url = "sqlite:///toy.db"
     assert (
@@ -242,6 +245,7 @@ def test_a_database_by_url_is_as_good_as_a_journal(run: Run, place: Path) -> Non
     assert (missing.code, (place / "gone.db").exists()) == (2, False)
 
 
+@pytest.mark.long
 def test_what_a_database_elsewhere_holds_enters_the_workspace(run: Run, place: Path) -> None:
     """An address that is no plain file's, as a database on another machine has."""
     url = f"sqlite:///{place}/toy.db?timeout=5"
@@ -253,6 +257,7 @@ def test_what_a_database_elsewhere_holds_enters_the_workspace(run: Run, place: P
     assert not (place / "toy.journal").exists()
 
 
+@pytest.mark.long
 def test_steps_that_a_report_measures_are_kept(run: Run, place: Path) -> None:
     file = task(place, default={"x": 0, "y": 2})
     search(run, place, "ask", file, "-n", "1")
@@ -270,6 +275,7 @@ def test_steps_that_a_report_measures_are_kept(run: Run, place: Path) -> None:
     assert len(trials(place)) == before + 2
 
 
+@pytest.mark.long
 def test_ask_and_tell_by_hand(run: Run, place: Path) -> None:
     file = task(place, command=None, timeout_s=None)
     asked = search(run, place, "ask", file, "-n", "2", "--json").json["asked"]
@@ -293,6 +299,7 @@ def test_ask_and_tell_by_hand(run: Run, place: Path) -> None:
     assert (unit.code, "in s, not in GB" in unit.fault) == (2, True)
 
 
+@pytest.mark.long
 def test_two_workers_share_one_log(
     run: Run, script: str, clean: dict[str, str], shipped_path: Path, place: Path
 ) -> None:
@@ -312,6 +319,7 @@ def test_two_workers_share_one_log(
     assert len(owners) == 2
 
 
+@pytest.mark.long
 def test_a_finished_search_is_a_source_of_the_next(run: Run, empty_path: Path, place: Path) -> None:
     problem = {
         "op": "toy_search",
@@ -367,6 +375,7 @@ def test_a_search_of_another_tool_is_reported(run: Run, place: Path, line: Any) 
     assert figures["best"] == pytest.approx(0.004)
 
 
+@pytest.mark.long
 def test_wrong_files_are_told_in_one_line(run: Run, place: Path) -> None:
     assert "no key 'paramters'" in search(run, place, "run", task(place, paramters={})).fault
     assert "names {z}" in search(run, place, "run", task(place, command=["cat", "{x}", "{y}", "{z}"])).fault
@@ -377,6 +386,7 @@ def test_wrong_files_are_told_in_one_line(run: Run, place: Path) -> None:
     assert search(run, place, "run", "bad.yaml").code == 2
 
 
+@pytest.mark.long
 def test_the_founding_scenario_on_the_cost_model(run: Run, place: Path) -> None:
     ran = search(run, place, "run", "bert-large-8x910", "-n", "25", "--no-ingest", "--json")
     assert ran.code == 0, ran.err
@@ -410,6 +420,7 @@ def test_without_optuna_it_says_what_to_install(run: Run, place: Path) -> None:
     assert "pip install 'tunegraph[optuna]'" in ran.err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_the_shipped_kernel_is_searched_from_its_measured_sweeps(run: Run, place: Path) -> None:
     ran = search(run, place, "run", "matmul", "-n", "2", "--no-ingest", "--json")

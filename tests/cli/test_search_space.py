@@ -24,6 +24,7 @@ def _toy(device: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.long
 def test_a_space_is_made_and_searched(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "layouts.yaml"
     asked = (
@@ -73,6 +74,7 @@ def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
     assert "left out: baseK=128: larger than K=64" in ran.err
 
 
+@pytest.mark.long
 def test_a_file_is_pruned_by_what_the_workspace_has(run: Run, tmp_path: Path) -> None:
     task = {
         "problem": {

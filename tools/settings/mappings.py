@@ -45,7 +45,7 @@ class _Reader:
     sources: Sources
     roots: Mapping[str, str]
     variables: Mapping[str, Mined]
-    found: dict[str, Mined] = field(default_factory=dict)
+    settings: dict[str, Mined] = field(default_factory=dict)
     waiting: list[_Scope] = field(default_factory=list)
     seen: set[tuple[int, tuple[tuple[str, Paths], ...]]] = field(default_factory=set)
     attributes: dict[tuple[int, str], Paths] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class _Body:
             return self.holds(node.args[0])
         if name in _CASTS and len(node.args) == 1:
             for path in self.holds(node.args[0]):
-                item = self.reader.found.get(path)
+                item = self.reader.settings.get(path)
                 if item is not None and item.type in {"any", "object"}:
                     item.type = _CASTS[name]
             return NOWHERE
@@ -178,10 +178,10 @@ class _Body:
         return frozenset(f"{path}.{key}" for path in held)
 
     def _note(self, path: str, node: ast.expr, default: list[ast.expr] | None) -> None:
-        item = self.reader.found.get(path)
+        item = self.reader.settings.get(path)
         if item is None or item.gone:
             item = Mined(key=path, place="json", path=self.scope.module.path, line=node.lineno)
-            self.reader.found[path] = item
+            self.reader.settings[path] = item
         if default and not item.stated:
             self._default(item, default[0])
             if item.stated:
@@ -228,9 +228,9 @@ class _Body:
                         key=f"{path}.{key}", place="json", path=self.scope.module.path, line=owner.lineno
                     )
                     item.default, item.stated, item.type = value, True, type_of(value)
-                    known = self.reader.found.get(item.key)
+                    known = self.reader.settings.get(item.key)
                     if known is None or not known.stated:
-                        self.reader.found[item.key] = item
+                        self.reader.settings[item.key] = item
 
     def _membership(self, node: ast.Compare, idle: ast.If | None) -> None:
         if (
@@ -251,7 +251,7 @@ class _Body:
             item.replaced_by = next(
                 (name for name in others if name != item.key and name.startswith(path)), ""
             )
-            self.reader.found.setdefault(item.key, item)
+            self.reader.settings.setdefault(item.key, item)
 
     def _pass_on(self, node: ast.Call) -> None:
         """Follow paths into a constructor, a method or a function."""
@@ -302,9 +302,9 @@ class _Body:
                 item.type = kind_of(self.reader.sources, argument.annotation, module).type
                 if default is not None:
                     self._default(item, default)
-                known = self.reader.found.get(item.key)
+                known = self.reader.settings.get(item.key)
                 if known is None or not known.stated:
-                    self.reader.found[item.key] = item
+                    self.reader.settings[item.key] = item
 
 
 def json_fields(
@@ -321,8 +321,8 @@ def json_fields(
     reader = _Reader(sources, roots, variables)
     reader.read()
     wanted = tuple(f"{path}." for path in only)
-    parents = {path.rsplit(".", 1)[0] for path in reader.found}
-    for path, item in sorted(reader.found.items()):
+    parents = {path.rsplit(".", 1)[0] for path in reader.settings}
+    for path, item in sorted(reader.settings.items()):
         if path.startswith(wanted):
             if path in parents and item.type in {"any", "object"}:
                 item.type = "object"

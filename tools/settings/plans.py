@@ -208,7 +208,7 @@ PLANS = {
             foreign=("HCCL_", "ASCEND_", "RANK"),
         ),
         Plan(
-            software="megatron",
+            software="megatron-lm",
             checks=("megatron/training/arguments.py",),
             source=_GITHUB.format("NVIDIA/Megatron-LM"),
             arguments=("megatron/training",),
@@ -233,7 +233,7 @@ PLANS = {
             library=("mindspeed",),
             environment=("mindspeed",),
             foreign=("HCCL_", "ASCEND_", "PYTORCH_", "CUDA_", "TORCH"),
-            beneath=("megatron", *_ASCEND),
+            beneath=("megatron-lm", *_ASCEND),
         ),
         Plan(
             software="mindspeed-llm",

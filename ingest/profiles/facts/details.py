@@ -266,22 +266,6 @@ class DataPipeline:
     warning: str
     place: FactPlace
 
-    @property
-    def starvation(self) -> float | None:
-        """Share of time in which the queue that feeds the device was empty; None if not collected.
-
-        It is the output queue of the operation nearest below the one that hands over to the device.
-        """
-        held = {stage.number: stage for stage in self.stages}
-        stage = next((stage for stage in self.stages if stage.name.startswith("DeviceQueue")), None)
-        seen: set[int] = set()
-        while stage is not None and stage.children and stage.number not in seen:
-            seen.add(stage.number)
-            stage = held.get(stage.children[0])
-            if stage is not None and stage.queue_empty is not None:
-                return stage.queue_empty
-        return None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:

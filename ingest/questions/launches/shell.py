@@ -319,8 +319,8 @@ class _Reader:
         return f"{UNKNOWN}${name}{UNKNOWN}"
 
     def _arithmetic(self, inside: str) -> str:
-        def filled(found: re.Match[str]) -> str:
-            return self._value(found[1] or found[2])
+        def filled(match: re.Match[str]) -> str:
+            return self._value(match[1] or match[2])
 
         expression = re.sub(r"\$\{?([A-Za-z_]\w*)\}?|\b([A-Za-z_]\w*)\b", filled, inside).replace("/", "//")
         try:

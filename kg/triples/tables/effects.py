@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def context_node(context: Context) -> NamedNode:
     """Return the IRI of a context."""
-    return iris.context_iri(context.bottleneck, context.hardware, context.family)
+    return iris.context_iri(context.bottleneck, context.hardware, context.family, context.against)
 
 
 CONTEXT = NounTable(
@@ -30,6 +30,7 @@ CONTEXT = NounTable(
     LinkField(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=iris.bottleneck_iri),
     LinkField(name="hardware", predicate=TG.HARDWARE, iri=iris.hardware_iri),
     LinkField(name="family", predicate=TG.FAMILY, iri=iris.family_iri),
+    LiteralField(name="against", predicate=TG.AGAINST),
     iri=context_node,
 )
 

@@ -8,6 +8,7 @@ from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Confidence, FaultPattern, Relation, Strategy, VersionBound
+from kg.nouns.release import release_order
 from kg.nouns.scope import Caveat, ScopeClause
 from kg.terms.conditions import Condition
 from kg.triples import iris
@@ -46,12 +47,20 @@ ASSIGNMENT = NounTable(
     LiteralField(name="software", predicate=TG.SOFTWARE),
 )
 
+
+def _in_order(bound: VersionBound) -> Iterator[Pair]:
+    """A text that sorts releases, so that a shape can tell which came first."""
+    if order := release_order(bound.version):
+        yield TG.RELEASE_ORDER, Literal(order)
+
+
 VERSION_BOUND = NounTable(
     VersionBound,
     TG.VERSION_BOUND,
     LiteralField(name="software", predicate=TG.SOFTWARE),
     LiteralField(name="version", predicate=TG.VERSION),
     derived_from(),
+    derived=_in_order,
 )
 
 
@@ -96,6 +105,7 @@ STRATEGY = NounTable(
     Statements(name="applies_when", predicate=TG.APPLIES_WHEN, table=SCOPE_CLAUSE),
     Statements(name="caveats", predicate=TG.HAS_CAVEAT, table=CAVEAT),
     Statements(name="sets", predicate=TG.SETS, table=ASSIGNMENT),
+    LiteralField(name="work", predicate=TG.WORK),
     _relations("mitigates", TG.MITIGATION, TG.MITIGATES, iris.bottleneck_iri),
     _relations("requires", TG.REQUIREMENT, TG.REQUIRES, iris.strategy_iri),
     _relations("conflicts_with", TG.CONFLICT, TG.CONFLICTS_WITH, iris.strategy_iri),

@@ -95,12 +95,12 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         MissingFactError: A size that the architecture cannot do without is unknown.
     """
 
-    def known(fact: str, default: float = 0.0) -> float:
+    def number_of(fact: str, default: float = 0.0) -> float:
         value = facts.get(fact)
         return float(value) if isinstance(value, int | float) and value > 0 else default
 
     def needed(fact: str) -> float:
-        value = known(fact)
+        value = number_of(fact)
         if not value:
             raise MissingFactError(f"{name}: {fact} is not known", hint="add it: tunegraph kb add model FILE")
         return value
@@ -122,28 +122,28 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
             0,
             0,
             0,
-            known("flops_per_sample"),
-            known("parameters"),
+            number_of("flops_per_sample"),
+            number_of("parameters"),
             False,
             0,
         )
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
-    experts = known("experts")
-    head_size = known("head_dim", hidden / heads)
-    kv_heads = known("kv_heads", heads)
-    inner = known("intermediate_size") or (
-        known("moe_intermediate_size") if experts else needed("intermediate_size")
+    experts = number_of("experts")
+    head_size = number_of("head_dim", hidden / heads)
+    kv_heads = number_of("kv_heads", heads)
+    inner = number_of("intermediate_size") or (
+        number_of("moe_intermediate_size") if experts else needed("intermediate_size")
     )
-    latent = known("kv_lora_rank")
-    vocabulary = known("vocabulary_size")
+    latent = number_of("kv_lora_rank")
+    vocabulary = number_of("vocabulary_size")
     matrices = 3.0 if architecture in DECODERS else 2.0
-    total = known("parameters")
+    total = number_of("parameters")
     if total and not experts and architecture in DECODERS:
         # Gated or not is seldom stated; the parameter count tells.
         attention = hidden * head_size * (2 * heads + 2 * kv_heads)
         sizes = {m: layers * (attention + m * hidden * inner) + vocabulary * hidden for m in (2.0, 3.0)}
         matrices = min(sizes, key=lambda m: abs(sizes[m] / total - 1))
-    image = known("image_size")
+    image = number_of("image_size")
     return ModelSizes(
         id=name,
         layers=layers,
@@ -156,11 +156,11 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         matrices=matrices,
         experts=experts,
         chosen=needed("experts_per_token") if experts else 0.0,
-        shared=known("shared_experts"),
+        shared=number_of("shared_experts"),
         # experts of an older kind are as wide as the dense layer would be (Mixtral)
-        expert_inner=known("moe_intermediate_size", inner) if experts else 0.0,
+        expert_inner=number_of("moe_intermediate_size", inner) if experts else 0.0,
         kv_width=latent + 64 if latent else 2 * kv_heads * head_size,  # 64: rotary part of MLA (DeepSeek-V2)
-        flops_per_sample=known("flops_per_sample"),
+        flops_per_sample=number_of("flops_per_sample"),
         known_parameters=total,
         causal=architecture in DECODERS,
         tokens_per_image=_patches(name, image) if image and not vocabulary else 0.0,

@@ -121,10 +121,6 @@ class CalibratedOperator:
     spread: float
     header: Mapping[str, object]
 
-    def physics_us(self, device: Device, x: Floats) -> Floats:
-        """Analytic times alone."""
-        return self.kind.analytic(device, x, self.constants)[0]
-
     def times_us(self, device: Device, x: Floats) -> Floats:
         """Times with the learned residual where the device has the cores it was learned on."""
         x = np.atleast_2d(np.asarray(x, dtype=np.float64))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import networkx as nx
+
 from kg.nouns.knowledge import Bottleneck, Cause, Confidence
 
 if TYPE_CHECKING:
@@ -62,14 +64,13 @@ class CauseNetwork:
     edges: Sequence[Edge]
     labels: Mapping[str, str]
     broader: Mapping[str, str]
-    _causes: dict[str, list[Edge]] = field(default_factory=dict)
-    _effects: dict[str, list[Edge]] = field(default_factory=dict)
+    _graph: nx.DiGraph[str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Index the edges by both ends."""
-        for edge in self.edges:
-            self._causes.setdefault(edge.effect, []).append(edge)
-            self._effects.setdefault(edge.cause, []).append(edge)
+        self._graph = nx.DiGraph()
+        self._graph.add_nodes_from(self.labels)
+        self._graph.add_edges_from((edge.cause, edge.effect, {"edge": edge}) for edge in self.edges)
 
     @classmethod
     def of(
@@ -98,7 +99,11 @@ class CauseNetwork:
                 edges.append(Edge(edge.cause, node.id, (prior + helped) / (PSEUDO + helped + not_helped)))
         stated = {(edge.cause, edge.effect) for edge in edges}
         for narrow, wide in sorted(broader.items()):
-            if wide in SUMS and (narrow, wide) not in stated and not _leads(edges, wide, narrow):
+            if (
+                wide in SUMS
+                and (narrow, wide) not in stated
+                and narrow not in cls(edges, labels, {}).above(wide)
+            ):
                 edges.append(Edge(narrow, wide, KIND_STRENGTH, is_kind=True))
         edges.extend(
             Edge(name, SLOW_RANK, STRENGTHS[Confidence.MEDIUM])
@@ -109,21 +114,15 @@ class CauseNetwork:
 
     def causes(self, effect: str) -> Sequence[Edge]:
         """Edges into a node."""
-        return self._causes.get(effect, ())
+        return [data["edge"] for _, _, data in self._graph.in_edges([effect], data=True)]
 
     def effects(self, cause: str) -> Sequence[Edge]:
         """Edges out of a node."""
-        return self._effects.get(cause, ())
+        return [data["edge"] for _, _, data in self._graph.out_edges([cause], data=True)]
 
     def above(self, node: str) -> set[str]:
         """All nodes that a node may bring on, itself included."""
-        reached, waiting = {node}, [node]
-        while waiting:
-            for edge in self.effects(waiting.pop()):
-                if edge.effect not in reached:
-                    reached.add(edge.effect)
-                    waiting.append(edge.effect)
-        return reached
+        return {node, *(nx.descendants(self._graph, node) if node in self._graph else ())}
 
 
 def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
@@ -131,17 +130,3 @@ def _lengthens_kernels(broader: Mapping[str, str], node: str) -> bool:
     while kinds[-1] in broader:
         kinds.append(broader[kinds[-1]])
     return kinds[-1] in OF_KERNELS and OF_ALLOCATION.isdisjoint(kinds)
-
-
-def _leads(edges: Sequence[Edge], start: str, end: str) -> bool:
-    """True if one node brings on the other already: an edge back would close a circle."""
-    waiting, seen = [start], {start}
-    while waiting:
-        node = waiting.pop()
-        if node == end:
-            return True
-        for edge in edges:
-            if edge.cause == node and edge.effect not in seen:
-                seen.add(edge.effect)
-                waiting.append(edge.effect)
-    return False

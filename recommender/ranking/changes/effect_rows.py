@@ -53,6 +53,7 @@ class EffectRow:
             "bottleneck": effect.context.bottleneck or None,
             "hardware": effect.context.hardware or None,
             "model_family": effect.context.family or None,
+            "against": effect.context.against or None,
             "metric": effect.metric,
             "kind": str(effect.kind),
             "trust": str(effect.trust),

@@ -53,7 +53,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         configuration=configuration,
         flags=tuple(item.text for item in strategy.sets if item.parameter in configuration),
         gain=item.gain,
-        against=BASELINE,
+        against=_against(item),
         basis=_basis(item),
         distance_class="" if item.distance is None else item.distance.name.lower(),
         bottleneck=item.match.bottleneck,
@@ -82,6 +82,12 @@ def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
     return other.strategy.id in one.conflicts or one.strategy.id in other.conflicts
 
 
+def _against(item: RankedStrategy) -> str:
+    """What the gain is a gain over: the baseline of the evidence that weighs most."""
+    weightiest = max(item.effects, key=lambda seen: abs(seen.weight), default=None)
+    return (weightiest and weightiest.effect.context.against) or BASELINE
+
+
 def _basis(item: RankedStrategy) -> str:
     if not item.effects:
         standing = (
@@ -106,9 +112,10 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
         where = (
             ", ".join(part for part in (effect.context.hardware, effect.context.family) if part) or "unknown"
         )
+        against = f" against {effect.context.against}" if effect.context.against else ""
         yield Support(
             kind=str(effect.kind),
-            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){_dated(seen)}",
+            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){against}{_dated(seen)}",
             weight=abs(seen.weight) / total if total else None,
             source="; ".join(f"{source.title} {_place(source)}".strip() for source in seen.sources[:2]),
         )

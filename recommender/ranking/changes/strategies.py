@@ -11,7 +11,7 @@ from kg.nouns.effects import Context, Effect
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Model, Strategy
 from kg.terms.conditions import Truth
-from kg.terms.metrics import OPERATOR_TIME, STEP_METRICS
+from kg.terms.metrics import OPERATOR_TIME, SAME_GAIN, metrics_of_same_gain
 from kg.triples.finders import StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
@@ -406,10 +406,9 @@ def _not_here(strategy: Strategy, applies: Applicability) -> Refusal:
 
 
 def _weighs(effect: Effect, problem: Problem) -> bool:
-    metric = problem.objective.metric
-    group = STEP_METRICS.get(problem.workload.kind, frozenset({metric}))
-    wanted = group if metric in group else {metric}
-    return effect.metric in wanted or (metric in group and effect.metric == OPERATOR_TIME)
+    kind, metric = problem.workload.kind, problem.objective.metric
+    of_step = any(metric in group for group in SAME_GAIN.get(kind, ()))
+    return effect.metric in metrics_of_same_gain(metric, kind) or (of_step and effect.metric == OPERATOR_TIME)
 
 
 def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.feasibility.exclusions import Exclusions, Pair
-    from recommender.ranking.feasibility.memory_need import Known
+    from recommender.ranking.feasibility.memory_need import MemoryCache
     from recommender.ranking.feasibility.task_history import TrialFailures
     from recommender.retrieval.neighbours import Neighbour
 
@@ -73,7 +73,7 @@ class QuestionFeasibility:
         facts: Facts of the hardware; empty if nothing is known of it.
         tried: What became of configurations where they were tried.
         exclusions: Strategies that exclude each other.
-        known_memory: Needs of memory that were reckoned before.
+        memory_cache: Needs of memory that were reckoned before.
     """
 
     problem: Problem
@@ -81,7 +81,7 @@ class QuestionFeasibility:
     facts: Mapping[str, float | str] = field(default_factory=dict)
     tried: TaskHistory | None = None
     exclusions: Exclusions | None = None
-    known_memory: Known = field(default_factory=dict)
+    memory_cache: MemoryCache = field(default_factory=dict)
     memory: MemoryNeed = field(init=False)
     _sizes: Mapping[str, Value] = field(init=False)
     _current: dict[str, Value] = field(init=False)
@@ -94,7 +94,7 @@ class QuestionFeasibility:
         kind = self.problem.workload.traits.get("architecture")
         self._sizes = {**self.model, **shape}
         sizes = self._sizes if kind is None else {**self._sizes, "architecture": kind}
-        self.memory = MemoryNeed(self.problem, sizes, self.facts, self.known_memory)
+        self.memory = MemoryNeed(self.problem, sizes, self.facts, self.memory_cache)
         self._current = {**self.problem.current} if self.problem.current else {}
         if self._current:
             current = Settings(self._current)
@@ -195,14 +195,14 @@ class FeasibilityRules:
         trials: What was measured.
         failures: What failed, remembered from question to question.
         exclusions: Strategies that exclude each other.
-        known_memory: Needs of memory that were reckoned before.
+        memory_cache: Needs of memory that were reckoned before.
     """
 
     tree: HardwareTree
     trials: TrialStore
     failures: TrialFailures
     exclusions: Exclusions
-    known_memory: Known = field(default_factory=dict)
+    memory_cache: MemoryCache = field(default_factory=dict)
 
     def of(
         self, problem: Problem, model: Mapping[str, Value], neighbours: Sequence[Neighbour]
@@ -220,7 +220,7 @@ class FeasibilityRules:
             self.tree.facts(problem.hardware.name),
             TaskHistory(self.failures, neighbours),
             self.exclusions,
-            self.known_memory,
+            self.memory_cache,
         )
 
 

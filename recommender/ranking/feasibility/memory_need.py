@@ -65,7 +65,7 @@ _BEYOND = frozenset(
 """Parameters that free memory, and that the cost model has no setting for."""
 
 
-Known = dict[tuple[object, ...], "float | None"]
+MemoryCache = dict[tuple[object, ...], "float | None"]
 """Bytes by model, phase, devices and settings; None where they cannot be told."""
 
 
@@ -77,14 +77,14 @@ class MemoryNeed:
         problem: The question.
         model: Facts of the model.
         facts: Facts of the device.
-        known: What was reckoned before, from question to question.
+        cache: What was reckoned before, from question to question.
         skipped: Why the rule says nothing; empty if it can.
     """
 
     problem: Problem
     model: Mapping[str, Value]
     facts: Mapping[str, float | str]
-    known: Known = field(default_factory=dict)
+    cache: MemoryCache = field(default_factory=dict)
     skipped: str = ""
     _sizes: ModelSizes | None = None
     _capacity: float = 0.0
@@ -156,11 +156,11 @@ class MemoryNeed:
             settings["precision"] = problem.workload.precision
         texts = tuple(sorted((name, str(value)) for name, value in settings.items()))
         key = (self._sizes, phase, count, texts)
-        if key not in self.known:
-            if len(self.known) > _REMEMBERED:
-                self.known.clear()
-            self.known[key] = self._asked(phase, settings, count)
-        return self.known[key]
+        if key not in self.cache:
+            if len(self.cache) > _REMEMBERED:
+                self.cache.clear()
+            self.cache[key] = self._asked(phase, settings, count)
+        return self.cache[key]
 
     def is_complete(self, configuration: Mapping[str, Value]) -> bool:
         """Return whether :meth:`bytes_of` covers all use of memory, so that a limit can be checked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import plain_key
+from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
 from recommender.ranking.plan.plan import Plan
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Assignment
+    from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.values import Value
     from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.finder import StartFinder, Starts
 
+USUAL = 0.3
+"""Agreement from which a change has its place although the question leaves a condition of it open; a choice."""
 LEAST_CHANCE = 0.5
 """Chance to help below which a change is not offered: testing it would be expected to lose."""
 AGREEMENT_AS_GAIN = 0.1
@@ -112,6 +116,7 @@ class Planner:
         ranked = [item for item in ranked if not broken[item.strategy.id]]
         candidates = self._candidates(problem, starts, ranked, with_priors=with_hypotheses)
         candidates.sort(key=lambda one: one.order)
+        candidates, refusing = self._allowed(candidates, starts)
         chosen = _without_conflicts(candidates)
         plan = Plan(
             understood=_understood(situation.facts),
@@ -119,7 +124,9 @@ class Planner:
             alternatives=starts.alternatives,
             changes=tuple(one.change for one in chosen[:k]),
             further=tuple(one.change for one in chosen[k:]),
-            not_here=tuple([*starts.not_here, *(_not_here(one) for one in refused if _is_telling(one))]),
+            not_here=tuple(
+                [*starts.not_here, *refusing, *(_not_here(one) for one in refused if _is_telling(one))]
+            ),
         )
         return Planned(
             plan=plan,
@@ -140,7 +147,7 @@ class Planner:
             for key in _places(item.strategy.sets, further):
                 if _same(item, further[key]):
                     further.pop(key)
-            share = min((shares.get(_assignment(one), 0.0) for one in item.strategy.sets), default=0.0)
+            share = _share(item.strategy, shares)
             one = self._of_strategy(problem, item, share, place, begun)
             if one is not None and not with_priors:
                 bare = replace(one.recommendation, gain=one.change.gain, basis=_basis(one.change))
@@ -148,12 +155,33 @@ class Planner:
             if one is not None:
                 candidates.append(one)
         groups: dict[tuple[Where, str], list[AgreedSetting]] = {}
-        for item in further.values():
-            if any(begun.get(name) is not None for name in _names(item)):
+        for setting in further.values():
+            if any(begun.get(name) is not None for name in _names(setting)):
                 continue  # the start sets it, or it runs now
-            groups.setdefault((item.where, carrier(item.where, item.key)), []).append(item)
+            groups.setdefault((setting.where, carrier(setting.where, setting.key)), []).append(setting)
         candidates += [self._of_recipes(problem, items) for items in groups.values()]
         return candidates
+
+    def _allowed(
+        self, candidates: Sequence[_Candidate], starts: Starts
+    ) -> tuple[list[_Candidate], list[NotHere]]:
+        """The changes that the release takes together with the start; the others with the conflict it raises."""
+        release = self.starts.release(starts.situation)
+        if release is None:
+            return list(candidates), []
+        begun = {item.key: item.value for item in starts.first.settings}
+        allowed: list[_Candidate] = []
+        refused: list[NotHere] = []
+        for one in candidates:
+            with_it = {**begun, **{item.key: item.value for item in one.change.settings}}
+            before = set(broken_conflicts(release, begun))
+            broken = [item for item in broken_conflicts(release, with_it) if item not in before]
+            if broken:
+                name = one.change.strategy or one.change.title
+                refused.append(NotHere(strategy=name, because=f"{broken[0]} is refused", fact="conflict"))
+            else:
+                allowed.append(one)
+        return allowed, refused
 
     def _of_strategy(
         self, problem: Problem, item: RankedStrategy, share: float, place: int, begun: Mapping[str, object]
@@ -182,8 +210,8 @@ class Planner:
         expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
         order = (
             not item.match.bottleneck,
-            bool(item.provided),
-            not item.strategy.sets,
+            bool(item.provided) and share < USUAL,
+            not item.strategy.sets and not item.strategy.families,
             -expected * item.match.closeness,
             -(item.match.share or 0.0) * item.match.closeness,
             item.strategy.accuracy != "unchanged",
@@ -241,9 +269,24 @@ def _shares(starts: Starts) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for one in starts.recipes:
         keys = {(plain_key(item.key).rpartition(".")[2], item.value.lower()) for item in one.recipe.settings}
+        keys.add((_PRECISION, one.recipe.precision.lower()))
         for key in keys:
             found[key] = found.get(key, 0.0) + one.weight
     return found
+
+
+_PRECISION = "precision"
+_WIDTHS = re.compile(r"\bw\d+a\d+\b")
+
+
+def _share(strategy: Strategy, shares: Mapping[tuple[str, str], float]) -> float:
+    """Weight of the recipes that do what a strategy does: set all that it sets, or have the widths that it names."""
+    if not strategy.sets:
+        return 0.0
+    set_so = min(shares.get(_assignment(one), 0.0) for one in strategy.sets)
+    names = " ".join([strategy.id, strategy.label, *strategy.aliases]).lower()
+    widths = [shares.get((_PRECISION, width), 0.0) for width in set(_WIDTHS.findall(names))]
+    return max(widths) if widths else set_so
 
 
 def _assignment(one: Assignment) -> tuple[str, str]:
@@ -276,7 +319,11 @@ def _same(item: RankedStrategy, agreed: AgreedSetting) -> bool:
 
 
 def _assigned(one: Assignment, item: RankedStrategy) -> PlanSetting:
-    key = f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}" if one.carrier else one.flag or one.parameter
+    key = (
+        f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
+        if one.carrier
+        else one.flag or one.parameter
+    )
     source = item.strategy.sources[0].url if item.strategy.sources else ""
     return PlanSetting(where=one.place, key=key, value=one.value, origin=Origin.KNOWLEDGE, source=source)
 
@@ -332,7 +379,8 @@ def _without_conflicts(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 def _understood(facts: Mapping[str, object]) -> dict[str, object]:
     return {
-        name: sorted(value) if isinstance(value, frozenset) else value for name, value in sorted(facts.items())
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, value in sorted(facts.items())
     }
 
 

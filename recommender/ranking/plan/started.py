@@ -22,13 +22,20 @@ def started(problem: Problem, start: StartConfiguration, framework: RunningFrame
     for item in start.settings:
         for name in names_of(item):
             current.setdefault(name, item.value)
-    software = {**problem.software, framework.id: framework.version} if framework.version else problem.software
+    software = (
+        {**problem.software, framework.id: framework.version} if framework.version else problem.software
+    )
     layout = start.layout
     traits = dict(problem.workload.traits)
     if layout is not None:
         traits |= {name: size for name, size in layout.to_json().items() if name not in {*traits, "devices"}}
-    if any(plain_key(item.key) == "quantization" for item in start.settings):
+    keys = {plain_key(item.key) for item in start.settings}
+    if "quantization" in keys:
         traits.setdefault("quantised", True)
+    if str(problem.workload.kind) == "serving":  # nothing is drafted, or split, that the start does not
+        traits.setdefault("speculative", any(key.startswith("speculative") for key in keys))
+        traits.setdefault("role", "mixed")
+        traits.setdefault("disaggregated", traits["role"] != "mixed")
     return replace(
         problem,
         current=Settings(current),

@@ -26,7 +26,7 @@ class AgreedSetting:
     Attributes:
         where: The place it is written in.
         key: As most of them write it.
-        value: The value that weighs most.
+        value: One value that some of them give it.
         share: Weight of the recipes that set the key, 0 to 1.
         value_share: Weight of those that set this very value.
         first: The nearest recipe that sets this value.
@@ -43,7 +43,7 @@ class AgreedSetting:
 def agreed_settings(
     weighed: Sequence[WeighedRecipe], kinds: Iterable[Purpose] = (Purpose.TUNING,)
 ) -> list[AgreedSetting]:
-    """Settings of recipes with the share that sets them, most agreed first.
+    """Settings of recipes with the share that sets them, most agreed first; each value that one has stands once.
 
     Of a key that a recipe sets twice the last counts, as programs read it.
 
@@ -63,19 +63,19 @@ def agreed_settings(
                 firsts.setdefault((*place, setting.value), (one.recipe, setting.key))
     agreed = []
     for place, values in votes.items():
-        value = max(values, key=lambda text: (values[text], text))
-        recipe, key = firsts[(*place, value)]
-        agreed.append(
-            AgreedSetting(
-                where=place[0],
-                key=key,
-                value=value,
-                share=min(sum(values.values()), 1.0),
-                value_share=values[value],
-                first=recipe,
+        for value, share in values.items():
+            recipe, key = firsts[(*place, value)]
+            agreed.append(
+                AgreedSetting(
+                    where=place[0],
+                    key=key,
+                    value=value,
+                    share=min(sum(values.values()), 1.0),
+                    value_share=share,
+                    first=recipe,
+                )
             )
-        )
-    return sorted(agreed, key=lambda item: (-item.share, item.key))
+    return sorted(agreed, key=lambda item: (-item.share, plain_key(item.key), -item.value_share, item.value))
 
 
 def carrier(where: Where, key: str) -> str:

@@ -12,6 +12,7 @@ from kg.nouns.knowledge import Model
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
+from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.finders import StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of, from_graph
 from recommender.applicability.framework import running_framework
@@ -33,7 +34,7 @@ from recommender.ranking.starts.layout_choice import (
     choose_layouts,
 )
 from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
-from recommender.ranking.starts.layout_options import LIMITED, LayoutQuestion, layout_options, smallest_fit
+from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion, layout_options, smallest_fit
 from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from kg.nouns.values import Value
     from kg.triples.graph import GraphStore
+    from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
@@ -107,7 +109,8 @@ class _Draft:
     def value(self, plain: str) -> str | None:
         """The value of a setting of the start; None if it is not part of it."""
         return next(
-            (item.value for item in self.kept if item.share >= IN_THE_START and plain_key(item.key) == plain), None
+            (item.value for item in self.kept if item.share >= IN_THE_START and plain_key(item.key) == plain),
+            None,
         )
 
 
@@ -143,6 +146,9 @@ class StartFinder:
         if framework is None:
             return None
         facts = question_facts(problem, self._tree, model)
+        if facts.get("phase") == "serving":  # one server for both, unless something else is stated
+            facts.setdefault("role", "mixed")
+            facts.setdefault("disaggregated", facts["role"] != "mixed")
         if framework.is_assumed:
             facts[f"software[{framework.id}]"] = framework.version
         return Situation(
@@ -153,6 +159,10 @@ class StartFinder:
             devices=problem.hardware.count,
             facts=facts,
         )
+
+    def release(self, situation: Situation) -> ReleaseSettings | None:
+        """The settings of the release in use; None where none ship."""
+        return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
     def find(self, situation: Situation, sizes: Mapping[str, Value]) -> Starts:
         """The start configurations of a situation.
@@ -171,10 +181,12 @@ class StartFinder:
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
         found = []
-        for one in layouts or [None]:
+        to_price: list[ChosenLayout | None] = [*layouts] or [None]
+        for one in to_price:
             layout = one.option.layout if one else self._plain_layout(situation)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
+            kept = [item for item in kept if item.share >= WORTH_TESTING]
             of_layout = replace(draft, kept=kept, refused=refused)
             found.append(self._configuration(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
@@ -207,7 +219,7 @@ class StartFinder:
             options,
             draft.of_precision(),
             training=situation.is_training,
-            trust=TRUST_FOR_LATENCY if asked.objective in LIMITED else TRUST_IN_TIMES,
+            trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
             settings=asked.question.settings,
         )
         kinds: dict[tuple[int, int, bool], ChosenLayout] = {}
@@ -240,7 +252,13 @@ class StartFinder:
             if "seq_len" not in settings and not question.model.tokens_per_image:
                 settings["seq_len"] = 4096
                 draft.notes.append("sequences of 4,096 tokens are assumed; --shape seq_len=N says otherwise")
-        degrees = {"tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "context_parallel"}
+        degrees = {
+            "tensor_parallel",
+            "pipeline_parallel",
+            "data_parallel",
+            "expert_parallel",
+            "context_parallel",
+        }
         question = replace(question, settings={n: v for n, v in settings.items() if n not in degrees})
         return LayoutQuestion(
             question=question,
@@ -285,12 +303,10 @@ class StartFinder:
                 origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
                 source=source,
             )
-        settings += [
-            _planned(item, situation, layout) for item in draft.kept if item.share >= IN_THE_START
-        ]
+        settings += [_planned(item, situation, layout) for item in draft.kept if item.share >= IN_THE_START]
         if chosen is not None and layout is not None:
             priced = {**chosen.settings, **chosen.option.settings}
-            settings += _further_than(settings, assumed_settings(situation, layout, priced), screen)
+            settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
         settings = _with_current(settings, situation, screen)
         return StartConfiguration(
             framework=framework.id,
@@ -369,18 +385,26 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
 
 
 def _further_than(
-    settings: Sequence[PlanSetting], assumed: Sequence[PlanSetting], screen: Screen
+    draft: _Draft, settings: Sequence[PlanSetting], assumed: Sequence[PlanSetting], screen: Screen
 ) -> list[PlanSetting]:
-    """The assumed settings that nothing sets yet, as far as the release takes them."""
+    """The assumed settings that nothing sets yet, as far as the release takes them and recipes set them so."""
     present = {plain_key(item.key) for item in settings}
     release = screen.release()
-    found = []
+    found: list[PlanSetting] = []
+    sets = [{plain_key(setting.key) for setting in one.recipe.settings} for one in draft.weighed]
+    apart = {key for key in present if sum(key in keys for keys in sets) >= FEWEST_TO_TELL}
     for item in assumed:
-        if plain_key(item.key) in present:
-            continue
+        plain = plain_key(item.key)
+        if plain in present or (
+            sum(plain in keys for keys in sets) >= _COMMON * len(sets) > 0
+            and any(not any(plain in keys for keys in sets if key in keys) for key in apart)
+        ):
+            continue  # set already, or switched off by all who set something else of the start
         if release is not None:
             taken = release.look_up(item.key, item.where)
             if not taken.usable or taken.is_default(item.value):
+                continue
+            if broken_conflicts(release, {one.key: one.value for one in [*settings, *found, item]}):
                 continue
         found.append(item)
     return found
@@ -394,27 +418,22 @@ def _with_current(settings: list[PlanSetting], situation: Situation, screen: Scr
     held = {plain_key(name): (name, value) for name, value in current.items()}
     found = []
     for item in settings:
-        short = plain_key(item.key).rpartition(".")[2] if item.where is SettingPlace.JSON else plain_key(item.key)
+        short = (
+            plain_key(item.key).rpartition(".")[2] if item.where is SettingPlace.JSON else plain_key(item.key)
+        )
         if short in held:
             _, value = held.pop(short)
             item = replace(item, value=value, origin=Origin.CURRENT, source="", agreement=None)
         found.append(item)
-    release = screen.release()
     for name, value in held.values():
-        taken = release.look_up(name) if release is not None else None
-        if taken is not None and taken.setting is not None:
-            place, key = taken.setting.place, taken.setting.key
-        else:
-            place, key = (SettingPlace.ENV, name) if name.isupper() else (SettingPlace.FLAG, f"--{name.lstrip('-')}")
+        place, key = screen.place_of(name)
         found.append(PlanSetting(where=place, key=key, value=value, origin=Origin.CURRENT))
     return found
 
 
 def _together(draft: _Draft, further: Sequence[AgreedSetting]) -> list[AgreedSetting]:
     """Settings that some recipe has together with those of the start: what never goes together is left out."""
-    start = {
-        (item.where, plain_key(item.key)) for item in draft.kept if item.share >= IN_THE_START
-    }
+    start = {(item.where, plain_key(item.key)) for item in draft.kept if item.share >= IN_THE_START}
     sets = [
         {(setting.where, plain_key(setting.key)) for setting in one.recipe.settings} for one in draft.weighed
     ]
@@ -427,6 +446,8 @@ def _together(draft: _Draft, further: Sequence[AgreedSetting]) -> list[AgreedSet
     return kept
 
 
+FEWEST_TO_TELL = 3
+"""Recipes with a setting from which what none of them sets beside it is taken to be left out on purpose; a choice."""
 _COMMON = 0.25
 """Share of recipes from which a setting is met often enough that never meeting it says something; a choice."""
 
@@ -464,7 +485,9 @@ def _because(draft: _Draft, chosen: ChosenLayout | None) -> list[str]:
             said += f" at {batch:.0f} sequences an engine"
         lines.append(said)
         if draft.weighed:
-            lines.append(f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so")
-    near = [one for one in draft.weighed if one.weight >= 0.1][:3]  # noqa: PLR2004  # what counts a tenth
+            lines.append(
+                f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so"
+            )
+    near = [one for one in draft.weighed if one.weight >= 0.1][:3]  # what counts a tenth
     lines += [f"recipe {one.recipe.id}, weight {one.weight:.0%} <{one.recipe.source.url}>" for one in near]
     return lines

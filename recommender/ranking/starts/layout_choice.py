@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TRUST_IN_TIMES = 0.3
 """Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;
 ``benchmarks/answers/recipes.py`` refits it with the asked family left out."""
-TRUST_FOR_LATENCY = 3.0
+TRUST_FOR_LATENCY = 10.0
 """The same where a time is to be short: most recipes are for throughput and do not say so; a choice."""
 OTHER_PRECISION = 0.2
 """Factor of the weight of a recipe whose weights have another width: it needs another share of the memory; a choice."""
@@ -65,7 +65,8 @@ def choose_layouts(
     chosen = []
     for option in options:
         votes = [
-            (one.weight * _likeness(option.layout, one.recipe, training=training), one.recipe) for one in weighed
+            (one.weight * _likeness(option.layout, one.recipe, training=training), one.recipe)
+            for one in weighed
         ]
         agreement = sum(vote for vote, _ in votes)
         top = max(votes, key=lambda vote: vote[0], default=(0.0, None))
@@ -97,7 +98,10 @@ def _likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> floa
 def degrees(recipe: Recipe) -> dict[str, int]:
     """The parallel sizes of a recipe by the names of a layout; where data splits attention, tp is what is left."""
     sizes = {name: recipe.layout.get(name, 1) for name in ("tp", "pp", "dp", "ep", "cp")}
-    whole = {name: size if isinstance(size, int) and not isinstance(size, bool) else 1 for name, size in sizes.items()}
+    whole = {
+        name: size if isinstance(size, int) and not isinstance(size, bool) else 1
+        for name, size in sizes.items()
+    }
     if recipe.layout.get("dp_attention") and whole["dp"] > 1:
         whole["tp"] = max(whole["tp"] // whole["dp"], 1)
     return whole

@@ -18,7 +18,12 @@ SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"
 
 
 def layout_settings(
-    layout: ParallelLayout, framework: str, *, experts: bool, origin: Origin = Origin.COST_MODEL, source: str = ""
+    layout: ParallelLayout,
+    framework: str,
+    *,
+    experts: bool,
+    origin: Origin = Origin.COST_MODEL,
+    source: str = "",
 ) -> list[PlanSetting]:
     """The settings that make a framework use a layout; none where its launcher is told the devices alone.
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import MissingFactError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.memory_fit import memory_bytes, not_modelled
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes
@@ -43,6 +43,10 @@ LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s", "latency": "request_s",
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
+
+
+SHORTEST = frozenset({"tpot", "tpot_p99", "latency"})
+"""Metrics of one request: a larger batch only makes them worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +143,7 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
         if not training and pipeline > 1 and tensor < widths[-1]:
             continue  # vLLM, "Parallelism and scaling": split tensors inside a server before stages between servers
         for experts in _expert_degrees(asked, tensor * replicas * context, training=training):
-            base = {
+            base: dict[str, float] = {
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
                 "data_parallel": replicas, "expert_parallel": experts,
             }  # fmt: skip
@@ -165,6 +169,8 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
     if asked.question.phase != "training":
         most = max(1, math.ceil(asked.concurrency / replicas)) if asked.concurrency else BATCHES[-1]
         sizes = [size for size in BATCHES if size < most]  # what does not fit at once waits
+        if asked.objective in SHORTEST:  # a short time for all that come at once, or for one
+            sizes, most = [], most if asked.concurrency else 1
         yield from ({"batch": float(size)} for size in (*sizes, most))
         return
     stated = _number(asked.question.settings.get("global_batch"))
@@ -174,7 +180,9 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
     held = asked.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(("none", "selective", "full").index(str(held))),)
     for micro, recompute in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways):
-        turns = max(stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1)
+        turns = max(
+            stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1
+        )
         if turns % 1:
             continue
         yield {"micro_batch": micro, "global_batch": micro * replicas * turns, "recompute": recompute}
@@ -263,9 +271,7 @@ def _spelt(row: Mapping[str, float]) -> dict[str, object]:
     """A row with the words of the cost model for what it counts by place."""
     from recommender.cost_model.settings.plans import CHOICES
 
-    return {
-        name: CHOICES[name][int(value)] if name in CHOICES else value for name, value in row.items()
-    }
+    return {name: CHOICES[name][int(value)] if name in CHOICES else value for name, value in row.items()}
 
 
 def can_price(model: ModelSizes) -> bool:
@@ -282,4 +288,6 @@ def _divisors(number: int) -> list[int]:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    return (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
+from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ SAME_SIZES = 0.25
 """Distance of another model of the same sizes, such as a later training of one network, in models; a choice."""
 FINETUNING = 1.0
 """Distance of fine-tuning from training; a choice."""
+BACKEND = 2.0
+"""Distance of a recipe that runs on MindSpore where the question does not name it; a choice."""
 UNKNOWN = 1.0
 """Doublings that count where one of two numbers is unknown."""
 MOST = 4.0
@@ -62,9 +65,7 @@ def weigh(
         path_of: A device and what is above it, by the id of hardware.
     """
     fitting = [
-        item
-        for item in recipes
-        if item.framework == situation.framework.id and item.role in situation.roles
+        item for item in recipes if item.framework == situation.framework.id and item.role in situation.roles
     ]
     families = {item.family for item in fitting if item.model == situation.model.id}
     crowd = Counter(item.model for item in fitting)
@@ -92,7 +93,9 @@ def _distance(
 ) -> float:
     asked = situation.model
     same_model = recipe.model == asked.id
-    same_family = same_model or recipe.family in families or bool(model.family and model.family == asked.family)
+    same_family = (
+        same_model or recipe.family in families or bool(model.family and model.family == asked.family)
+    )
     model_apart = 0.0 if same_model else SAME_SIZES if _same_network(asked, model) else 1.0
     return (
         MODEL * model_apart
@@ -102,6 +105,14 @@ def _distance(
         + GENERATION * _hardware_apart(situation.hardware, path)
         + SCALE * _scales_apart(situation, recipe)
         + FINETUNING * (recipe.role is Role.FINETUNE)
+        + BACKEND * (_runs_on_mindspore(recipe) and "mindspore" not in situation.problem.software)
+    )
+
+
+def _runs_on_mindspore(recipe: Recipe) -> bool:
+    return any(
+        plain_key(item.key) in {"ai_framework", "training_backend"} and item.value.lower() == "mindspore"
+        for item in recipe.settings
     )
 
 
@@ -109,7 +120,7 @@ def _same_network(one: ModelTraits, other: ModelTraits) -> bool:
     """Whether two models of one family differ in what they learned alone."""
     if not one.parameters or not other.parameters or one.family != other.family:
         return False
-    return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture  # noqa: PLR2004
+    return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture
 
 
 def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:
@@ -124,7 +135,7 @@ def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:
 def _hardware_apart(one: tuple[str, ...], other: tuple[str, ...]) -> float:
     """0 for the same generation, 1 for another of the vendor, 2 for another vendor."""
     shared = len(set(one) & set(other))
-    if not other or shared >= min(len(one), len(other)) or shared >= 3:  # noqa: PLR2004  # generation and above
+    if not other or shared >= min(len(one), len(other)) or shared >= 3:  # generation and above
         return 0.0
     return 1.0 if shared else 2.0
 

@@ -12,7 +12,6 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry
-from recommender.applicability.framework import REGISTRY_OF
 from recommender.applicability.gate import judge
 from recommender.ranking.plan_change import NotHere
 
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
     from kg.nouns.framework import Framework
     from kg.nouns.knowledge import Strategy
     from kg.nouns.look_up import LookUp
-    from kg.terms.setting_registry import ReleaseSettings
     from kg.nouns.recipe import RecipeSetting
+    from kg.nouns.values import Value
+    from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
@@ -50,21 +50,42 @@ class Screen:
     setting: Callable[[str], tuple[Strategy, ...]]
 
     def sift(self, agreed: Iterable[AgreedSetting]) -> tuple[list[AgreedSetting], list[NotHere]]:
-        """The settings that may be set here, in the spelling of the release; the others with the reason."""
+        """The settings that may be set here, in the spelling of the release; the others with the reason.
+
+        Of several values the first that may be set is taken; where the most agreed one may not, it counts for what
+        its own recipes weigh.
+        """
         release = self.release()
         kept: list[AgreedSetting] = []
-        refused: list[NotHere] = []
+        refused: dict[tuple[Where, str], NotHere] = {}
         seen: set[tuple[Where, str]] = set()
         for item in agreed:
+            before = (item.where, plain_key(item.key))
+            if before in seen:
+                continue
             here, why = self._in_release(item, release)
             why = why or self._by_question(here) or self._by_knowledge(here)
             place = (here.where, plain_key(here.key))
-            if why is None and place not in seen:
-                seen.add(place)
-                kept.append(here)
-            elif why:
-                refused.append(why)
-        return kept, refused
+            if why is not None:
+                refused.setdefault(before, why)
+            elif place not in seen:
+                kept.append(replace(here, share=here.value_share) if before in refused else here)
+                seen |= {before, place}
+        return kept, [why for place, why in refused.items() if place not in seen]
+
+    def place_of(self, name: str) -> tuple[SettingPlace, str]:
+        """Where a setting is written, and its key there, by the name that people or strategies give it."""
+        release = self.release()
+        found = release.look_up(name) if release is not None else None
+        if found is not None and found.setting is not None:
+            return found.setting.place, found.setting.key
+        for strategy in self.setting(name.lstrip("-").replace("-", "_")):
+            for one in strategy.sets:
+                if one.carrier and one.parameter.rpartition(".")[2] == name:
+                    return one.place, f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
+        if name.isupper():
+            return SettingPlace.ENV, name
+        return SettingPlace.FLAG, f"--{name.lstrip('-').replace('_', '-')}"
 
     def usable(self, weighed: Sequence[WeighedRecipe]) -> list[WeighedRecipe]:
         """The recipes with the weight that their settings keep here: one for another release counts for less.
@@ -97,7 +118,7 @@ class Screen:
         """The settings of the release in use; None where none ship."""
         framework = self.situation.framework
         try:
-            return registry(REGISTRY_OF.get(framework.id, framework.id)).at(framework.version)
+            return registry(framework.id).at(framework.version)
         except UnknownEntityError:
             return None
 
@@ -110,7 +131,9 @@ class Screen:
         if found.standing is Standing.REMOVED and found.setting is not None and found.setting.replaced_by:
             item, found = _moved(item, found.setting.replaced_by, release)
         if not found.usable:
-            return item, NotHere(strategy=item.key, because=str(found), fact="release", source=item.first.source.url)
+            return item, NotHere(
+                strategy=item.key, because=str(found), fact="release", source=item.first.source.url
+            )
         if found.is_default(_typed(item.value)):
             because = f"{item.value} is the default of {self.situation.framework.id} {self.situation.framework.version}"
             return item, NotHere(strategy=item.key, because=because.strip(), fact="default")
@@ -132,7 +155,9 @@ class Screen:
                 return NotHere(strategy=item.key, because="no drafts are asked for", fact="speculative")
             if plain in _DRAFT_MODELS and item.first.model != self.situation.model.id:
                 return NotHere(
-                    strategy=item.key, because=f"{item.value} drafts for {item.first.reported_model}", fact="model"
+                    strategy=item.key,
+                    because=f"{item.value} drafts for {item.first.reported_model}",
+                    fact="model",
                 )
         if plain == "no_enable_prefix_caching" and (self.situation.number("shared_prefix_share") or 0) > 0:
             return NotHere(strategy=item.key, because="prompts share prefixes", fact="shared_prefix_share")
@@ -149,7 +174,9 @@ class Screen:
                 return None
             if verdict.because.startswith("hardware:") and item.first.hardware in self.situation.hardware:
                 return None  # it was published for this very hardware
-            failed = NotHere(strategy=strategy.id, because=verdict.because, fact=item.key, source=verdict.source)
+            failed = NotHere(
+                strategy=strategy.id, because=verdict.because, fact=item.key, source=verdict.source
+            )
         return failed
 
 
@@ -172,10 +199,12 @@ def _sets(strategy: Strategy, item: AgreedSetting) -> bool:
     for one in strategy.sets:
         if one.parameter == parameter or one.parameter.rpartition(".")[2] == parameter:
             value = "true" if one.value is None else str(one.value).lower()
-            return value == item.value.lower() or (value in {"1", "true"} and item.value.lower() in {"1", "true"})
+            return value == item.value.lower() or (
+                value in {"1", "true"} and item.value.lower() in {"1", "true"}
+            )
     return False
 
 
-def _typed(text: str) -> object:
+def _typed(text: str) -> Value:
     low = text.lower()
     return True if low == "true" else False if low == "false" else text

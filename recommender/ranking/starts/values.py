@@ -35,4 +35,3 @@ def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | 
         replicas = layout.dp if layout else 1
         return str(max(1, math.ceil(concurrency / replicas))), "concurrency"
     return item.value, ""
-

@@ -239,17 +239,17 @@ class SearchLog:
 
         return self.exclusively(take)
 
-    def requeue(self, trial: LoggedTrial, *, own: bool = False) -> bool:
+    def requeue(self, trial: LoggedTrial, *, is_ours: bool = False) -> bool:
         """Put a trial that nobody evaluates any more back in the queue; False if somebody does, or did.
 
         Args:
             trial: As it was read when its worker was found to be gone.
-            own: It is this worker's, who gives it up.
+            is_ours: It is this worker's, who gives it up.
         """
 
         def put_back() -> bool:
             now = self._now(trial)
-            if now.state != "RUNNING" or now.owner != trial.owner or not (own or now.beat == trial.beat):
+            if now.state != "RUNNING" or now.owner != trial.owner or not (is_ours or now.beat == trial.beat):
                 return False
             self._set_state(trial, "WAITING")
             return True

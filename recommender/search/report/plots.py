@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import TYPE_CHECKING
 
-from recommender.cost_model.plots import BOTTOM, COLOURS, HEIGHT, LEFT, WIDTH
+from recommender.cost_model.plots import BOTTOM, COLOURS, HEIGHT, LEFT, WIDTH, label, page
 from recommender.search.evaluations import value_of
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def history_svg(history: History) -> str:
     costs, running = history.costs, history.best_so_far
     known = [cost for cost in costs if not math.isnan(cost)]
     if not known:
-        return _page("Course of the search: nothing succeeded", [])
+        return page("Course of the search: nothing succeeded", [])
     low, high = min(known), max(known)
     high = high if high > low else low + 0.01
     step = (WIDTH - LEFT - RIGHT) / max(len(costs) - 1, 1)
@@ -56,11 +55,11 @@ def history_svg(history: History) -> str:
         f'<polyline points="{" ".join(corners)}" fill="none" stroke="{COLOURS[1]}" stroke-width="2"/>'
     )
     objective = history.objective
-    body += [_text(LEFT - 8, at(0, cost)[1] + 4, _value(cost, objective)) for cost in (low, high)]
+    body += [label(LEFT - 8, at(0, cost)[1] + 4, _value(cost, objective)) for cost in (low, high)]
     body.append(
-        _text(WIDTH / 2, HEIGHT - 16, f"evaluation 1 to {len(costs)}; x failed or over a limit", "middle")
+        label(WIDTH / 2, HEIGHT - 16, f"evaluation 1 to {len(costs)}; x failed or over a limit", "middle")
     )
-    return _page(f"Course of the search: {objective.metric}, and the best so far", body)
+    return page(f"Course of the search: {objective.metric}, and the best so far", body)
 
 
 def front_svg(points: Sequence[tuple[float, float, bool]], x: Objective, y: Objective) -> str:
@@ -72,7 +71,7 @@ def front_svg(points: Sequence[tuple[float, float, bool]], x: Objective, y: Obje
         y: The other one.
     """
     if not points:
-        return _page("Front: nothing ran", [])
+        return page("Front: nothing ran", [])
     spans = [(min(values), max(values)) for values in ([p[0] for p in points], [p[1] for p in points])]
 
     def scaled(value: float, axis: int) -> float:
@@ -87,24 +86,12 @@ def front_svg(points: Sequence[tuple[float, float, bool]], x: Objective, y: Obje
         body.append(f'<circle cx="{left:.1f}" cy="{top:.1f}" r="4" stroke="{COLOURS[0]}" fill="{fill}"/>')
     for axis, place in ((0, "start"), (1, "end")):
         body.append(
-            _text(LEFT if not axis else WIDTH - RIGHT, HEIGHT - BOTTOM + 16, f"{spans[0][axis]:.4g}", place)
+            label(LEFT if not axis else WIDTH - RIGHT, HEIGHT - BOTTOM + 16, f"{spans[0][axis]:.4g}", place)
         )
-        body.append(_text(LEFT - 8, HEIGHT - BOTTOM if not axis else TOP + 4, f"{spans[1][axis]:.4g}"))
-    body.append(_text(WIDTH / 2, HEIGHT - 16, f"{x.metric} ({x.unit or '1'})", "middle"))
-    return _page(f"{y.metric} ({y.unit or '1'}) against {x.metric}; filled: nothing is better in both", body)
+        body.append(label(LEFT - 8, HEIGHT - BOTTOM if not axis else TOP + 4, f"{spans[1][axis]:.4g}"))
+    body.append(label(WIDTH / 2, HEIGHT - 16, f"{x.metric} ({x.unit or '1'})", "middle"))
+    return page(f"{y.metric} ({y.unit or '1'}) against {x.metric}; filled: nothing is better in both", body)
 
 
 def _value(cost: float, objective: Objective) -> str:
     return f"{value_of(cost, objective):.4g} {objective.unit or ''}".strip()
-
-
-def _text(x: float, y: float, text: str, anchor: str = "end") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="12" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _page(title: str, body: Sequence[str]) -> str:
-    inner = "\n".join(body)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">\n'
-        f"<title>{escape(title)}</title>\n{inner}\n</svg>\n"
-    )

@@ -126,7 +126,7 @@ class TrialQueue:
     def give_back(self) -> None:
         """Queue again all that is being evaluated here."""
         for trial in self.mine.values():
-            self.log.requeue(trial, own=True)
+            self.log.requeue(trial, is_ours=True)
         self.mine.clear()
 
     def _keep(self, trial: LoggedTrial | None) -> LoggedTrial | None:

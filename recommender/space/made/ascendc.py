@@ -16,7 +16,11 @@ from recommender.space.made.shapes import power_above, powers
 if TYPE_CHECKING:
     from recommender.space.made.needs import KernelRequest
 
-TILING = "Ascend C API reference: TCubeTiling structure"
+TILING = (
+    "https://www.hiascend.com/document/detail/en/canncommercial/800/apiref/ascendcopapi"
+    "/atlasascendc_api_07_0673.html"
+)
+"""The TCubeTiling structure of the Ascend C API reference."""
 DOUBLE = "Ascend C developer guide: DoubleBuffer scenario"
 RESTRICTIONS = "Ascend C API reference, general restrictions: the unified buffer is 32-byte aligned"
 ADVISOR = "msprof-analyze advisor: byte alignment"
@@ -42,6 +46,9 @@ def product(wanted: KernelRequest) -> SpaceDraft:
         size = wanted.sizes.get(side)
         most = LARGEST_BASE if size is None else min(power_above(size, FRACTAL), LARGEST_BASE)
         draft.parameters[f"base{side}"] = powers(FRACTAL, most)
+        draft.constraints.append(
+            rule(f"base{side} % {FRACTAL} == 0", f"the cube multiplies blocks of {FRACTAL} a side", TILING)
+        )
         draft.left += [
             ExcludedValue(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
             for value in powers(most + 1, LARGEST_BASE)
@@ -61,10 +68,14 @@ def product(wanted: KernelRequest) -> SpaceDraft:
     if cores is None:
         draft.skipped.append(f"values of usedCoreNum: cube_cores of {wanted.device.id} is not known")
         return draft
-    draft.parameters["usedCoreNum"] = _shares(int(cores))
+    draft.parameters["usedCoreNum"] = sorted({*_shares(int(cores)), *_few_blocks(wanted, draft, int(cores))})
+    draft.constraints.append(
+        rule(f"usedCoreNum <= {cores:.0f}", f"the device has {cores:.0f} cube cores", TILING)
+    )
     if wanted.grouped:
         return draft
-    blocks = f"ceil({wanted.sizes['M']} / baseM) * ceil({wanted.sizes['N']} / baseN)"
+    batch = wanted.sizes.get("B", 1)
+    blocks = f"{batch} * ceil({wanted.sizes['M']} / baseM) * ceil({wanted.sizes['N']} / baseN)"
     draft.constraints.append(rule(f"usedCoreNum <= {blocks}", "a core that is used has a block", TILING))
     return draft
 
@@ -102,6 +113,25 @@ def row(wanted: KernelRequest) -> SpaceDraft:
     return draft
 
 
+def elementwise(wanted: KernelRequest) -> SpaceDraft:
+    """Something done to each of N elements: tiles in the unified buffer, as for rows."""
+    element = wanted.element_bytes
+    least = max(ALIGNED_BYTES // max(int(element), 1), 64)
+    draft = SpaceDraft()
+    draft.parameters |= {
+        "tileLength": powers(least, min(power_above(wanted.sizes["N"], least), 65536)),
+        "bufferNum": [1, 2],
+    }
+    cores = wanted.device.get("vector_cores", "compute_units")
+    if cores is None:
+        draft.skipped.append(f"values of blockDim: vector_cores of {wanted.device.id} is not known")
+    else:
+        draft.parameters["blockDim"] = _shares(int(cores))
+    used = f"tileLength * (2 * bufferNum * {element:g} + {ACCUMULATOR_BYTES})"
+    wanted.ask(draft, Need("ub_bytes", used, "queues and sums fit the UB", DOUBLE))
+    return draft
+
+
 def attention(wanted: KernelRequest) -> SpaceDraft:
     """Attention by blocks whose scores are held whole: S keys, heads of width D, Q queries if others."""
     keys = wanted.sizes["S"]
@@ -129,6 +159,18 @@ def attention(wanted: KernelRequest) -> SpaceDraft:
     return draft
 
 
-def _shares(cores: int) -> list[object]:
+def _shares(cores: int) -> list[int]:
     """A quarter, half and all of the cores."""
-    return [*sorted({max(1, cores // part) for part in (4, 2, 1)})]
+    return sorted({max(1, cores // part) for part in (4, 2, 1)})
+
+
+def _few_blocks(wanted: KernelRequest, draft: SpaceDraft, cores: int) -> set[int]:
+    """Numbers of base blocks below that of the cores: so many are used where there are no more blocks."""
+    if wanted.grouped:
+        return set()
+    sides = [
+        {-(-wanted.sizes[side] // int(str(base))) for base in draft.parameters[f"base{side}"]}
+        for side in "MN"
+    ]
+    counts = {wanted.sizes.get("B", 1) * rows * columns for rows in sides[0] for columns in sides[1]}
+    return {count for count in counts if count < cores}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, precision
-from recommender.space.made import ascendc, cuda, triton
+from recommender.space.made import ascendc, cuda, opencl, triton
 from recommender.space.made.needs import KernelRequest
 from recommender.space.made.shapes import sizes
 
@@ -47,12 +47,24 @@ class KernelKind:
 
 
 _PRODUCTS: Mapping[str, _Family] = {"triton": triton.product, "ascendc": ascendc.product}
+_PLAIN_PRODUCTS: Mapping[str, _Family] = {**_PRODUCTS, "opencl": opencl.product}
 _ROWS: Mapping[str, _Family] = {"triton": triton.row, "ascendc": ascendc.row}
 KERNELS = (
     KernelKind(
-        names=("gemm", "matmul", "linear", "fully_connected", "w8a8_block_fp8_gemm"),
+        names=(
+            "gemm",
+            "matmul",
+            "mm",
+            "linear",
+            "fully_connected",
+            "w8a8_block_fp8_gemm",
+            "batched_matmul",
+            "batch_matmul",
+            "bmm",
+        ),
         needs=("M", "N", "K"),
-        forms=_PRODUCTS,
+        may=("B",),
+        forms=_PLAIN_PRODUCTS,
     ),
     KernelKind(
         names=("fused_moe", "grouped_gemm", "moe"),
@@ -62,21 +74,41 @@ KERNELS = (
         forms=_PRODUCTS,
     ),
     KernelKind(
-        names=("softmax", "layernorm", "layer_norm", "rmsnorm", "rms_norm", "log_softmax"),
+        names=(
+            "softmax",
+            "layernorm",
+            "layer_norm",
+            "rmsnorm",
+            "rms_norm",
+            "log_softmax",
+            "reduction",
+            "reduce",
+            "reduce_sum",
+        ),
         needs=("N",),
         may=("M",),
         forms=_ROWS,
     ),
     KernelKind(
-        names=("attention", "flash_attention", "flash"),
+        names=("attention", "flash_attention", "flash", "decode_attention", "flash_decoding"),
         needs=("S", "D"),
         may=("Q", "B", "H"),
         forms={"triton": triton.attention, "ascendc": ascendc.attention},
     ),
     KernelKind(
+        names=("elementwise", "add", "mul", "relu", "gelu", "silu", "sigmoid"),
+        needs=("N",),
+        forms={"triton": triton.elementwise, "ascendc": ascendc.elementwise},
+    ),
+    KernelKind(names=("transpose",), needs=("M", "N"), forms={"triton": triton.transposition}),
+    KernelKind(
         names=("convolution", "conv2d"), needs=("FW", "FH"), may=("W", "H"), forms={"cuda": cuda.convolution}
     ),
 )
+
+
+NAMES = frozenset(name for kernel in KERNELS for name in kernel.names)
+"""What kernels are called."""
 
 
 def kernel_space(
@@ -88,6 +120,7 @@ def kernel_space(
     form: str = "",
     block: int | None = None,
     spills: bool = True,
+    most: int = MOST,
 ) -> GeneratedSpace:
     """Configurations of a kernel that can run.
 
@@ -96,15 +129,16 @@ def kernel_space(
         shape: Its sizes.
         number_format: Of the operands.
         device: Whose buffers count.
-        form: ``"triton"``, ``"ascendc"`` or ``"cuda"``; by kernel and device if empty.
+        form: ``"triton"``, ``"ascendc"``, ``"opencl"`` or ``"cuda"``; by kernel and device if empty.
         block: Side of the blocks that share a scale, where the operands are quantised by blocks.
         spills: Whether sums may outgrow the registers of a thread.
+        most: Configurations up to which they are counted; 0 asks only whether there is one.
 
     Raises:
         InputError: Another kernel or form, or a size that is missing or none.
         InfeasibleError: Nothing fits; the message names the rules.
     """
-    kernel = _kernel(operator)
+    kernel = kernel_kind(operator)
     if not form:
         preferred = "ascendc" if device.ascend else "triton"
         form = preferred if preferred in kernel.forms else next(iter(kernel.forms))
@@ -127,16 +161,21 @@ def kernel_space(
         grouped=kernel.grouped,
         spills=spills,
     )
-    return kernel.forms[form](wanted).finish(most=MOST)
+    return kernel.forms[form](wanted).finish(most=most)
 
 
-def _kernel(operator: str) -> KernelKind:
+def plain_name(operator: str) -> str:
+    """The name of an operator as ``NAMES`` has it."""
+    return operator.strip().lower().replace("-", "_")
+
+
+def kernel_kind(operator: str) -> KernelKind:
     """The kind that a name belongs to.
 
     Raises:
         InputError: None does; the hint has the nearest names.
     """
-    name = operator.strip().lower().replace("-", "_")
+    name = plain_name(operator)
     by_name = {known: kernel for kernel in KERNELS for known in kernel.names}
     if name not in by_name:
         near = get_close_matches(name, by_name, n=3, cutoff=0.5)

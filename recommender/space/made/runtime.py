@@ -15,6 +15,8 @@ import numpy as np
 import data
 from ingest.files.safe_yaml import load_yaml
 from kg.errors import InfeasibleError, InputError
+from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry
 from recommender.space.expressions import Expression
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 
@@ -124,9 +126,20 @@ def variables() -> tuple[Variable, ...]:
     for item in raw["variables"]:
         source = raw["sources"][item["source"]]
         told = {**item, "source": f"{source['title']} {source['url']}"}
+        if software := told.pop("software", ""):
+            told["default"] = _default(software, told["name"], told["values"])
         lists = {key: tuple(told[key]) for key in ("values", "hardware") if key in told}
         found.append(Variable(**{**told, **lists}))
     return tuple(found)
+
+
+def _default(software: str, name: str, values: Sequence[object]) -> object:
+    """The default of a variable in the newest release that the registry of its software has read."""
+    release = registry(software).at()
+    setting = release.look_up(name, SettingPlace.ENV).setting
+    stated = setting.default_in(release.release) if setting is not None else None
+    assert stated is not None  # noqa: S101  both ship, and a test reads them
+    return next(value for value in values if str(value) == str(stated.value))
 
 
 def runtime_space(place: RuntimePlace, kinds: Sequence[str] = KINDS) -> RuntimeSpace:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recommender.space.made import triton_ascend
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, Need, is_amd, is_nvidia
 from recommender.space.made.shapes import power_above, powers
@@ -24,6 +25,8 @@ LARGEST_BLOCK = 256
 """Largest side of a block of a product; a choice: the largest of the frameworks' own lists."""
 MOST_ELEMENTS = 2**20
 """Elements of a tensor of a program (``TRITON_MAX_TENSOR_NUMEL``)."""
+LONGEST_PART = 16384
+"""Most elements that a program of an elementwise kernel takes at once; a choice."""
 LEAST_ROW = 64
 """Smallest block of a row that is proposed; a choice."""
 MOST_ROWS = 32
@@ -39,6 +42,8 @@ WARPS = (1, 2, 4, 8, 16, 32)
 
 def product(wanted: KernelRequest) -> SpaceDraft:
     """A matrix product of M, N and, if known, K, also one of groups: the GEMM of a mixture of experts."""
+    if wanted.device.ascend:
+        return triton_ascend.product(wanted)
     draft = SpaceDraft()
     for side in "MNK":
         name = f"BLOCK_SIZE_{side}"
@@ -56,7 +61,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
     if is_amd(wanted.device):
         draft.parameters |= {"waves_per_eu": [0, 1, 2, 4], "matrix_instr_nonkdim": [16, 32], "kpack": [1, 2]}
     block = f"(BLOCK_SIZE_M + BLOCK_SIZE_N) * BLOCK_SIZE_K * {wanted.element_bytes:g}"
-    used = f"{_kept(wanted)} * {block}"
+    used = f"{_kept(wanted)} * {block}{_reserved(wanted)}"
     wanted.ask(draft, Need("shared_memory_bytes", used, "staged blocks fit the shared memory", DOCUMENTED))
     _warps(wanted, draft, "BLOCK_SIZE_M * BLOCK_SIZE_N")
     draft.notes.extend(_waves(wanted, draft))
@@ -65,6 +70,8 @@ def product(wanted: KernelRequest) -> SpaceDraft:
 
 def row(wanted: KernelRequest) -> SpaceDraft:
     """Something done along rows of N, such as a softmax or a norm: columns at once and rows of a program."""
+    if wanted.device.ascend:
+        return triton_ascend.row(wanted)
     whole = power_above(wanted.sizes["N"], LEAST_ROW)
     rows = power_above(wanted.sizes.get("M", MOST_ROWS), 1)
     draft = SpaceDraft()
@@ -84,16 +91,50 @@ def row(wanted: KernelRequest) -> SpaceDraft:
 
 def attention(wanted: KernelRequest) -> SpaceDraft:
     """Attention by blocks: S keys, heads of width D, Q queries where they are others (flash attention)."""
+    if wanted.device.ascend:
+        return triton_ascend.attention(wanted)
     keys, width = wanted.sizes["S"], power_above(wanted.sizes["D"], SMALLEST_DOT)
     draft = SpaceDraft()
     for name, length in (("BLOCK_M", wanted.sizes.get("Q", keys)), ("BLOCK_N", keys)):
         most = min(power_above(length, SMALLEST_DOT), LARGEST_BLOCK)
         draft.parameters[name] = powers(SMALLEST_DOT, most)
     draft.parameters["num_stages"] = list(STAGES)
-    used = f"{_kept(wanted)} * BLOCK_N * {width} * {wanted.element_bytes:g}"
+    used = f"{_kept(wanted)} * BLOCK_N * {width} * {wanted.element_bytes:g}{_reserved(wanted)}"
     wanted.ask(draft, Need("shared_memory_bytes", used, "staged keys fit the shared memory", DOCUMENTED))
     _warps(wanted, draft, f"BLOCK_M * ({width} + BLOCK_N)")
     return draft
+
+
+def elementwise(wanted: KernelRequest) -> SpaceDraft:
+    """Something done to each of N elements: how many a program takes at once."""
+    if wanted.device.ascend:
+        return triton_ascend.elementwise(wanted)
+    draft = SpaceDraft()
+    draft.parameters["BLOCK_SIZE"] = powers(
+        LEAST_ROW, min(power_above(wanted.sizes["N"], LEAST_ROW), LONGEST_PART)
+    )
+    _warps(wanted, draft, "BLOCK_SIZE")
+    return draft
+
+
+def transposition(wanted: KernelRequest) -> SpaceDraft:
+    """A matrix of M by N turned block by block through the shared memory."""
+    if wanted.device.ascend:
+        return triton_ascend.transposition(wanted)
+    draft = SpaceDraft()
+    for side in "MN":
+        most = min(power_above(wanted.sizes[side], SMALLEST_DOT), LARGEST_BLOCK)
+        draft.parameters[f"BLOCK_{side}"] = powers(SMALLEST_DOT, most)
+    used = f"BLOCK_M * BLOCK_N * {wanted.element_bytes:g}{_reserved(wanted)}"
+    wanted.ask(draft, Need("shared_memory_bytes", used, "the block fits the shared memory", DOCUMENTED))
+    _warps(wanted, draft, "BLOCK_M * BLOCK_N")
+    return draft
+
+
+def _reserved(wanted: KernelRequest) -> str:
+    """What the system takes of the shared memory for each block: 1 KB from compute capability 8.0 on."""
+    capability = str(wanted.device.facts.get("compute_capability", ""))
+    return " + 1024" if is_nvidia(wanted.device) and float(capability) >= 8 else ""
 
 
 def _kept(wanted: KernelRequest) -> str:

@@ -62,18 +62,18 @@ class Additions:
 
     Attributes:
         rows: Rows that were new.
-        known: Rows that were there already.
+        repeated: Rows that were there already.
         problems: Problems that were new.
     """
 
     rows: int = 0
-    known: int = 0
+    repeated: int = 0
     problems: int = 0
 
     def __add__(self, other: Additions) -> Additions:
         return Additions(
             rows=self.rows + other.rows,
-            known=self.known + other.known,
+            repeated=self.repeated + other.repeated,
             problems=self.problems + other.problems,
         )
 
@@ -222,7 +222,7 @@ class Writer:
                     triples += arrival_triples(problem, number, sources.values())
         if not rows and not completed and not is_trusted_anew:
             self._is_torn = False
-            return Additions(known=len(cases))
+            return Additions(repeated=len(cases))
         vectors = self._vectors.append(fresh, number) if fresh else ""
         activity = Batch(
             number=number,
@@ -247,7 +247,7 @@ class Writer:
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
         self._chain.publish_if_due()
-        return Additions(rows=rows, known=len(cases) - rows, problems=len(fresh))
+        return Additions(rows=rows, repeated=len(cases) - rows, problems=len(fresh))
 
     def add_effects(self, effects: Sequence[Effect], *, completed: Sequence[str], origin: str = "") -> None:
         """Add what is known of effects without their cases to the effects that are there, as one batch.

@@ -46,7 +46,9 @@ UNITS = (
     "_units",
     "_year",
 )
-UNITLESS = re.compile(r"cube_macs_per_cycle_\w+|max_threads_per_block|warp_size|devices_per_node")
+UNITLESS = re.compile(
+    r"cube_macs_per_cycle_\w+|max_threads_per_block|warp_size|devices_per_node|devices_per_server"
+)
 INT8_BELOW_FP16 = {"b300", "gb300"}
 """Blackwell Ultra gave up int8 tensor throughput: 153.5 and 165 TOP/s beside 2.25 PFLOP/s."""
 FP16_BELOW_FP32 = {"nvidia-maxwell", "nvidia-pascal", "nvidia-sm121"}

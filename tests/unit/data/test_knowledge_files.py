@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,4 +299,29 @@ def test_gains_are_those_of_the_source() -> None:
 def test_every_strategy_has_a_scope_and_every_setting_its_software() -> None:
     for strategy in STRATEGIES:
         assert strategy.families or strategy.hardware or strategy.applies_when, strategy.id
+        assert bool(strategy.sets) is not bool(strategy.work), strategy.id
         assert all(item.software for item in strategy.sets), strategy.id
+
+
+def test_gains_that_only_promotion_claims_are_claims() -> None:
+    claims = [json.loads(line) for line in data.text("cases/claims.jsonl").splitlines()]
+    strategies = {noun.id for noun in STRATEGIES}
+    assert repeated(case["case_id"] for case in claims) == []
+    for case in claims:
+        assert (case["kind"], case["strategy"] in strategies) == ("claimed", True), case["case_id"]
+        assert "url" not in case["source"]
+
+
+def test_the_names_of_the_coverage_tables_are_in_the_graph() -> None:
+    page = (Path(data.__file__).parents[1] / "docs" / "knowledge-coverage.md").read_text(encoding="utf-8")
+    names = {noun.id for folder in ("knowledge", "models", "hardware") for noun in nouns_of(folder)}
+    rows = [
+        line.rsplit(" | ", 1)[-1].split(";")[0]
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith(("| action |", "| what |"))
+    ]
+    assert len(rows) > 170
+    for row in rows:
+        ids = re.findall(r"`([a-z0-9][a-z0-9.-]*)`", row)
+        assert ids or " " in row.strip("| "), row
+        assert set(ids) <= names, row

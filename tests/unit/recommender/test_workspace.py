@@ -58,7 +58,7 @@ def test_ingesting_twice_changes_nothing(empty_path: Path, tmp_path: Path) -> No
         again = tmp_path / "twice.nq"
         workspace.export(again)
         assert (first.added.rows, first.added.problems) == (3, 2)
-        assert (second.added.rows, second.added.known, second.added.problems) == (0, 3, 0)
+        assert (second.added.rows, second.added.repeated, second.added.problems) == (0, 3, 0)
         assert sorted(exported.read_bytes().splitlines()) == sorted(again.read_bytes().splitlines())
 
 

@@ -17,6 +17,9 @@ from kg.nouns.knowledge import (
     Level,
     Strategy,
 )
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import from_graph, to_triples
 
 GOOD = """
 sources:
@@ -79,7 +82,7 @@ strategies:
     accuracy: unchanged
     kind: documented
     sources: [spec]
-  - {id: wait, label: {en: Wait}, kind: claimed, sources: [spec]}
+  - {id: wait, label: {en: Wait}, work: operation, kind: claimed, sources: [spec]}
 faults:
   - id: fibre-broken
     codes: ["507014"]
@@ -226,3 +229,60 @@ def test_the_shipped_knowledge_passes() -> None:
                 nouns.extend(read_knowledge(item.read_text(encoding="utf-8"), item.name))
     assert len(nouns) > 1000
     assert check_knowledge(nouns) == []
+
+
+DISPUTED = """
+sources:
+  spec: {title: Spec, url: "https://example.org/spec"}
+  forum: {title: Forum, url: "https://example.org/forum"}
+hardware:
+  - {id: acme, level: vendor, label: {en: Acme}}
+  - id: acme-1
+    level: device
+    broader: acme
+    label: {en: Acme 1}
+    facts:
+      memory_bytes:
+        - {value: 32000000000, source: forum, kind: secondary, confidence: low}
+        - {value: 34359738368, source: spec, kind: documented, confidence: high}
+"""
+
+
+def test_two_sources_that_disagree_are_both_kept_and_the_more_trusted_holds() -> None:
+    nouns = read_knowledge(DISPUTED, "disputed.yaml")
+    device = by_id(nouns, "acme-1")
+    assert isinstance(device, HardwareProfile)
+    stated = {(fact.value, fact.source.title) for fact in device.facts}
+    assert stated == {(32000000000, "Forum"), (34359738368, "Spec")}
+    store = OxigraphStore()
+    store.extend([triple for noun in nouns for triple in to_triples(noun)])
+    assert set(from_graph(store, HardwareProfile, "acme-1").facts) == set(device.facts)
+    assert HardwareTree(store).facts("acme-1")["memory_bytes"] == 34359738368
+
+
+def test_a_condition_with_an_unknown_word_names_line_word_and_nearest() -> None:
+    text = """
+    sources:
+      s: {title: S, url: "https://example.org"}
+    strategies:
+      - id: x
+        label: {en: X}
+        work: code
+        applies_when:
+          - {when: "expert > 0 and devices > 1", source: s}
+        kind: documented
+        sources: [s]
+    """
+    (fault,) = faults_of(text)
+    assert fault.startswith("line 9: ")
+    assert "no fact is called 'expert'" in fault
+    assert "experts" in fault
+
+
+def test_a_release_that_drops_a_strategy_before_the_one_that_brings_it_is_a_fault() -> None:
+    text = GOOD.replace(
+        "accuracy: unchanged",
+        'removed: [{software: broom, version: "7.0", source: spec}]\n    accuracy: unchanged',
+    )
+    (fault,) = faults_of(text)
+    assert "broom: removed in 7.0, before it came in 8.0" in fault

@@ -237,3 +237,11 @@ def test_a_registry_is_read_quickly() -> None:
     start = time.process_time()
     assert registry("vllm-ascend").at("0.18").look_up("max_model_len").usable
     assert time.process_time() - start < 1.0  # 0.1 s on a quiet machine
+
+
+@pytest.mark.parametrize("software", softwares())
+def test_no_default_is_a_place_of_the_machine_that_mined_it(software: str) -> None:
+    for setting in registry(software).settings:
+        for default in setting.defaults:
+            text = str(default.value)
+            assert not text.startswith(("/root", "/home", "/work")), setting.key

@@ -50,8 +50,8 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import TABLES, batch_triples, problem_triples, to_triples
-from kg.triples.validation import KNOWLEDGE, batch_part, knowledge_part, validate
+from kg.triples.serialisation import TABLES, problem_triples, to_triples
+from kg.triples.validation import KNOWLEDGE, knowledge_part, validate
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
@@ -154,8 +154,15 @@ KNOWN = (
         accuracy="unchanged",
         sources=(BOOK,),
     ),
-    Strategy(**concept("bf16"), kind="claimed", hardware=("vendor",), sources=(BOOK,)),
-    Strategy(**concept("fp16"), kind="claimed", hardware=("vendor",), sources=(BOOK,)),
+    Strategy(**concept("bf16"), kind="claimed", hardware=("vendor",), work="code", sources=(BOOK,)),
+    Strategy(
+        **concept("fp16"),
+        kind="claimed",
+        hardware=("vendor",),
+        work="code",
+        conflicts_with=(Relation(target="overlap", source=BOOK),),
+        sources=(BOOK,),
+    ),
     Framework(**concept("vllm"), phases=("decode",), hardware=("vendor",), stack=("cann",), sources=(BOOK,)),
     FaultPattern(
         **concept("timeout"),
@@ -243,18 +250,6 @@ CLASSES = {
 }
 
 
-def test_a_batch_is_checked_with_what_it_shares() -> None:
-    store = OxigraphStore()
-    batch = Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))
-    store.extend(problem_triples(PROBLEM, 1, [BOOK]) + batch_triples(batch))
-    part = list(batch_part(store, iris.batch_iri(1)))
-    assert len(set(part)) == len(store)
-    assert validate(part) == []
-    other = Problem(workload=PROBLEM.workload, hardware=Hardware(name="x"), objective=PROBLEM.objective)
-    store.extend(problem_triples(other, 2, [BOOK]))
-    assert iris.problem_iri(other.id) not in {t.subject for t in batch_part(store, iris.batch_iri(1))}
-
-
 def test_the_knowledge_is_checked_without_the_problems() -> None:
     store = OxigraphStore()
     store.extend(triples_of((*KNOWN, *MEASURED)))
@@ -272,7 +267,7 @@ def test_what_a_part_points_at_may_be_in_the_store() -> None:
     assert [fault.message for fault in validate(to_triples(new))] == [
         "Hardware is under at most one node, which the graph describes"
     ]
-    assert validate(to_triples(new), known=store) == []
+    assert validate(to_triples(new), described_in=store) == []
 
 
 DEVICE = iris.hardware_iri("device")
@@ -291,6 +286,13 @@ def statement(subject: NamedNode, predicate: NamedNode) -> NamedNode:
 LINK_COUNT = statement(iris.hardware_iri("vendor"), TG.HAS_FACT)
 CONFLICT = statement(STRATEGY, TG.CONFLICT)
 CLAUSE = statement(STRATEGY, TG.APPLIES_WHEN)
+FP16 = iris.strategy_iri("fp16")
+SETTING = next(
+    triple.subject
+    for triple in triples_of(KNOWN)
+    if triple.predicate == TG.FLAG and isinstance(triple.subject, NamedNode)
+)
+BROUGHT = statement(STRATEGY, TG.SINCE)
 SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
 
 
@@ -312,6 +314,10 @@ SYMPTOM = statement(iris.bottleneck_iri("slow-link"), TG.HAS_SYMPTOM)
         (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("nowhere"), "mitigates is a bottleneck"),
         (STRATEGY, TG.MITIGATES, iris.bottleneck_iri("cable"), "mitigates is a bottleneck"),
         (STRATEGY, TG.PHASE, Literal("lunch"), "A phase is training"),
+        (STRATEGY, TG.WORK, Literal("magic"), "The work that a strategy takes is code"),
+        (FP16, TG.WORK, None, "A strategy sets something, or says what kind of work it takes"),
+        (FP16, TG.FOR_HARDWARE, None, "A strategy says where it applies"),
+        (FP16, TG.CONFLICTS_WITH, None, "A conflict holds both ways"),
         (STRATEGY, Shared.DERIVED_FROM, None, "A strategy names at least one source"),
         (CONFLICT, TG.TARGET, None, "A relation points at one node"),
         (CLAUSE, TG.EXPRESSION, None, "exactly one expression"),
@@ -357,3 +363,20 @@ def test_a_violation_says_where_what_and_what_instead() -> None:
         f"{DEVICE.value} {TG.LEVEL.value}: Hardware is a vendor, an architecture, a family, a device or a "
         "server (not chip)"
     )
+
+
+@pytest.mark.parametrize(
+    ("subject", "predicate", "term", "message"),
+    [
+        (SETTING, TG.SOFTWARE, None, "names the software that reads it"),
+        (SETTING, TG.CARRIER, Literal("--config"), "one place where it is written"),
+        (BROUGHT, TG.RELEASE_ORDER, Literal("99999999"), "removed after the release that brought it"),
+    ],
+)
+def test_what_a_strategy_sets_and_when_it_was_there_are_its_own_affair(
+    subject: NamedNode, predicate: NamedNode, term: Literal | None, message: str
+) -> None:
+    changed = [t for t in triples_of(KNOWN) if (t.subject, t.predicate) != (subject, predicate)]
+    if term is not None:
+        changed.append(Triple(subject, predicate, term))
+    assert [fault.focus for fault in validate(changed) if message in fault.message] == [STRATEGY.value]

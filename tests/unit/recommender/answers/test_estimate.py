@@ -50,3 +50,9 @@ def test_plots_stand_side_by_side(shipped: Workspace, tmp_path: Path) -> None:
 def test_an_unknown_phase_is_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no phase named 'dreaming'"):
         estimated(shipped, phase="dreaming")
+
+
+def test_what_could_not_be_read_is_said_with_the_error(shipped: Workspace) -> None:
+    with pytest.raises(InputError) as raised:
+        estimated(shipped, {**RAW, "notes": ["run.sh: --nnodes is not set"]}, settings={"nosuch": 1})
+    assert "run.sh: --nnodes is not set" in raised.value.__notes__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.errors import InfeasibleError, NoEvidenceError
+from kg.errors import InfeasibleError, NoEvidenceError, UnknownEntityError
 from recommender.calibration.outlook import LISTED
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.workspace import Workspace
@@ -230,3 +230,85 @@ def test_the_query_path_imports_no_search() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+KERNEL: dict[str, Any] = {
+    "op": "gemm", "shape": {"M": 4096, "N": 4096, "K": 4096}, "hardware": "NVIDIA H100 PCIe",
+}  # fmt: skip
+
+
+def kernel(workspace: Workspace, **more: Any) -> Any:
+    problem, notes = workspace.problem({**KERNEL, **more})
+    return workspace.recommend(problem, notes=notes)
+
+
+def test_a_kernel_is_planned_on_a_workspace_that_has_no_case_of_it(shipped: Workspace) -> None:
+    answer = kernel(shipped)
+    json = answer.to_json()
+    start = {item["key"]: item["value"] for item in json["start"]["settings"]}
+    assert start.keys() == {
+        "BLOCK_SIZE_M",
+        "BLOCK_SIZE_N",
+        "BLOCK_SIZE_K",
+        "GROUP_SIZE_M",
+        "num_warps",
+        "num_stages",
+    }
+    assert {start["BLOCK_SIZE_M"], start["BLOCK_SIZE_N"]} == {128, 256}
+    assert json["start"]["fits"] is True
+    assert json["recommendations"][0]["configuration"] == start
+    assert json["abstained"] is None
+    assert any("precision: taken as fp16" in note for note in answer.notes)
+
+
+def test_devices_and_languages_get_kernels_of_their_own(shipped: Workspace) -> None:
+    asked = [
+        {"hardware": "ascend-910b3", "traits": {"language": "triton"}},
+        {"hardware": "ascend-910b3", "traits": {"language": "ascend-c"}},
+        {"hardware": "a100-sxm4-80gb"},
+        {"hardware": "a100-sxm4-80gb", "precision": "float32", "traits": {"language": "opencl"}},
+    ]
+    keys = [frozenset(item.key for item in kernel(shipped, **one).plan.start.settings) for one in asked]
+    assert len(set(keys)) == len(asked)
+    assert not any("num_warps" in found for found in keys[:2])
+
+
+def test_a_kernel_without_a_model_abstains_and_names_two_measurements(shipped: Workspace) -> None:
+    with pytest.raises(NoEvidenceError, match="nothing says how fast") as error:
+        kernel(shipped, op="fused_moe", hardware="ascend-910b3", shape={"M": 64, "N": 1024, "E": 8})
+    assert "the smallest and the largest tile" in error.value.hint
+
+
+def test_an_unknown_operator_is_told_its_neighbours(shipped: Workspace) -> None:
+    with pytest.raises(UnknownEntityError) as error:
+        kernel(shipped, op="gemmm")
+    assert "gemm" in error.value.hint
+    assert "matmul" in error.value.hint
+
+
+def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_path: Path) -> None:
+    import data
+
+    (tmp_path / "nvidia.yaml").write_text(data.text("hardware/nvidia.yaml"))
+    record = {
+        "task": {"kind": "kernel", "op": "gemm", "shape": KERNEL["shape"], "dtype": "float16"},
+        "hardware": {"vendor": "nvidia", "name": "NVIDIA H100 PCIe"},
+        "outcome": {"metric": "latency", "unit": "us", "better": "lower", "status": "ok"},
+        "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
+    }
+    tile = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 4, "num_stages": 2}
+    rows = [
+        {**record, "config": {**tile, "num_warps": warps}, "outcome": {**record["outcome"], "value": value}}  # type: ignore[dict-item]  # plain JSON
+        for warps, value in ((2, 300.0), (4, 200.0), (8, 400.0))
+    ]
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        editor.add_file("hardware", tmp_path / "nvidia.yaml")
+        editor.ingest([cases])
+    with Workspace.open(empty_path, cache=tmp_path) as workspace:
+        answer = kernel(workspace, precision="float16")
+        start = {item.key: (item.value, str(item.origin)) for item in answer.plan.start.settings}
+        assert start["num_warps"] == (4, "case")
+        assert start["BLOCK_SIZE_M"] == (64, "case")
+        assert answer.recommendations[0].evidence[0].kind == "timed"

@@ -51,7 +51,7 @@ def test_settings_that_the_framework_does_not_read_are_no_advice() -> None:
     judged = judge(strategy(sets=(flag,)), FACTS, [VLLM, TRAINER])
     assert judged.truth is Truth.FAILS
     assert judged.because == "framework: vLLM Ascend does not read settings of mindspeed"
-    below = Assignment(parameter="HCCL_BUFFSIZE", value=800, software="cann")
+    below = Assignment(parameter="HCCL_BUFFSIZE", value=800, environment=True, software="cann")
     assert judge(strategy(sets=(below,)), FACTS, [VLLM]).truth is Truth.HOLDS
 
 
@@ -80,3 +80,44 @@ def test_an_unknown_model_makes_a_family_strategy_an_if() -> None:
     facts = {key: value for key, value in FACTS.items() if key != "model"}
     assert judge(strategy(families=("moe-decoder",)), facts).truth is Truth.UNKNOWN
     assert judge(strategy(families=("moe-decoder",)), FACTS).truth is Truth.FAILS
+
+
+def test_a_server_runs_its_own_code() -> None:
+    code = Assignment(parameter="jit_compile", value=False, software="vllm")
+    for found in (strategy(sets=(code,)), strategy(work="code")):
+        judged = judge(found, FACTS, [VLLM])
+        assert (judged.truth, judged.because) == (
+            Truth.FAILS,
+            "framework: vLLM Ascend runs code of its own",
+        )
+    assert judge(strategy(work="layout"), FACTS, [VLLM]).truth is Truth.HOLDS
+    training = {"phase": "training", "software[mindspeed-llm]": "2.3"}
+    assert judge(strategy(work="code"), training, [VLLM, TRAINER]).truth is Truth.HOLDS
+
+
+def test_what_nobody_observed_is_no_if() -> None:
+    seen = ScopeClause(
+        condition='bottleneck["host-bound"] > 0 or setting["HCCL_ALGO"] != ""',
+        source=GUIDE,
+        reason="the device waits for the host",
+    )
+    judged = judge(strategy(applies_when=(seen,)), FACTS)
+    assert (judged.truth, judged.because) == (
+        Truth.FAILS,
+        "nothing shows that the device waits for the host",
+    )
+    assert judge(strategy(applies_when=(seen,)), FACTS | {"bottleneck[host-bound]": 0.2}).truth is Truth.HOLDS
+    either = ScopeClause(condition='memory_short or bottleneck["host-bound"] > 0', source=GUIDE)
+    assert judge(strategy(applies_when=(either,)), FACTS).truth is Truth.UNKNOWN
+
+
+def test_where_a_question_names_its_programs_no_other_one_runs() -> None:
+    old = ScopeClause(condition='software["sglang"] < "0.5"', source=GUIDE)
+    assert judge(strategy(applies_when=(old,)), FACTS).truth is Truth.UNKNOWN
+    named = FACTS | {"framework": frozenset({"vllm-ascend"})}
+    assert judge(strategy(applies_when=(old,)), named).truth is Truth.FAILS
+
+
+def test_a_model_that_pools_does_not_decode() -> None:
+    judged = judge(strategy(phases=("decode",)), FACTS | {"pooling": True})
+    assert (judged.truth, "does not decode" in judged.because) == (Truth.FAILS, True)

@@ -71,7 +71,11 @@ def test_a_question_states_its_facts_by_the_names_that_conditions_read() -> None
     facts = question_facts(problem(), tree(), MOE)
     assert facts["model"] == frozenset({"m", "qwen", "moe-decoder", "transformer"})
     assert facts["hardware"] == frozenset({"npu", "huawei"})
-    assert (facts["experts"], facts["attention"], facts["draft_layers"]) == (128, "latent", 0)
+    assert (facts["experts"], facts["attention"], facts["draft_layers"]) == (
+        128,
+        frozenset({"latent"}),
+        0,
+    )
     assert (facts["has_bf16"], facts["has_fp8"]) == (True, False)
     assert (facts["input_len"], facts["concurrency"], facts["speculative"]) == (3500, 128, True)
     assert (facts["tpot_limit"], facts["tp"], facts["devices"]) == (0.05, 4, 4)

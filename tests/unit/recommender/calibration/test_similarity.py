@@ -14,7 +14,7 @@ from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
-from recommender.calibration.similarity import FARTHEST, Similarity
+from recommender.calibration.similarity import FARTHEST, Similarity, pair_row
 from recommender.calibration.similarity_fit import BLOCKS, CostTable, fit_similarity
 from tests.unit.recommender.known_cases import problem, tree
 
@@ -51,7 +51,9 @@ def test_weights_go_to_what_decides() -> None:
     assert weights["shape"] > 1.5 * weights["traits"]
     assert all(fold["fitted"] <= fold["words"] + 1e-9 for fold in fit.folds)
     assert all(fold["least"] <= fold["fitted"] + 1e-9 for fold in fit.folds)
-    near, far = (fit.similarity.expected_cost(d, Distance.SIBLING, same_task=False) for d in (0.1, 2.0))
+    near, far = (
+        float(fit.similarity.cost.expect(pair_row(d, Distance.SIBLING, same_task=False))) for d in (0.1, 2.0)
+    )
     assert far > near
 
 
@@ -63,10 +65,13 @@ def test_too_little_teaches_nothing() -> None:
 def test_what_ships_has_a_weight_for_each_block_and_costs_more_farther() -> None:
     shipped = Similarity.shipped()
     assert set(shipped.weights.as_dict()) == set(BLOCKS)
-    costs = [shipped.expected_cost(d, Distance.OTHER_VENDOR, same_task=False) for d in (0.0, 1.0, 2.0, 9.0)]
+    costs = [
+        float(shipped.cost.expect(pair_row(d, Distance.OTHER_VENDOR, same_task=False)))
+        for d in (0.0, 1.0, 2.0, 9.0)
+    ]
     assert costs == sorted(costs)
-    assert costs[-1] == shipped.expected_cost(FARTHEST, Distance.OTHER_VENDOR, same_task=False)
-    by_device = [shipped.expected_cost(0.5, d, same_task=True) for d in Distance]
+    assert costs[-1] == float(shipped.cost.expect(pair_row(FARTHEST, Distance.OTHER_VENDOR, same_task=False)))
+    by_device = [float(shipped.cost.expect(pair_row(0.5, d, same_task=True))) for d in Distance]
     assert by_device == sorted(by_device)
 
 

@@ -57,20 +57,29 @@ def outcome(
 
 
 def conflicts(outcomes: Sequence[Outcome], told: tuple[Relation, ...] = ()) -> dict[str, set[str]]:
-    """Conflicts of the strategy after outcomes told one by one: by target, titles of the evidence."""
+    """Conflicts of the strategy after outcomes told one by one: by target, titles of the evidence.
+
+    Each is stated by the other strategy too.
+    """
     graph = OxigraphStore(None)
-    now = strategy("overlap", told, overlap=True)
-    for noun in (now, strategy("compress", compress=8), strategy("graph", graph=1)):
+    nouns = (
+        strategy("overlap", told, overlap=True),
+        strategy("compress", compress=8),
+        strategy("graph", tuple(Relation(target="overlap", source=item.source) for item in told), graph=1),
+    )
+    now = {noun.id: noun for noun in nouns}
+    for noun in nouns:
         graph.extend(to_triples(noun))
     for item in outcomes:
         graph.extend(to_triples(item))
         for changed in revise_conflicts(graph, failed_strategies(graph)):
-            graph.remove(to_triples(now))
+            graph.remove(to_triples(now[changed.id]))
             graph.extend(to_triples(changed))
-            now = changed
+            now[changed.id] = changed
     found: dict[str, set[str]] = {}
-    for relation in now.conflicts_with:
+    for relation in now["overlap"].conflicts_with:
         found.setdefault(relation.target, set()).add(relation.source.title)
+        assert Relation(target="overlap", source=relation.source) in now[relation.target].conflicts_with
     return found
 
 

@@ -102,3 +102,11 @@ def test_a_text_cannot_be_added() -> None:
 def test_text_is_compared_and_never_reckoned_with(text: str) -> None:
     with pytest.raises(InputError, match="no arithmetic with text"):
         held(text)
+
+
+def test_the_values_of_arithmetic_are_numbers() -> None:
+    rule = Expression.parse("a * 2 + ceil(b / 3)", frozenset({"a", "b"}))
+    values = {"a": np.array([1.0, 2.0]), "b": np.array([4.0, 3.0])}
+    assert rule.numbers(values).tolist() == [4.0, 5.0]
+    with pytest.raises(InputError, match="'a"):
+        rule.numbers({"a": np.array(["x"]), "b": np.array([1.0])})

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.door.search_space import SearchSpaceFile
 from kg.errors import InputError
 from kg.nouns.values import Settings
-from recommender.space.foreign_spaces import space_of_distributions, space_of_t1, space_of_table
-from recommender.space.parameters import ParameterKind
-
-
-def test_a_t1_file_is_a_space() -> None:
-    space = space_of_t1(
-        SearchSpaceFile(
-            name="toy",
-            parameters={"x": (32, 16, 64), "method": ("a", "b")},
-            constraints=("x < 64 || method == 'a'",),
-        )
-    )
-    assert [p.kind for p in space.parameters] == [ParameterKind.ORDINAL, ParameterKind.CATEGORICAL]
-    assert len(list(space.enumerate())) == 5
+from recommender.space.foreign_spaces import space_of_distributions, space_of_table
 
 
 def test_distributions_are_a_space() -> None:

@@ -43,9 +43,9 @@ def test_a_file_taken_in_whole_is_not_read_again(workspace: Workspace, tmp_path:
     workspace.ingest(file)
     batch = workspace.batch
     second = workspace.ingest(file)
-    assert (second.known_files, second.added.known, workspace.batch) == (1, 2, batch)
+    assert (second.known_files, second.added.repeated, workspace.batch) == (1, 2, batch)
     again = workspace.ingest(file, options=Options(again=True))
-    assert (again.known_files, again.added.known, workspace.batch) == (0, 2, batch)
+    assert (again.known_files, again.added.repeated, workspace.batch) == (0, 2, batch)
     assert workspace.try_out([file]).known_files == 0
 
 

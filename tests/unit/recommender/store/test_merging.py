@@ -78,7 +78,7 @@ def test_cases_come_with_their_origin_and_both_stay_whole(make: Callable[..., Wo
     theirs = make("theirs", line(1.0), line(2.0, block=32), line(3.0, hardware={"name": "NVIDIA H20"}))
     before = content(theirs)
     merged = ours.merge(theirs.layout.root, label="the lab")
-    assert (merged.added.rows, merged.added.known, merged.added.problems) == (2, 1, 1)
+    assert (merged.added.rows, merged.added.repeated, merged.added.problems) == (2, 1, 1)
     assert merged.conflict_count == 0
     assert [batch.origin for batch in all_of(ours.graph, Batch)] == ["", "the lab"]
     assert [found for found in ours.check() if found.severity == "fault"] == []
@@ -95,7 +95,7 @@ def test_merging_twice_changes_nothing(make: Callable[..., Workspace]) -> None:
     once = content(ours)
     again = ours.merge(theirs.layout.root)
     assert content(ours) == once
-    assert (again.added.rows, again.added.known, again.effects) == (0, 2, 0)
+    assert (again.added.rows, again.added.repeated, again.effects) == (0, 2, 0)
 
 
 def test_a_dry_run_tells_the_same_and_writes_nothing(make: Callable[..., Workspace]) -> None:
@@ -195,7 +195,7 @@ def test_a_crash_in_the_middle_leaves_both_whole_and_merging_goes_on(
     assert [found for found in ours.check() if found.severity == "fault"] == []
     assert content(theirs) == before
     merged: MergeResult = ours.merge(theirs.layout.root)
-    assert (merged.added.rows, merged.added.known) == (2, 4)
+    assert (merged.added.rows, merged.added.repeated) == (2, 4)
 
 
 def test_a_workspace_is_not_joined_with_itself_or_with_nothing(

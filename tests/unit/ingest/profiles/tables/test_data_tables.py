@@ -86,7 +86,6 @@ def test_the_data_pipeline_is_the_same_from_both_forms(home: Path, form: str) ->
     assert found.stages[3].cpu == pytest.approx(0.875)
     assert (found.batch_ms, found.pipeline_ms, found.push_ms) == (43.5, 41.0, 2.5)
     assert found.warning == "Map(id=3)"
-    assert found.starvation == pytest.approx(0.82)
     assert all(item.what != "queues and workers of the data pipeline" for item in rank.missing)
 
 
@@ -109,18 +108,6 @@ def test_a_pipeline_that_is_cut_is_told(home: Path, content: dict[str, Any]) -> 
     [rank] = read_profile(home.parent.parent).ranks
     assert rank.details.pipeline is None
     assert any("data pipeline" in note for note in rank.notes)
-
-
-def test_a_pipeline_whose_children_go_round_ends() -> None:
-    from ingest.profiles.tables.data_tables import pipeline
-
-    found = pipeline(
-        {"op_names": ["DeviceQueue", "Map"], "op_ids": [0, 1], "children_ids": [[1], [0]]},
-        "x",
-        lambda _: None,
-    )
-    assert found is not None
-    assert found.starvation is None
 
 
 def test_the_raw_table_stands_in_for_the_summary(home: Path) -> None:

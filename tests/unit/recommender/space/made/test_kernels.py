@@ -178,3 +178,50 @@ def test_a_name_that_is_nearly_one_is_suggested() -> None:
     with pytest.raises(InputError) as caught:
         kernel_space("sofmax", {"N": 8}, "bf16", Device("chip", {}))
     assert "did you mean softmax" in caught.value.hint
+
+
+def test_triton_on_ascend_has_no_warps_and_a_program_a_core(shipped: Workspace) -> None:
+    made = kernel_space("gemm", SHAPES["gemm"], "fp16", device(shipped, "ascend-910b3"), form="triton")
+    assert not {"num_warps", "num_stages"} & set(made.parameters)
+    assert {"num_warps", "num_stages"} <= {item.what for item in made.left}
+    assert max(made.parameters["grid"]) == 20
+    space = space_of(made)
+    told = {"BLOCK_K": 64, "multibuffer": True, "BLOCK_TRESHHOLD": 8, "grid": 20}
+    full = space.violated(Settings({"BLOCK_M": 256, "BLOCK_N": 256, **told}))
+    assert full is not None
+    assert "L0C" in full.reason
+    assert space.violated(Settings({"BLOCK_M": 128, "BLOCK_N": 256, **told})) is None
+    vector = kernel_space(
+        "softmax", SHAPES["softmax"], "fp16", device(shipped, "ascend-910b3"), form="triton"
+    )
+    assert max(vector.parameters["grid"]) == 40
+
+
+@pytest.mark.parametrize("name", ["ascend-910b3", "NVIDIA H100 PCIe"])
+@pytest.mark.parametrize(
+    ("operator", "shape"), [("elementwise", {"N": 1000}), ("transpose", {"M": 300, "N": 40})]
+)
+def test_kernels_of_elements_have_spaces(
+    shipped: Workspace, operator: str, shape: dict[str, object], name: str
+) -> None:
+    made = kernel_space(operator, shape, "fp16", device(shipped, name), form="triton")
+    assert made.configurations
+
+
+def test_the_opencl_product_divides_its_tiles_evenly(shipped: Workspace) -> None:
+    made = kernel_space("gemm", SHAPES["gemm"], "fp32", device(shipped, "NVIDIA H100 PCIe"), form="opencl")
+    assert made.configurations == 17956  # as many as the public tables of this kernel have
+    one = next(iter(space_of(made).enumerate()))
+    assert int(str(one["MWG"])) % (int(str(one["MDIMC"])) * int(str(one["VWM"]))) == 0
+
+
+def test_few_blocks_use_few_cores(shipped: Workspace) -> None:
+    made = kernel_space(
+        "gemm", {"M": 16, "N": 16, "K": 16}, "fp16", device(shipped, "ascend-910b3"), form="ascendc"
+    )
+    assert {one["usedCoreNum"] for one in space_of(made).enumerate()} == {1}
+
+
+def test_a_block_has_a_kilobyte_less_of_the_shared_memory(shipped: Workspace) -> None:
+    made = kernel_space("gemm", SHAPES["gemm"], "fp16", device(shipped, "NVIDIA H100 PCIe"))
+    assert any(rule["expression"].endswith("+ 1024 <= 233472") for rule in made.constraints)

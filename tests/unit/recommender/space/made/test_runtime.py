@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kg.errors import InfeasibleError, InputError
+from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry
 from recommender.space.expressions import Expression
 from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space, variables
 from recommender.space.space_file import read_space
@@ -28,6 +30,9 @@ def test_every_variable_that_ships_is_whole(shipped: Workspace) -> None:
         assert item.range
         assert "https://" in item.source
         assert len(item.values) > 1
+        for software in ("cann", "torch-npu", "host"):
+            known = registry(software).find(item.name, SettingPlace.ENV)
+            assert known is None or all(known.setting.accepts(value) for value in item.values), item.name
         assert item.unset or item.default in item.values
         for condition, known in ((item.when, facts), (item.active, names), (item.holds, facts | names)):
             assert not condition or Expression.parse(condition, known).names
@@ -91,3 +96,9 @@ def test_nothing_left_and_no_such_kind() -> None:
     assert "devices > 1" in caught.value.hint
     with pytest.raises(InputError, match="no kind"):
         runtime_space(place(), ["speed"])
+
+
+def test_defaults_are_those_of_the_registry() -> None:
+    defaults = {item.name: item.default for item in variables()}
+    assert (defaults["HCCL_BUFFSIZE"], defaults["TASK_QUEUE_ENABLE"]) == (200, 1)
+    assert (defaults["CPU_AFFINITY_CONF"], defaults["CUDA_DEVICE_MAX_CONNECTIONS"]) == (0, 8)

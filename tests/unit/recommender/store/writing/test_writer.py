@@ -50,7 +50,7 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(cases(1, 2))
         again = editor.add_cases(cases(2, 1))
-    assert (again.rows, again.known, again.problems) == (0, 4, 0)
+    assert (again.rows, again.repeated, again.problems) == (0, 4, 0)
     with Workspace.open(empty_path, cache=empty_path) as workspace:
         assert workspace.batch == 1
 

@@ -1,0 +1,306 @@
+"""First proposals for single kernels on a fresh workspace: how good are they without any known case?
+
+``python -m benchmarks.answers.kernels CASES [--operators FOLDER] [--quick]`` asks about kernels whose tables others
+published, with the shipped facts of hardware alone:
+
+* ``timed``: exhaustively timed tables (CLBlast's product, the direct convolution). Time of the first proposal, and of the
+  best of the first three and ten, over the best of the table, beside the usual textbook tile and random ones. The
+  domain is declared: the configurations of the table.
+* ``winners``: published winners without times (fused MoE and block FP8 products in Triton). Mean distance of each
+  parameter in powers of two (stages: in stages), beside vLLM's default and random ones. Independent tunings rarely agree
+  with each other, so this says how near a proposal lies, not how fast it is.
+* ``level``: natural log of the best measured time of libraries over that of the best tile by the model.
+
+``--quick`` asks a tenth. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import math
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
+from kg.errors import TuningError
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.values import Settings
+from recommender.ranking.kernels.choice import best_row, choose_rows
+from recommender.ranking.kernels.domain import KernelDomain, generated_domain
+from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD, NORMAL_90
+from recommender.ranking.kernels.question import KernelQuestion, kernel_question
+from recommender.ranking.kernels.score import tile_times
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from recommender.ranking.kernels.tile_times import TileTimes
+
+TIMED = {
+    "kerneltuner_gemm": "gemm",
+    "kerneltuner_gemm_a100_time_energy": "gemm",
+    "kerneltuner_convolution": "convolution",
+    "kerneltuner_convolution_milo": "convolution",
+}
+WINNERS = ("vllm_sglang_moe_winners", "vllm_sglang_fp8_block_gemm_winners")
+LEVELS = "aiconfigurator_gemm_backend"
+KNOBS = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
+TEXTBOOK = {
+    "gemm": {
+        "MWG": 64, "NWG": 64, "MDIMC": 16, "NDIMC": 16, "MDIMA": 16, "NDIMB": 16, "VWM": 1, "VWN": 1,
+        "SA": 1, "SB": 1,
+    },
+    "convolution": {
+        "block_size_x": 16, "block_size_y": 16, "tile_size_x": 1, "tile_size_y": 1, "use_padding": 0,
+        "read_only": 0,
+    },
+}  # fmt: skip
+"""A square tile of 16 x 16 threads, through shared memory: what tutorials begin with."""
+DRAWS = 200
+CUBE = "910b, 24 cores bf16"
+
+
+def rows(folder: Path, corpus: str) -> list[dict[str, Any]]:
+    with gzip.open(folder / f"{corpus}.jsonl.gz", "rt") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def question_of(
+    workspace: Workspace, row: Mapping[str, Any], **change: Any
+) -> tuple[KernelQuestion, KernelDomain, TileTimes]:
+    task = {**row["task"], **change}
+    traits = {name: task[name] for name in ("language", "block_shape") if task.get(name)}
+    hardware = workspace.names.hardware(row["hardware"]["name"]).id
+    problem = Problem(
+        workload=Workload(
+            kind=WorkloadKind.KERNEL,
+            operator=task["op"],
+            shape=Settings(task["shape"]),
+            precision=task["dtype"],
+            traits=Settings(traits),
+        ),
+        hardware=Hardware(name=hardware),
+        objective=Objective(metric="latency", better=Better.LOWER),
+    )
+    question = kernel_question(problem, workspace.hardware.facts(hardware))
+    domain = generated_domain(question)
+    return question, domain, tile_times(question, domain.columns)
+
+
+def by_group(items: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for item in items:
+        groups[item["group_id"]].append(item)
+    return groups
+
+
+def timed(workspace: Workspace, folder: Path, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Regrets on each exhaustively timed table."""
+    for corpus, operator in TIMED.items():
+        for table in by_group(rows(folder, corpus)).values():
+            first = table[0]
+            shape = first["task"]["shape"]
+            if first["outcome"]["metric"] != "kernel_time":
+                continue
+            x, y = shape["problem_size"][:2]
+            fixed = shape.get("fixed", {})
+            sizes = (
+                {"M": x, "N": y, "K": x}
+                if operator == "gemm"
+                else {
+                    "W": x,
+                    "H": y,
+                    "FW": fixed.get("filter_width", 15),
+                    "FH": fixed.get("filter_height", 15),
+                }
+            )
+            try:
+                question, domain, times = question_of(
+                    workspace, first, op=operator, shape=sizes, dtype="float32", language="opencl"
+                )
+            except TuningError as error:
+                yield {"corpus": corpus, "device": first["hardware"]["name"], "skipped": str(error)}
+                continue
+            names = [name for name in domain.columns if name in first["config"]]
+            known: dict[tuple[float, ...], float] = {}
+            for row in table:
+                if row["outcome"]["value"] is not None:
+                    key = tuple(float(row["config"][name]) for name in names)
+                    known[key] = min(known.get(key, math.inf), float(row["outcome"]["value"]))
+            best = min(known.values())
+            keys = zip(*(domain.columns[name] for name in names), strict=True)
+            values = np.array([known.get(key, math.nan) for key in keys])
+            listed = np.where(np.isfinite(values), times.total_s, math.inf)
+            order = [best_row(question, domain, listed), *np.argsort(listed, kind="stable").tolist()]
+            draws = np.log(rng.choice(values[np.isfinite(values)], size=(DRAWS, 10)) / best)
+            usual = tuple(float(TEXTBOOK[operator][name]) for name in names)
+            yield {
+                "corpus": corpus,
+                "device": question.device.id,
+                "ours": [math.log(float(values[order[:k]].min()) / best) for k in (1, 3, 10)],
+                "random": [float(draws[:, :k].min(axis=1).mean()) for k in (1, 3, 10)],
+                "textbook": math.log(known[usual] / best) if usual in known else None,
+            }
+
+
+def vllm_default(row: Mapping[str, Any]) -> dict[str, int]:
+    """What vLLM takes where it has no table (``get_default_config`` of its fused_moe.py, and of its block products)."""
+    shape, block = row["task"]["shape"], row["task"].get("block_shape")
+    if block:
+        return {
+            "BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": block[0], "BLOCK_SIZE_K": block[1], "GROUP_SIZE_M": 32,
+            "num_warps": 4, "num_stages": 3,
+        }  # fmt: skip
+    few = shape["M"] <= shape.get("E", 0)
+    sides = (16, 32, 64, 1) if few else (64, 64, 32, 8)
+    return {**dict(zip(KNOBS, sides, strict=False)), "num_warps": 4, "num_stages": 3}
+
+
+def winners(
+    workspace: Workspace, folder: Path, corpus: str, share: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Distances of proposals from published winners, by parameter."""
+    apart: dict[str, dict[str, list[float]]] = {
+        method: defaultdict(list) for method in ("ours", "vllm_default", "random")
+    }
+    asked, skipped = 0, 0
+    for row in rows(folder, corpus):
+        if rng.random() > share:
+            continue
+        try:
+            question, domain, times = question_of(workspace, row)
+        except TuningError:
+            skipped += 1
+            continue
+        choice = choose_rows(question, domain, times)
+        if choice is None:
+            skipped += 1
+            continue
+        asked += 1
+        for method, configuration in (
+            ("ours", domain.configuration(choice.start)),
+            ("vllm_default", vllm_default(row)),
+            ("random", domain.configuration(int(rng.integers(len(domain))))),
+        ):
+            for name in KNOBS:
+                if name in row["config"]:
+                    theirs, own = float(row["config"][name]), float(str(configuration[name]))
+                    apart[method][name].append(
+                        abs(theirs - own) if name == "num_stages" else abs(math.log2(theirs / own))
+                    )
+    return {
+        "n": asked,
+        "skipped": skipped,
+        **{
+            method: {
+                name: {"mean": float(np.mean(values)), "within_one": float(np.mean(np.array(values) <= 1))}
+                for name, values in found.items()
+            }
+            for method, found in apart.items()
+        },
+    }
+
+
+def levels(
+    workspace: Workspace, folder: Path, operators: Path | None, share: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Log of measured over modelled times of products, by device and precision."""
+    logs: dict[str, list[float]] = defaultdict(list)
+    for table in by_group(rows(folder, LEVELS)).values():
+        if rng.random() > share / 10:
+            continue
+        best = min(float(row["outcome"]["value"]) for row in table) * 1e-3
+        try:
+            question, _, times = question_of(workspace, table[0], language="triton")
+        except TuningError:
+            continue
+        logs[f"{question.device.id} {question.number}"].append(math.log(best / float(times.total_s.min())))
+    if operators is not None:
+        with (operators / "matmul_bf16.csv").open(encoding="utf-8") as stream:
+            for line in csv.DictReader(stream):
+                if rng.random() > share / 3:
+                    continue
+                task = {
+                    "op": "matmul", "dtype": "bfloat16", "language": "ascend-c",
+                    "shape": {side.upper(): int(line[side]) for side in "mnk"},
+                }  # fmt: skip
+                _, _, times = question_of(workspace, {"task": task, "hardware": {"name": "ascend-910b1"}})
+                logs[CUBE].append(math.log(float(line["measured_us"]) * 1e-6 / float(times.total_s.min())))
+    cube = logs.pop(CUBE, [])
+    logs["gpus"] = [value for values in logs.values() for value in values]
+    spreads = dict.fromkeys(logs, LOG_SPREAD) | {CUBE: CUBE_LOG_SPREAD}
+    return {
+        name: {
+            "n": len(values),
+            "median": float(np.median(values)),
+            "spread": float(np.std(values)),
+            "coverage_90": float(np.mean(np.abs(values) <= NORMAL_90 * spreads[name])),
+        }
+        for name, values in {**logs, CUBE: cube}.items()
+        if values
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--operators", type=Path, default=None, help="folder with matmul_bf16.csv")
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    rng, started = np.random.default_rng(7), time.process_time()
+    share = 0.02 if arguments.quick else 0.2
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "workspace"
+        Workspace.create(path, cache=Path(folder), text_model=None)
+        with Workspace.open(path, cache=Path(folder)) as workspace:
+            tables = list(timed(workspace, arguments.cases, rng))
+            near = {name: winners(workspace, arguments.cases, name, share, rng) for name in WINNERS}
+            level = levels(workspace, arguments.cases, arguments.operators, share, rng)
+    for item in tables:
+        print(item)
+    for name, figures in near.items():
+        print(name, figures["n"], "asked,", figures["skipped"], "skipped")
+        for method in ("ours", "vllm_default", "random"):
+            print(f"  {method:13}", {k: round(v["mean"], 2) for k, v in figures[method].items()})
+    for name, figures in level.items():
+        print(name, figures)
+    judged = [item for item in tables if "ours" in item]
+    last_line(
+        {
+            "timed": {
+                "n": len(judged),
+                **{
+                    method: {
+                        f"log_regret_k{k}": float(np.mean([item[method][at] for item in judged]))
+                        for at, k in enumerate((1, 3, 10))
+                    }
+                    for method in ("ours", "random")
+                },
+                "textbook": {
+                    "log_regret_k1": float(
+                        np.mean([item["textbook"] for item in judged if item["textbook"] is not None])
+                    )
+                },
+            },
+            "winners": near,
+            "level": level,
+            "cpu_s": time.process_time() - started,
+        }
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    one_thread()
+    sys.exit(main())

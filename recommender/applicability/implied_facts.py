@@ -1,0 +1,138 @@
+"""Facts that follow from what a question states: its phase, its devices, its settings and its bottlenecks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.terms.conditions import Facts, FactValue
+
+_DEGREES = ("tp", "pp", "dp", "ep", "cp", "nodes")
+_SERVING = frozenset({"serving", "prefill", "decode"})
+_DRAFTS = frozenset(
+    {
+        "speculative_config",
+        "speculative_method",
+        "speculative_algorithm",
+        "num_speculative_tokens",
+        "speculative_num_steps",
+    }
+)
+"""Settings of vLLM and SGLang that switch drafting on."""
+
+_METHODS = {"nextn": "mtp", "deepseek_mtp": "mtp", "qwen3_next_mtp": "mtp", "draft_model": "model"}
+"""What the programs call drafts by the model's own layers, or by another model."""
+
+_DETERMINISM = frozenset(
+    {"hccl_deterministic", "lccl_deterministic", "use_deterministic_algorithms", "deterministic_mode"}
+)
+_SHORT_OF_MEMORY = frozenset(
+    {
+        "memory-capacity",
+        "activation-memory",
+        "optimizer-state-memory",
+        "activation-spill",
+        "kv-block-shortage",
+        "memory-fragmentation",
+        "memory-allocation-stall",
+        "recompute-overhead",
+    }
+)
+"""Bottlenecks that only a nearly full memory has."""
+
+_UNEVEN_LENGTHS = frozenset({"dynamic-shape", "data-padding", "batch-request-length-imbalance"})
+_OFF = frozenset({"", "0", "false", "none", "no", "off"})
+_INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "mxfp8", "mxfp4", "float8"})
+"""Precisions that only a quantised model has."""
+
+
+_PRECISIONS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}
+"""Short names of precisions."""
+
+
+def implied_facts(facts: Facts, current: Mapping[str, object]) -> dict[str, FactValue]:
+    """Facts that the stated ones imply; a stated fact of the same name goes before.
+
+    Args:
+        facts: What the question states.
+        current: Its settings, by any spelling; the fields of an object in JSON count too.
+    """
+    settings = dict(_plain(current))
+    implied: dict[str, FactValue] = {}
+    names = {key[len("software[") : -1] for key in facts if key.startswith("software[")}
+    if names:
+        implied["framework"] = frozenset(names)
+    if facts.get("devices") == 1:
+        implied.update(dict.fromkeys(_DEGREES, 1))
+    implied.update(_of_role(facts))
+    implied.update(_of_settings(facts, settings))
+    seen = {key[len("bottleneck[") : -1] for key in facts if key.startswith("bottleneck[")}
+    if seen & _SHORT_OF_MEMORY:
+        implied["memory_short"] = True
+    if seen & _UNEVEN_LENGTHS or not _is_off(settings.get("variable_seq_lengths")):
+        implied["variable_lengths"] = True
+    return implied
+
+
+def _of_role(facts: Facts) -> Iterator[tuple[str, FactValue]]:
+    """Serving is both halves on the same servers, unless the question says otherwise."""
+    role = facts.get("role")
+    if role in {"prefill", "decode"}:
+        yield "disaggregated", True
+    elif role == "mixed" or (facts.get("phase") == "serving" and not facts.get("disaggregated")):
+        yield "role", "mixed"
+        yield "disaggregated", False
+
+
+def _of_settings(facts: Facts, settings: Mapping[str, object]) -> Iterator[tuple[str, FactValue]]:
+    """What nobody set is as the program begins: no drafts, no pipeline, nothing reproducible bit by bit."""
+    phase = facts.get("phase")
+    if phase in _SERVING:
+        drafts = any(not _is_off(settings.get(name)) for name in _DRAFTS)
+        yield "speculative", drafts
+        method = settings.get("method", settings.get("speculative_algorithm", "other"))
+        yield "draft", _METHODS.get(str(method).lower(), str(method).lower()) if drafts else "any"
+        yield from (("pp", 1), ("cp", 1))
+    yield "deterministic", any(not _is_off(settings.get(name)) for name in _DETERMINISM)
+    precision = str(facts.get("precision") or settings.get("dtype") or "").lower()
+    if "precision" not in facts and (precision or (precision := _trained_in(settings))):
+        yield (
+            "precision",
+            {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}.get(precision, precision),
+        )
+    if "quantization" in settings:
+        yield "quantised", not _is_off(settings["quantization"])
+    elif precision:
+        yield "quantised", precision in _INTEGERS
+    eager = facts.get("software[torch-npu]") is not None or not _is_off(settings.get("enforce_eager"))
+    if phase == "training" or eager:
+        yield "full_graph", False
+    elif "cudagraph_mode" in settings:
+        yield "full_graph", "full" in str(settings["cudagraph_mode"]).lower()
+    if isinstance(optimizer := settings.get("optimizer"), str):
+        yield "optimizer", optimizer.lower()
+
+
+def _trained_in(settings: Mapping[str, object]) -> str:
+    return next((name for name in ("bf16", "fp16") if not _is_off(settings.get(name))), "")
+
+
+def _plain(settings: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Settings by their last name: ``--compilation-config.cudagraph_mode`` and a field in JSON alike."""
+    for key, value in settings.items():
+        name = key.lstrip("-").replace("-", "_").lower()
+        yield name.rsplit(".", 1)[-1], value
+        if isinstance(value, str) and value.startswith("{"):
+            try:
+                inner = json.loads(value)
+            except ValueError:
+                continue
+            if isinstance(inner, dict):
+                yield from _plain(inner)
+
+
+def _is_off(value: object) -> bool:
+    return value is None or str(value).strip().lower() in _OFF

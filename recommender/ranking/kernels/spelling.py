@@ -1,0 +1,126 @@
+"""The settings of a kernel as its language writes them, with those that follow from a tile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+from recommender.ranking.kernels.language import Language
+from recommender.ranking.start import Origin, PlanSetting
+from recommender.space.made import ascendc, cuda, opencl, triton_ascend
+from recommender.space.made.needs import is_amd, is_nvidia
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kg.nouns.values import Value
+    from recommender.ranking.kernels.question import KernelQuestion
+
+TRITON_CONFIG = "https://triton-lang.org/main/python-api/generated/triton.Config.html"
+MOE_TABLES = (
+    "https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/layers/fused_moe/configs/README"
+)
+MATMUL_CONFIG = "https://www.hiascend.com/document/detail/en/canncommercial/850/API/ascendcopapi/atlasascendc_api_07_0616.html"
+_TABLES = frozenset({"vllm", "sglang"})
+"""Frameworks that read the tiles of experts and of quantised products from JSON tables."""
+
+
+def kernel_settings(
+    question: KernelQuestion, configuration: Mapping[str, Value], origin: Callable[[str], Origin]
+) -> tuple[PlanSetting, ...]:
+    """The settings of a configuration, in the order to write them.
+
+    Args:
+        question: What is asked.
+        configuration: Values by parameter.
+        origin: What each comes from.
+    """
+    tabled = question.framework in _TABLES and question.kernel.grouped
+    where = SettingPlace.JSON if tabled else SettingPlace.CODE
+    source = _source(question)
+    values = {**configuration, **_derived(question, configuration)}
+    return tuple(
+        PlanSetting(where=where, key=key, value=value, origin=origin(key), source=source)
+        for key, value in values.items()
+        if not _idle(question, key, values)
+    )
+
+
+def place(question: KernelQuestion, device_label: str) -> str:
+    """Where the settings are written, in a sentence."""
+    if question.framework in _TABLES and question.kernel.grouped:
+        facts = [f"{name}={question.sizes[name]}" for name in ("E", "N") if name in question.sizes]
+        maker = "NVIDIA " if is_nvidia(question.device) else "AMD " if is_amd(question.device) else ""
+        device = f"{maker}{device_label.removeprefix(maker)}".replace(" ", "_")
+        table = ",".join([*facts, f"device_name={device}"])
+        return (
+            f"write it under {question.sizes['M']} of {table}.json (the device as "
+            "torch.cuda.get_device_name() prints it); benchmark_moe.py measures a whole table"
+        )
+    return {
+        Language.TRITON: "write it as triton.Config under @triton.autotune, beside the alternatives",
+        Language.ASCEND_C: "set it in the TCubeTiling of the host's tiling function"
+        if "baseM" in question_names(question)
+        else "set it in the tiling data of the host's tiling function",
+        Language.CUDA: "define it for the kernel when it is compiled",
+        Language.OPENCL: "define it for the kernel when it is built",
+    }[question.language]
+
+
+def question_names(question: KernelQuestion) -> tuple[str, ...]:
+    """Names of the tile's sides, by the form of the space."""
+    products = {"triton": ("BLOCK_M", "BLOCK_N"), "ascendc": ("baseM", "baseN"), "opencl": ("MWG", "NWG")}
+    return products.get(question.form, ()) if "K" in (*question.kernel.needs, *question.kernel.may) else ()
+
+
+def _source(question: KernelQuestion) -> str:
+    if question.form == "ascendc":
+        return ascendc.TILING
+    if question.form == "opencl":
+        return opencl.KERNEL
+    if question.form == "cuda":
+        return cuda.SOURCE
+    if question.device.ascend:
+        return triton_ascend.TUTORIAL if "K" in question.sizes else triton_ascend.VECTOR
+    return MOE_TABLES if question.kernel.grouped else TRITON_CONFIG
+
+
+def _derived(question: KernelQuestion, configuration: Mapping[str, Value]) -> dict[str, Value]:
+    """Fields that follow from the tile: a grid as Triton takes it, and the rest of the tiling structure."""
+    if question.form == "triton" and "grid" in configuration:
+        return {"grid": (configuration["grid"],)}
+    if question.form != "ascendc" or "usedCoreNum" not in configuration:
+        return {}
+    tile = {name: value for name, value in configuration.items() if isinstance(value, int)}
+    packets = {f"stepK{side.lower()}": max(tile[f"depth{side}1"] // 2, 1) for side in "AB"}
+    derived: dict[str, Value] = {"stepM": 1, "stepN": 1, **packets}
+    if any(step > 1 for step in packets.values()):
+        derived["MatmulConfig"] = "CFG_MDL"  # the template that brings several base blocks to L1 at once
+    if question.kernel.grouped or question.sizes.get("B", 1) > 1:
+        return derived
+    m, n = _shares(question.sizes["M"], question.sizes["N"], tile)
+    return {**derived, "singleCoreM": m, "singleCoreN": n, "singleCoreK": question.sizes["K"]}
+
+
+def _shares(m: int, n: int, tile: Mapping[str, int]) -> tuple[int, int]:
+    """Rows and columns of a core: the division whose largest share is the smallest, the squarest of these."""
+    cores, rows, columns = tile["usedCoreNum"], -(-m // tile["baseM"]), -(-n // tile["baseN"])
+    best = min(
+        (
+            (-(-rows // down), -(-columns // (cores // down)))
+            for down in range(1, cores + 1)
+            if cores % down == 0
+        ),
+        key=lambda share: (share[0] * share[1], share[0] * tile["baseM"] + share[1] * tile["baseN"]),
+    )
+    return min(best[0] * tile["baseM"], m), min(best[1] * tile["baseN"], n)
+
+
+def _idle(question: KernelQuestion, key: str, values: Mapping[str, Value]) -> bool:
+    """Whether a setting does nothing here: an order of tiles where there are fewer of them."""
+    if key != "BLOCK_TRESHHOLD":
+        return False
+    side, m, n = values[key], values["BLOCK_M"], values["BLOCK_N"]
+    if not (isinstance(side, int) and isinstance(m, int) and isinstance(n, int)):
+        return False
+    return -(-question.sizes["M"] // m) < side or -(-question.sizes["N"] // n) < side

@@ -1,0 +1,31 @@
+"""Metrics: which gains stand for each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.entities import WorkloadKind
+from kg.terms.metrics import metrics_of_same_gain
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "same"),
+    [
+        (WorkloadKind.TRAINING, "throughput", "step_time", True),
+        (WorkloadKind.SERVING, "throughput", "run_time", True),
+        (WorkloadKind.SERVING, "tpot", "decode_throughput", True),
+        (WorkloadKind.SERVING, "throughput", "ttft", False),
+        (WorkloadKind.SERVING, "throughput", "tpot", False),
+        (WorkloadKind.SERVING, "ttft", "prefill_time", False),
+        (WorkloadKind.SERVING, "tpot", "peak_memory", False),
+    ],
+)
+def test_a_gain_of_one_metric_is_no_gain_of_another_but_by_arithmetic(
+    kind: WorkloadKind, one: str, other: str, same: bool
+) -> None:
+    assert (other in metrics_of_same_gain(one, kind)) is same
+    assert (one in metrics_of_same_gain(other, kind)) is same
+
+
+def test_a_metric_that_no_group_has_stands_for_itself() -> None:
+    assert metrics_of_same_gain("accuracy", WorkloadKind.SERVING) == {"accuracy"}
