@@ -158,8 +158,8 @@ def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
         seals.acknowledge(trials.file, batch)
     if layout.vectors.exists():
         copy_log(layout.vectors, draft.vectors, batch)
-    if layout.asked.exists():
-        _copy_sqlite(layout.asked, draft.asked)
+    if layout.questions.exists():
+        _copy_sqlite(layout.questions, draft.questions)
     for path, name in _files(layout, batch):
         (draft.root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, draft.root / name)
