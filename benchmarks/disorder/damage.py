@@ -136,9 +136,7 @@ def import_prefixes(place: Path, number: int, rng: Random, say: Callable[[str], 
             say(f"{at} lines: {done.error}")
             continue
         seen = run(look, path)
-        is_right = (
-            seen.value is not None and not seen.value["faults"] and run(_violations, path).value == 0
-        )
+        is_right = seen.value is not None and not seen.value["faults"] and run(_violations, path).value == 0
         if not is_right or (done.error and seen.value["then"] != empty):
             figures.silent += 1
             say(f"{at} lines: {done.error or 'taken in'}, then {seen.error or seen.value}")

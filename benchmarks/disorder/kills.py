@@ -86,15 +86,16 @@ def kill_often(
             if ended.error:
                 say(f"{name}: undisturbed but {ended.error}")
                 figures.broken += 1
-        for fault in _judge(figures, place, path, name, reference, ended.told):
+        for fault in judge(figures, place, path, name, reference, ended.told):
             say(f"{name} killed after {moment:.3f} of {reference.duration_s:.3f} s: {fault}")
     _clear(path)
     return figures
 
 
-def _judge(
+def judge(
     figures: KillFigures, place: Path, path: Path, name: str, reference: Reference, told: Any
 ) -> list[str]:
+    """Look at what a killed command left, count what is wrong, and say it."""
     seen = run(look, path)
     if seen.value is None:
         figures.broken += 1
