@@ -33,7 +33,7 @@ from benchmarks.protocols.processes import children_import_from_here
 
 READERS = 20
 LONG = {"kills": 1000, "flips": 500, "prefixes": 200, "parts": 60, "tight": 100, "reading_s": 30.0}
-QUICK = {"kills": 30, "flips": 30, "prefixes": 8, "parts": 6, "tight": 9, "reading_s": 3.0}
+QUICK = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9, "reading_s": 3.0}
 
 
 def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, object]:

@@ -117,6 +117,12 @@ class VectorLog:
         records = np.frombuffer(self._read(start, count), dtype=self._record)
         return records["key"], records["batch"].astype(np.int64), np.ascontiguousarray(records["vector"])
 
+    @property
+    def remade(self) -> int:
+        """Newest batch whose vectors were made again; 0 if none were."""
+        number = read_header(self.path).get("remade", 0) if self.path.exists() else 0
+        return number if isinstance(number, int) else 0
+
     def digest(self, batch: int) -> str:
         """Digest the records of a batch; empty if it has none."""
         start, stop = self.visible(batch - 1), self.visible(batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -149,6 +149,18 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
     mapped = 268_435_456 if read_only else 0
     for pragma in ("synchronous = FULL", "cache_size = -32768", f"mmap_size = {mapped}"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a database as of one moment, while others write to it.
+
+    Raises:
+        WorkspaceError: It cannot be read, or the copy cannot be written.
+    """
+    with _explained(source):
+        address = f"file:{quote(str(source))}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as there, closing(sqlite3.connect(target)) as here:
+            there.backup(here)
 
 
 @contextmanager

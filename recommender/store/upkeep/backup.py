@@ -13,21 +13,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import tarfile
 import tempfile
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from embeddings.vector_log import copy_log
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from kg.rows import seals
 from kg.rows.trials import TrialStore
+from kg.rows.trials_file import copy_database
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest, publish
@@ -151,7 +150,7 @@ def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
             if path.is_file() and not path.name.startswith(_LEFT_OUT):
                 shutil.copyfile(path, draft.live / path.name)
     batch = max(records, default=0)
-    _copy_sqlite(layout.trials, draft.trials)
+    copy_database(layout.trials, draft.trials)
     with TrialStore(draft.trials) as trials:
         seals.prepare(trials.file)
         seals.cut(trials.file, batch)
@@ -159,7 +158,7 @@ def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
     if layout.vectors.exists():
         copy_log(layout.vectors, draft.vectors, batch)
     if layout.questions.exists():
-        _copy_sqlite(layout.questions, draft.questions)
+        copy_database(layout.questions, draft.questions)
     for path, name in _files(layout, batch):
         (draft.root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, draft.root / name)
@@ -182,18 +181,6 @@ def _files(layout: WorkspaceFiles, batch: int) -> Iterator[tuple[Path, str]]:
     for path in paths:
         if path.is_file() and not path.name.endswith(".new"):
             yield path, path.relative_to(layout.root).as_posix()
-
-
-def _copy_sqlite(source: Path, target: Path) -> None:
-    """Copy a database as of one moment, while others write to it."""
-    try:
-        with (
-            closing(sqlite3.connect(f"file:{quote(str(source))}?mode=ro", uri=True)) as there,
-            closing(sqlite3.connect(target)) as here,
-        ):
-            there.backup(here)
-    except sqlite3.Error as error:
-        raise WorkspaceError(f"{source} cannot be copied: {error}", hint="tunegraph doctor") from None
 
 
 def _faults(layout: WorkspaceFiles) -> Iterator[str]:

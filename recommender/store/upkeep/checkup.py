@@ -156,11 +156,10 @@ def vector_faults(layout: WorkspaceFiles) -> list[str]:
             damaged = log.damaged()
             with TrialStore(layout.trials, read_only=True) as trials:
                 sealed = seals.vector_digests(trials.file)
-            last = log.batch(len(log) - 1) if len(log) else 0
             wrong = [
                 f"the vectors of batch {number} are not those that were acknowledged"
                 for number, digest in sorted(sealed.items())
-                if int(str(header.get("remade", 0))) < number <= last and log.digest(number) != digest
+                if log.remade < number and log.digest(number) != digest
             ]
         finally:
             log.close()

@@ -11,6 +11,7 @@ from embeddings.index import ProblemIndex
 from embeddings.vector_log import write_log
 from kg.errors import IndexMismatchError, WorkspaceError
 from kg.nouns.entities import Problem
+from kg.rows import seals
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of
 
@@ -55,6 +56,7 @@ class ProblemVectors:
         self._trials = trials
         self._make_encoder = make_encoder
         self._open(batch)
+        self._check_newest(batch)
 
     def append(self, problems: Sequence[Problem], batch: int) -> str:
         """Add the vectors of problems that have rows but no vector, and wait until they are on the disk.
@@ -105,6 +107,21 @@ class ProblemVectors:
             self._index.close()
             raise WorkspaceError(f"{self._layout.vectors} has {ahead}", hint="tunegraph doctor --repair")
         self._index.sweep(batch)
+
+    def _check_newest(self, batch: int) -> None:
+        """Refuse vectors that are an older copy: the newest that a seal vouches for are not among them.
+
+        Raises:
+            WorkspaceError: They are not.
+        """
+        sealed = seals.vector_digests(self._trials.file)
+        number = max((item for item in sealed if item <= batch), default=0)
+        if number > self._index.remade and self._index.digest(number) != sealed[number]:
+            self._index.close()
+            raise WorkspaceError(
+                f"{self._layout.vectors} has not the vectors of batch {number}, or has others",
+                hint="nothing was changed; tunegraph doctor --repair makes them again",
+            )
 
     def _vectors_on_disk(self) -> ProblemIndex:
         return ProblemIndex(self._layout.root, self.encoder.dimension, self.encoder.hash)

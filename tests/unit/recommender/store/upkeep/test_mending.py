@@ -181,6 +181,18 @@ def test_vectors_of_another_workspace_are_found_and_made_again(filled: Path, tmp
     assert (faults(filled), rows(filled)) == ({}, 8)
 
 
+def test_older_vectors_are_refused_and_made_again(filled: Path, tmp_path: Path) -> None:
+    log = WorkspaceFiles(filled).vectors
+    shutil.copyfile(log, tmp_path / "older")
+    ingest(filled, range(6, 9))
+    shutil.copyfile(tmp_path / "older", log)
+    with pytest.raises(WorkspaceError, match="has not the vectors of batch 2"):
+        ingest(filled, range(20, 21))
+    assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
+    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 8)
+
+
 def test_a_flip_in_what_was_saved_beside_the_graph_is_found(filled: Path) -> None:
     layout = WorkspaceFiles(filled)
     with Workspace.editor(filled, cache=filled.parent) as editor:
