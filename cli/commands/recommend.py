@@ -107,16 +107,23 @@ def recommend(
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
         print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+    _leave_if_nothing(answer, is_data=bool(form or as_json))
+    if verify:
+        _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:
+    """Exit with 4 where nothing fits the memory, and with 3 where nothing is recommended."""
+    from cli import output
+
     if answer.plan is not None and not answer.plan.fits:
-        if form or as_json:
+        if is_data:
             output.note("it does not fit the memory; start.layout is the smallest that does; exit code 4")
         raise typer.Exit(4)
     if answer.abstention is not None:
-        if form or as_json:
+        if is_data:
             output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
         raise typer.Exit(3)
-    if verify:
-        _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
 
 
 def _verify(
@@ -145,11 +152,17 @@ def _verify(
 def _write(form: str, answer: Answer) -> None:
     """Print the configurations in the form of another program, best first."""
     from cli import output
+    from cli.commands.plan_text import paste_lines
     from ingest.answers import RecommendedConfiguration, write_answer
+    from kg.nouns.values import Settings
 
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
     ]
+    if answer.plan is not None and answer.problem.workload.model:
+        start = answer.plan.start
+        settings = Settings({item.key.lstrip("-"): item.value for item in start.settings})
+        choices.insert(0, RecommendedConfiguration(configuration=settings, flags=tuple(paste_lines(start))))
     remarks = [] if answer.abstention is not None else _expected_loss(answer)
     written = write_answer(form, answer.problem, choices, remarks=remarks)
     print(written.text, end="")

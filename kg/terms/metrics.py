@@ -67,7 +67,8 @@ SAME_GAIN: dict[WorkloadKind, tuple[frozenset[str], ...]] = {
 }
 """Metrics that a gain changes by the same factor, as arithmetic has it: the time of a step and what it yields
 at one batch; the time of one token and the tokens a second of one batch; tokens a second and the time of a
-fixed set of requests. A gain in another is no gain here: a shorter time to the first token is no throughput."""
+fixed set of requests. A gain in another is no gain here: a shorter time to the first token is no
+throughput."""
 
 
 def metrics_of_same_gain(metric: str, kind: WorkloadKind) -> frozenset[str]:

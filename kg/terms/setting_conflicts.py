@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
 
 _TERM = re.compile(
-    r"^(?P<not>not )?(?P<key>[-\w.]+)(?: (?P<test>is set|is unset)| (?P<compare>==|!=|<=|>=|<|>) (?P<value>\S+)"
+    r"^(?P<not>not )?(?P<key>[-\w.]+)"
+    r"(?: (?P<test>is set|is unset)| (?P<compare>==|!=|<=|>=|<|>) (?P<value>\S+)"
     r"| (?P<among>(?:not )?in) \((?P<values>[^)]*)\))?$"
 )
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
@@ -28,8 +29,10 @@ _OFF = frozenset({"false", "0", "none", "", "null"})
 def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) -> list[str]:
     """The conflicts of a release that settings break, each as the conjunction that must not hold.
 
-    A conflict is broken if all of its terms hold for settings that are set; what is not set is unset or off, and a
-    comparison with it is undecided, so it breaks nothing. What a newer release refuses, an older one is not asked to do.
+    A conflict is broken if all of its terms hold for settings that are set; what is not set is unset or
+    off, and a
+    comparison with it is undecided, so it breaks nothing. What a newer release refuses, an older one is
+    not asked to do.
 
     Args:
         release: Of a program, with the programs beneath it.

@@ -25,7 +25,8 @@ _USUAL = {
     ("amd", WorkloadKind.SERVING, True): "vllm",
 }
 """By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
-Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and said."""
+Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and
+said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ def running_framework(
 
 
 def newest_release(framework: str) -> str:
-    """The newest release of a framework whose settings ship; release candidates and branches are passed over."""
+    """The newest final release of a framework whose settings ship; empty if none do."""
     from kg.terms.setting_registry import registry
 
     try:

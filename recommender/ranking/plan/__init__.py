@@ -1,1 +1,1 @@
-"""The plan: a start configuration, the changes worth testing on it in order, and what is not for a question."""
+"""Plans: where to start, what to test on it in order, and what is not for a question."""

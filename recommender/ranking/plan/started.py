@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def started(problem: Problem, start: StartConfiguration, framework: RunningFramework) -> Problem:
-    """The problem with the start as what runs now, by the names that strategies use, and the framework named."""
+    """The problem once the start runs, with settings by the names that strategies use."""
     current: dict[str, Value] = dict(problem.current or {})
     for item in start.settings:
         for name in names_of(item):

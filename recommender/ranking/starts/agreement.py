@@ -43,7 +43,7 @@ class AgreedSetting:
 def agreed_settings(
     weighed: Sequence[WeighedRecipe], kinds: Iterable[Purpose] = (Purpose.TUNING,)
 ) -> list[AgreedSetting]:
-    """Settings of recipes with the share that sets them, most agreed first; each value that one has stands once.
+    """Settings of recipes with the share that sets them, most agreed first, once for each value.
 
     Of a key that a recipe sets twice the last counts, as programs read it.
 

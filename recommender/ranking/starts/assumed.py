@@ -1,4 +1,4 @@
-"""Settings that the price of a layout assumes, in the words of a framework: without them it would not hold."""
+"""Settings that the price of a layout assumes, in the words of a framework."""
 
 from __future__ import annotations
 

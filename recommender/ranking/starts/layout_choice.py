@@ -20,7 +20,8 @@ TRUST_IN_TIMES = 0.3
 TRUST_FOR_LATENCY = 10.0
 """The same where a time is to be short: most recipes are for throughput and do not say so; a choice."""
 OTHER_PRECISION = 0.2
-"""Factor of the weight of a recipe whose weights have another width: it needs another share of the memory; a choice."""
+"""Factor of the weight of a recipe whose weights have another width: it needs another share of the memory;
+a choice."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -57,7 +58,8 @@ def choose_layouts(
     Args:
         options: Layouts that fit.
         weighed: Recipes for such problems, with weights.
-        training: Whether the model is trained: then the degree of expert parallelism counts, else whether it is on.
+        training: Whether the model is trained: then the degree of expert parallelism counts, else whether
+        it is on.
         trust: Weight of the modelled merit.
         settings: What all of them were priced with.
     """
@@ -96,7 +98,7 @@ def _likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> floa
 
 
 def degrees(recipe: Recipe) -> dict[str, int]:
-    """The parallel sizes of a recipe by the names of a layout; where data splits attention, tp is what is left."""
+    """The parallel sizes of a recipe; where data splits attention, ``tp`` is what is left of it."""
     sizes = {name: recipe.layout.get(name, 1) for name in ("tp", "pp", "dp", "ep", "cp")}
     whole = {
         name: size if isinstance(size, int) and not isinstance(size, bool) else 1

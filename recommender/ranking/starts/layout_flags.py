@@ -37,7 +37,7 @@ def layout_settings(
     if framework in VLLM:
         pairs = _vllm(layout, experts=experts)
     elif framework == "sglang":
-        pairs = _sglang(layout, experts=experts)
+        pairs = _sglang(layout)
     elif framework in MEGATRON:
         pairs = _megatron(layout, experts=experts)
     else:
@@ -59,7 +59,7 @@ def _vllm(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
     return pairs
 
 
-def _sglang(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
+def _sglang(layout: ParallelLayout) -> list[tuple[str, Value]]:
     """SGLang counts the replicas of data-parallel attention inside its tensor-parallel size."""
     pairs: list[tuple[str, Value]] = [("--tp-size", layout.tp)]
     if layout.pp > 1:

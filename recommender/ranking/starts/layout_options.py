@@ -1,4 +1,4 @@
-"""Layouts of a model on a number of devices, on the cost model: which fit, how fast each is, under which limits."""
+"""Layouts of a model on a number of devices: which fit, and how fast each is on the cost model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ USABLE_MEMORY = 0.9
 """Share of the memory that a serving engine may fill: vLLM's default of --gpu-memory-utilization."""
 
 LIMITED = {
-    "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s", "latency": "request_s",
+    "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
+    "latency": "request_s",
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
@@ -141,7 +142,7 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
             continue
         replicas = count // inside
         if not training and pipeline > 1 and tensor < widths[-1]:
-            continue  # vLLM, "Parallelism and scaling": split tensors inside a server before stages between servers
+            continue  # stages only between servers (vLLM, "Parallelism and scaling")
         for experts in _expert_degrees(asked, tensor * replicas * context, training=training):
             base: dict[str, float] = {
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,

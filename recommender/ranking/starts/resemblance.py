@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import ModelTraits, Situation
 
 MODEL, FAMILY, KIND, SIZE, GENERATION, SCALE = 2.0, 2.0, 1.0, 0.5, 2.0, 1.0
-"""Distance of another model, another family, another kind of model (experts, attention, drafts: the half each for
+"""Distance of another model, another family, another kind of model (experts, attention, drafts: the half
+each for
 the last two), per doubling of the parameters, of another generation of hardware, and per four-fold number of
-devices or sixteen-fold length. Chosen on the shipped recipes; ``benchmarks/answers/recipes.py`` refits them with the
+devices or sixteen-fold length. Chosen on the shipped recipes; ``benchmarks/answers/recipes.py`` refits
+them with the
 asked family left out."""
 SAME_SIZES = 0.25
-"""Distance of another model of the same sizes, such as a later training of one network, in models; a choice."""
+"""Distance of another model of the same sizes, such as a later training of one network, in models; a
+choice."""
 FINETUNING = 1.0
 """Distance of fine-tuning from training; a choice."""
 BACKEND = 2.0

@@ -1,4 +1,4 @@
-"""Settings of recipes that a situation can take: read by its release, allowed by the knowledge, not there already."""
+"""Settings of recipes that a situation can take: read by its release, allowed by the knowledge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Screen:
     def sift(self, agreed: Iterable[AgreedSetting]) -> tuple[list[AgreedSetting], list[NotHere]]:
         """The settings that may be set here, in the spelling of the release; the others with the reason.
 
-        Of several values the first that may be set is taken; where the most agreed one may not, it counts for what
+        Of several values the first that may be set is taken; where the most agreed one may not, it counts
+        for what
         its own recipes weigh.
         """
         release = self.release()
@@ -100,7 +101,7 @@ class Screen:
         def is_taken(setting: RecipeSetting) -> bool:
             place = (setting.where, setting.key)
             if place not in taken:
-                found = release.look_up(setting.key, SettingPlace(setting.where.value))
+                found = release.look_up(setting.key, SettingPlace(setting.where.value), suggest=False)
                 taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
             return taken[place]
 
@@ -135,8 +136,9 @@ class Screen:
                 strategy=item.key, because=str(found), fact="release", source=item.first.source.url
             )
         if found.is_default(_typed(item.value)):
-            because = f"{item.value} is the default of {self.situation.framework.id} {self.situation.framework.version}"
-            return item, NotHere(strategy=item.key, because=because.strip(), fact="default")
+            name = f"{self.situation.framework.id} {self.situation.framework.version}".strip()
+            because = f"{item.value} is the default of {name}"
+            return item, NotHere(strategy=item.key, because=because, fact="default")
         if found.setting is not None and found.standing is Standing.TAKEN and not found.negated:
             if not found.setting.accepts(item.value):
                 because = f"{self.situation.framework.version} does not take {item.value}"

@@ -21,7 +21,8 @@ _AT_ONCE = frozenset({"max_running_requests"})
 def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | None) -> tuple[str, str]:
     """The value of a setting for a question, and why it is not that of the recipe (empty if it is).
 
-    The longest sequence follows from the lengths that are asked for, and requests at once from the concurrency,
+    The longest sequence follows from the lengths that are asked for, and requests at once from the
+    concurrency,
     which vLLM counts for each engine and SGLang over all of them.
     """
     plain = plain_key(item.key)

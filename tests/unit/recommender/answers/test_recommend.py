@@ -262,7 +262,7 @@ def test_a_kernel_is_planned_on_a_workspace_that_has_no_case_of_it(shipped: Work
 
 
 def test_devices_and_languages_get_kernels_of_their_own(shipped: Workspace) -> None:
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"hardware": "ascend-910b3", "traits": {"language": "triton"}},
         {"hardware": "ascend-910b3", "traits": {"language": "ascend-c"}},
         {"hardware": "a100-sxm4-80gb"},
@@ -290,7 +290,7 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
     import data
 
     (tmp_path / "nvidia.yaml").write_text(data.text("hardware/nvidia.yaml"))
-    record = {
+    record: dict[str, dict[str, object]] = {
         "task": {"kind": "kernel", "op": "gemm", "shape": KERNEL["shape"], "dtype": "float16"},
         "hardware": {"vendor": "nvidia", "name": "NVIDIA H100 PCIe"},
         "outcome": {"metric": "latency", "unit": "us", "better": "lower", "status": "ok"},
@@ -298,7 +298,7 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
     }
     tile = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 4, "num_stages": 2}
     rows = [
-        {**record, "config": {**tile, "num_warps": warps}, "outcome": {**record["outcome"], "value": value}}  # type: ignore[dict-item]  # plain JSON
+        {**record, "config": {**tile, "num_warps": warps}, "outcome": {**record["outcome"], "value": value}}
         for warps, value in ((2, 300.0), (4, 200.0), (8, 400.0))
     ]
     cases = tmp_path / "cases.jsonl"

@@ -6,6 +6,7 @@ import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import as_value
 from kg.terms.setting_registry import registry
 from recommender.space.expressions import Expression
 from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space, variables
@@ -31,8 +32,9 @@ def test_every_variable_that_ships_is_whole(shipped: Workspace) -> None:
         assert "https://" in item.source
         assert len(item.values) > 1
         for software in ("cann", "torch-npu", "host"):
-            known = registry(software).find(item.name, SettingPlace.ENV)
-            assert known is None or all(known.setting.accepts(value) for value in item.values), item.name
+            spelling = registry(software).find(item.name, SettingPlace.ENV)
+            values = [as_value(value) for value in item.values]
+            assert spelling is None or all(map(spelling.setting.accepts, values)), item.name
         assert item.unset or item.default in item.values
         for condition, known in ((item.when, facts), (item.active, names), (item.holds, facts | names)):
             assert not condition or Expression.parse(condition, known).names

@@ -1,0 +1,191 @@
+"""Changes before they have their place: strategies and settings of recipes, with what orders them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Kind
+from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings, show
+from kg.terms.purposes import plain_key
+from kg.triples.hardware_tree import Distance
+from recommender.ranking.changes.recommendations import as_recommendation
+from recommender.ranking.plan_change import PlanChange
+from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
+from recommender.ranking.start import Origin, PlanSetting
+from recommender.ranking.starts.writing import typed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.knowledge import Assignment
+    from recommender.ranking.changes.strategies import RankedStrategy
+    from recommender.ranking.starts.agreement import AgreedSetting
+
+USUAL = 0.3
+"""Agreement from which a change has its place although the question leaves a condition of it open; a
+choice."""
+LEAST_CHANCE = 0.5
+"""Chance to help below which a change is not offered: testing it would be expected to lose."""
+AGREEMENT_AS_GAIN = 0.1
+"""Log gain that full agreement of recipes counts as, for the order alone: it is never shown as a gain. A
+choice:
+what all experts set comes before a published gain of less than 10 %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeCandidate:
+    """One change before it has its place."""
+
+    change: PlanChange
+    recommendation: Recommendation
+    order: tuple[object, ...]
+
+
+def of_strategy(
+    problem: Problem,
+    item: RankedStrategy,
+    share: float,
+    place: int,
+    begun: Mapping[str, object],
+    version: str,
+) -> ChangeCandidate | None:
+    """A strategy as a change; None if it is expected to lose, or if experts decided otherwise."""
+    gain = item.gain if item.effects else None
+    if gain is not None and gain.probability_of_gain < LEAST_CHANCE:
+        return None
+    overrules = any(one.parameter in begun for one in item.strategy.sets)
+    if overrules and gain is None:
+        return None
+    recommendation = as_recommendation(item, problem, version)
+    change = PlanChange(
+        id=recommendation.id,
+        title=recommendation.title,
+        strategy=item.strategy.id,
+        how=recommendation.how,
+        settings=tuple(_assigned(one, item) for one in item.strategy.sets),
+        gain=gain,
+        tier=_tier(item),
+        provided=item.provided,
+        accuracy=item.strategy.accuracy,
+        conflicts=item.conflicts,
+        evidence=recommendation.evidence,
+    )
+    expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
+    order = (
+        not item.match.bottleneck,
+        bool(item.provided) and share < USUAL,
+        not item.strategy.sets and not item.strategy.families,
+        -expected * item.match.closeness,
+        -(item.match.share or 0.0) * item.match.closeness,
+        item.strategy.accuracy != "unchanged",
+        place,
+    )
+    return ChangeCandidate(change=change, recommendation=recommendation, order=order)
+
+
+def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -> ChangeCandidate:
+    """Settings that some recipes have, and no strategy of the graph is about."""
+    share = max(item.share for item in items)
+    first = items[0]
+    settings = tuple(
+        PlanSetting(
+            where=SettingPlace(item.where.value),
+            key=item.key,
+            value=item.value if item.where is Where.ENV else typed(item.value),
+            origin=Origin.RECIPE,
+            source=item.first.source.url,
+            agreement=item.share,
+        )
+        for item in items
+    )
+    configuration = Settings({item.key.lstrip("-"): item.value for item in settings})
+    basis = f"set by {share:.0%} of the recipes for such problems, by weight; no time was published"
+    support = Support(
+        kind="recipe", says=f"set in {first.first.title or first.first.id}", source=first.first.source.url
+    )
+    recommendation = Recommendation(
+        id=recommendation_id(problem, configuration, version),
+        title=", ".join(f"{item.key.lstrip('-')} {show(item.value)}"[:40] for item in settings[:2]),
+        configuration=configuration,
+        flags=tuple(_flag(item) for item in settings),
+        gain=None,
+        against="",
+        basis=basis,
+        evidence=(support,),
+        accuracy="unknown",
+    )
+    change = PlanChange(
+        id=recommendation.id,
+        title=recommendation.title,
+        settings=settings,
+        accuracy="unknown",
+        evidence=(support,),
+    )
+    return ChangeCandidate(
+        change=change,
+        recommendation=recommendation,
+        order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, True, 0),
+    )
+
+
+def _assigned(one: Assignment, item: RankedStrategy) -> PlanSetting:
+    key = (
+        f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
+        if one.carrier
+        else one.flag or one.parameter
+    )
+    source = item.strategy.sources[0].url if item.strategy.sources else ""
+    return PlanSetting(where=one.place, key=key, value=one.value, origin=Origin.KNOWLEDGE, source=source)
+
+
+def _flag(item: PlanSetting) -> str:
+    """A setting as people paste it."""
+    text = show(item.value)
+    if item.where is SettingPlace.ENV:
+        return f"export {item.key}={text}"
+    if item.where is SettingPlace.FLAG:
+        return item.key if item.value is True else f"{item.key} {text}"
+    return f"{item.key}={text}"
+
+
+_TIERS = {
+    Kind.MEASURED: "measured elsewhere",
+    Kind.PUBLISHED: "published",
+    Kind.MODELLED: "modelled",
+    Kind.CLAIMED: "claimed",
+}
+
+
+def basis_of(change: PlanChange) -> str:
+    """What a change rests on, where its recommendation would speak of a prior."""
+    return change.tier if change.gain is not None else f"{change.tier}, never measured here: no gain is known"
+
+
+def _tier(item: RankedStrategy) -> str:
+    """How the gain of a strategy is known: by the best of its effects."""
+    kinds = {seen.effect.kind for seen in item.effects}
+    if Kind.MEASURED in kinds and item.distance is Distance.SAME_DEVICE:
+        return "measured here"
+    return next((tier for kind, tier in _TIERS.items() if kind in kinds), item.strategy.kind)
+
+
+def without_conflicts(candidates: Sequence[ChangeCandidate]) -> list[ChangeCandidate]:
+    """The candidates without those that a better one excludes, or that set what a better one sets."""
+    chosen: list[ChangeCandidate] = []
+    for one in candidates:
+        mine = {(item.where, plain_key(item.key)) for item in one.change.settings}
+        for other in chosen:
+            theirs = {(item.where, plain_key(item.key)) for item in other.change.settings}
+            if (
+                other.change.strategy in one.change.conflicts
+                or (one.change.strategy and one.change.strategy in other.change.conflicts)
+                or (mine and mine <= theirs)
+            ):
+                break
+        else:
+            chosen.append(one)
+    return chosen

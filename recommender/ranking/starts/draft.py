@@ -1,0 +1,71 @@
+"""What is gathered while start configurations are found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kg.terms.purposes import plain_key
+from recommender.ranking.starts.layout_choice import OTHER_PRECISION
+
+if TYPE_CHECKING:
+    from kg.nouns.recipe import Recipe
+    from recommender.ranking.plan_change import NotHere
+    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.situation import Situation
+
+IN_THE_START = 0.5
+"""Weight of recipes from which a setting is part of the start: more set it than do not."""
+WORTH_TESTING = 0.15
+"""Weight from which a setting is a change worth testing; a choice."""
+QUANTISATION = "quantization"
+"""Flag that vLLM and SGLang name the format of quantised weights with."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StartDraft:
+    """What is gathered while starts are found.
+
+    Attributes:
+        situation: What they are for.
+        kept: Settings of recipes that may be set here, most agreed first.
+        refused: Those that may not, with the reason.
+        weighed: The recipes.
+        notes: What was assumed, and what could not be asked.
+    """
+
+    situation: Situation
+    kept: list[AgreedSetting]
+    refused: list[NotHere]
+    weighed: list[WeighedRecipe]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def agreed(self) -> list[AgreedSetting]:
+        """Settings of the start."""
+        return [item for item in self.kept if item.share >= IN_THE_START]
+
+    @property
+    def further(self) -> list[AgreedSetting]:
+        """Settings worth testing beyond it."""
+        return [item for item in self.kept if item.share < IN_THE_START]
+
+    def of_precision(self) -> list[WeighedRecipe]:
+        """The recipes, those whose weights have another width weighing less."""
+        is_quantised = self.value(QUANTISATION) is not None
+        return [
+            one
+            if quantises(one.recipe) == is_quantised
+            else replace(one, weight=one.weight * OTHER_PRECISION)
+            for one in self.weighed
+        ]
+
+    def value(self, plain: str) -> str | None:
+        """The value of a setting of the start; None if it is not part of it."""
+        return next((item.value for item in self.agreed if plain_key(item.key) == plain), None)
+
+
+def quantises(recipe: Recipe) -> bool:
+    """Whether a recipe names a format of quantised weights."""
+    return any(plain_key(item.key) == QUANTISATION for item in recipe.settings)

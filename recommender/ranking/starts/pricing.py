@@ -1,0 +1,87 @@
+"""The question that layouts are priced by: model, machine, precision, and what recipes hold fixed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError
+from recommender.cost_model.question import Question, is_step
+from recommender.ranking.starts.draft import QUANTISATION, quantises
+from recommender.ranking.starts.layout_flags import SPLITTING
+from recommender.ranking.starts.layout_options import LayoutQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.values import Value
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.ranking.starts.draft import StartDraft
+
+FOUR_BIT = "w4"
+USUAL_LENGTH = 4096
+"""Tokens of a training sequence where none are stated: what most recipes of data/recipes train with."""
+_DEGREES = frozenset(
+    {"tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "context_parallel"}
+)
+
+
+def layout_question(
+    draft: StartDraft, sizes: Mapping[str, Value], tree: HardwareTree
+) -> LayoutQuestion | None:
+    """What layouts are asked for; None where the cost model does not split such a model.
+
+    Args:
+        draft: The start so far: its notes take in what is assumed.
+        sizes: Facts of the model by name, with its ``architecture``.
+        tree: Knows hardware.
+    """
+    situation = draft.situation
+    problem = situation.problem
+    if not is_step(problem):
+        return None
+    try:
+        question = Question.of(problem, sizes, tree, phase="training" if situation.is_training else "serving")
+    except (InputError, MissingFactError) as fault:
+        draft.notes.append(f"layouts are not priced: {fault}")
+        return None
+    if not question.model.layers or question.model.tokens_per_image:
+        return None
+    settings = {**question.settings, "precision": _precision(draft, question)}
+    if situation.is_training:
+        _hold(draft, settings)
+    return LayoutQuestion(
+        question=replace(question, settings={n: v for n, v in settings.items() if n not in _DEGREES}),
+        objective=problem.objective.metric,
+        limits=problem.limits,
+        concurrency=situation.number("concurrency"),
+        splits=situation.framework.id in SPLITTING,
+    )
+
+
+def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
+    """What recipes of training agree on, and a length where none is stated."""
+    settings.setdefault("zero_stage", 1)
+    micro, recompute = draft.value("micro_batch_size"), draft.value("recompute_granularity")
+    if micro is not None and micro.isdigit():
+        settings.setdefault("micro_batch", int(micro))
+    if recompute is not None:
+        settings.setdefault("recompute", recompute)
+    if "seq_len" not in settings:
+        settings["seq_len"] = USUAL_LENGTH
+        draft.notes.append(
+            f"sequences of {USUAL_LENGTH:,} tokens are assumed; --shape seq_len=N says otherwise"
+        )
+
+
+def _precision(draft: StartDraft, question: Question) -> str:
+    """The precision of the weights: what the start quantises to, what is asked for, or the device's own."""
+    quantised = draft.value(QUANTISATION)
+    if quantised == "fp8":
+        return "fp8"
+    if quantised is not None:
+        first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
+        return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
+    if stated := question.settings.get("precision"):
+        return str(stated)
+    return "bf16" if question.machine.device.facts.get("peak_bf16_flops") else "fp16"

@@ -1,0 +1,180 @@
+"""A start configuration written down: layout, agreed settings, what its price assumes, what runs now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, isfinite
+from typing import TYPE_CHECKING
+
+from kg.nouns.gain import NORMAL_90
+from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
+from kg.terms.purposes import plain_key
+from kg.terms.setting_conflicts import broken_conflicts
+from recommender.ranking.start import (
+    ExpectedValue,
+    Origin,
+    ParallelLayout,
+    PlanSetting,
+    StartConfiguration,
+)
+from recommender.ranking.starts.assumed import assumed_settings
+from recommender.ranking.starts.company import Company
+from recommender.ranking.starts.draft import IN_THE_START
+from recommender.ranking.starts.layout_flags import layout_settings
+from recommender.ranking.starts.values import adapted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.values import Value
+    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.screening import Screen
+    from recommender.ranking.starts.situation import Situation
+
+TELLING = 0.1
+"""Weight from which a recipe is named among the reasons; a choice."""
+_UNITS = {"throughput": "tokens/s", "tpot_s": "s", "ttft_s": "s"}
+
+
+def written(
+    draft: StartDraft, chosen: ChosenLayout | None, layout: ParallelLayout | None, screen: Screen
+) -> StartConfiguration:
+    """The start configuration of a layout.
+
+    Args:
+        draft: What recipes agree on, sifted for this layout.
+        chosen: The layout with its price; None if it has none.
+        layout: How the work is divided; None if that is not known.
+        screen: Knows what the release takes.
+    """
+    situation, framework = draft.situation, draft.situation.framework
+    if layout is not None and framework.id == "sglang" and situation.model.is_mixture and layout.dp > 1:
+        layout = replace(layout, tp=layout.tp * layout.dp, dp_attention=True)
+    settings: list[PlanSetting] = []
+    if layout is not None:
+        settings += layout_settings(
+            layout,
+            framework.id,
+            experts=bool(situation.model.is_mixture),
+            origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
+            source=chosen.nearest.source.url if chosen and chosen.nearest else "",
+        )
+    settings += [_planned(item, situation, layout) for item in draft.agreed]
+    if chosen is not None and layout is not None:
+        priced = {**chosen.settings, **chosen.option.settings}
+        settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
+    settings = _with_current(settings, situation, screen)
+    return StartConfiguration(
+        framework=framework.id,
+        version=framework.version,
+        layout=layout,
+        fits=True if chosen else None,
+        settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
+        expected=_expected(chosen) if chosen else (),
+        because=tuple(_because(draft, chosen)),
+    )
+
+
+def _planned(item: AgreedSetting, situation: Situation, layout: ParallelLayout | None) -> PlanSetting:
+    value, why = adapted(item, situation, layout)
+    return PlanSetting(
+        where=SettingPlace(item.where.value),
+        key=item.key,
+        value=value if item.where is Where.ENV else typed(value),
+        origin=Origin.COST_MODEL if why else Origin.RECIPE,
+        source=why or item.first.source.url,
+        agreement=item.share,
+    )
+
+
+def typed(text: str) -> Value:
+    """A value of a recipe as what it is: a truth, a number, or the text."""
+    low = text.lower()
+    if low in {"true", "false"}:
+        return low == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _further_than(
+    draft: StartDraft, settings: Sequence[PlanSetting], assumed: Sequence[PlanSetting], screen: Screen
+) -> list[PlanSetting]:
+    """The assumed settings that nothing sets yet, as far as the release and recipes allow them."""
+    present = {plain_key(item.key) for item in settings}
+    release = screen.release()
+    found: list[PlanSetting] = []
+    company = Company.of(draft.weighed)
+    for item in assumed:
+        plain = plain_key(item.key)
+        if plain in present or company.is_avoided(plain, present):
+            continue
+        if release is not None:
+            taken = release.look_up(item.key, item.where)
+            if not taken.usable or taken.is_default(item.value):
+                continue
+            if broken_conflicts(release, {one.key: one.value for one in [*settings, *found, item]}):
+                continue
+        found.append(item)
+    return found
+
+
+def _with_current(settings: list[PlanSetting], situation: Situation, screen: Screen) -> list[PlanSetting]:
+    """The settings with what runs now in place of what recipes say, and all else that runs now."""
+    current = dict(situation.current or {})
+    if not current:
+        return settings
+    held = {plain_key(name): (name, value) for name, value in current.items()}
+    found = []
+    for item in settings:
+        plain = plain_key(item.key)
+        short = plain.rpartition(".")[2] if item.where is SettingPlace.JSON else plain
+        if short in held:
+            _, value = held.pop(short)
+            found.append(replace(item, value=value, origin=Origin.CURRENT, source="", agreement=None))
+        else:
+            found.append(item)
+    for name, value in held.values():
+        place, key = screen.place_of(name)
+        found.append(PlanSetting(where=place, key=key, value=value, origin=Origin.CURRENT))
+    return found
+
+
+def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
+    option = chosen.option
+    factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
+    return tuple(
+        ExpectedValue(
+            metric=name.removesuffix("_s"),
+            unit=unit,
+            value=value,
+            low=value / factor,
+            high=value * factor,
+            tier="modelled",
+        )
+        for name, unit in _UNITS.items()
+        if (value := option.results.get(name)) is not None and isfinite(value)
+    )
+
+
+def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
+    lines = []
+    if chosen is not None:
+        said = f"{chosen.option.layout} fits with {chosen.option.memory_bytes / 1e9:.0f} GB of each device"
+        batch = chosen.option.settings.get("batch")
+        if isinstance(batch, int | float):
+            said += f" at {batch:.0f} sequences an engine"
+        lines.append(said)
+        if draft.weighed:
+            lines.append(
+                f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so"
+            )
+    near = [one for one in draft.weighed if one.weight >= TELLING][:3]
+    lines += [f"recipe {one.recipe.id}, weight {one.weight:.0%} <{one.recipe.source.url}>" for one in near]
+    return lines
