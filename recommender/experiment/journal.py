@@ -125,11 +125,13 @@ class ExperimentJournal:
     def _append(self, *lines: Mapping[str, object]) -> None:
         texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() for line in lines)
         content = b"".join(b"%b%b%d}\n" % (text[:-1], _CHECK, zlib.crc32(text)) for text in texts)
+        before = os.fstat(self._descriptor).st_size
         try:
             while content:
                 content = content[os.write(self._descriptor, content) :]
             os.fsync(self._descriptor)
         except OSError as error:
+            os.ftruncate(self._descriptor, before)  # lines come together or not at all
             raise WorkspaceError(
                 f"{self.path} cannot be written: {error.strerror}",
                 hint="what was measured before is kept: make room and resume",
