@@ -118,7 +118,7 @@ def evolve(
         changed[strategy.id] = replace(before, conflicts_with=strategy.conflicts_with)
         log.append(f"{strategy.label} excludes {_targets(strategy)}, as tests found")
     log += _drifts(graph)
-    ranker = StrategyRanker(graph, tree, now)
+    ranker = StrategyRanker(graph, tree, now, trials)
     places = _places(graph, trials, tree)
     new = _new_devices(tree, known_hardware)
     fresh = [place for device in new for place in _nearest(device, places, tree)]
