@@ -103,13 +103,13 @@ def test_a_layout_takes_the_devices_that_are_asked_for(plan: Plan) -> None:
     for start in (plan.start, *plan.alternatives):
         assert start.layout is not None
         assert start.layout.devices == plan.understood["devices"]
-        assert start.fits
+        assert start.fits is not False
 
 
 def test_alternatives_are_of_another_kind(plan: Plan) -> None:
-    starts = [plan.start, *plan.alternatives]
-    kinds = {(one.layout.tp, one.layout.pp, one.layout.ep > 1) for one in starts if one.layout is not None}
-    assert len(kinds) == len(starts)
+    layouts = [start.layout for start in (plan.start, *plan.alternatives) if start.layout is not None]
+    kinds = {(one.tp, one.pp, one.ep > 1, one.dp if one.dp_attention else 0) for one in layouts}
+    assert len(kinds) == len(layouts) == 1 + len(plan.alternatives)
 
 
 def test_no_change_repeats_the_start_or_contradicts_it_without_a_gain(plan: Plan) -> None:
