@@ -165,7 +165,11 @@ class Recommender:
                 )
                 if note
             ),
-            unchecked=_unchecked(problem, recommendations, rules),
+            unchecked=tuple(
+                limit
+                for limit in _unchecked(problem, recommendations, rules)
+                if not planned.starts.checks(limit.metric)
+            ),
             refused=planned.refused,
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),

@@ -20,7 +20,7 @@ from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
 from recommender.ranking.starts.layout_options import SHORTEST, layout_options, smallest_fit
-from recommender.ranking.starts.pricing import layout_question
+from recommender.ranking.starts.pricing import layout_question, started_question
 from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.question import Question
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -54,6 +55,7 @@ class Starts:
         not_here: Settings of recipes that are not for this question.
         recipes: The recipes behind them, nearest first.
         notes: What was assumed, and what could not be asked.
+        question: What the first layout was priced by, its settings included; None if it has no price.
     """
 
     situation: Situation
@@ -63,6 +65,13 @@ class Starts:
     not_here: tuple[NotHere, ...] = ()
     recipes: tuple[WeighedRecipe, ...] = ()
     notes: tuple[str, ...] = ()
+    question: Question | None = None
+
+    def checks(self, metric: str) -> bool:
+        """Whether a limit on a metric was held against the price of the layouts."""
+        if self.question is None:
+            return False
+        return metric == "peak_memory" or any(item.metric == metric for item in self.first.expected)
 
 
 class StartFinder:
@@ -147,7 +156,8 @@ class StartFinder:
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
-        return self._starts(draft, found)
+        priced = started_question(draft.question, layouts[0], found[0]) if layouts else None
+        return self._starts(draft, found, priced)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
         """What recipes agree on, before a layout is chosen."""
@@ -155,7 +165,9 @@ class StartFinder:
         kept, refused = screen.sift(_worth_testing(weighed))
         return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
 
-    def _starts(self, draft: StartDraft, found: Sequence[StartConfiguration]) -> Starts:
+    def _starts(
+        self, draft: StartDraft, found: Sequence[StartConfiguration], question: Question | None = None
+    ) -> Starts:
         company, begun = Company.of(draft.weighed), {plain_key(item.key) for item in draft.agreed}
         return Starts(
             situation=draft.situation,
@@ -165,6 +177,7 @@ class StartFinder:
             not_here=tuple(draft.refused),
             recipes=tuple(draft.weighed),
             notes=tuple(dict.fromkeys([draft.situation.framework.note, *draft.notes])),
+            question=question,
         )
 
     def _layouts(
@@ -175,6 +188,7 @@ class StartFinder:
         asked = layout_question(draft, sizes, self._tree)
         if asked is None:
             return []
+        draft.question = asked.question
         options = layout_options(asked)
         if not options:
             smallest = smallest_fit(asked)

@@ -153,7 +153,7 @@ class Screen:
         if plain in _QUANTISES and precision in SIXTEEN_BIT:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         if plain.startswith(_DRAFTS):
-            if facts.get("speculative") is False:
+            if "speculative" in self.situation.problem.workload.traits and facts.get("speculative") is False:
                 return NotHere(strategy=item.key, because="no drafts are asked for", fact="speculative")
             if plain in _DRAFT_MODELS and item.first.model != self.situation.model.id:
                 return NotHere(

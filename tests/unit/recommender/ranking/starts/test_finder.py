@@ -43,7 +43,9 @@ def test_a_server_is_compared_by_the_device_in_it(shipped: Workspace) -> None:
 
 
 def test_a_stated_role_has_recipes_of_its_own(shipped: Workspace) -> None:
-    made = situation(shipped, model="deepseek-v3", hardware="atlas-800i-a3", count=32, traits={"role": "decode"})
+    made = situation(
+        shipped, model="deepseek-v3", hardware="atlas-800i-a3", count=32, traits={"role": "decode"}
+    )
     assert made is not None
     assert (made.phase, made.facts["disaggregated"]) == ("decode", True)
     finder = shipped.snapshot.recommender.planner.starts

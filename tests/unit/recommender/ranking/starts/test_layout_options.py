@@ -88,7 +88,11 @@ def test_a_layout_uses_all_devices_and_no_more_than_the_memory(case: tuple[str, 
 
 
 @settings(deadline=None, max_examples=12)
-@given(case=st.sampled_from(CASES), memory=st.sampled_from([0.1, 0.2, 0.4, 0.8]), more=st.sampled_from([1.0, 1.3, 2.0]))
+@given(
+    case=st.sampled_from(CASES),
+    memory=st.sampled_from([0.1, 0.2, 0.4, 0.8]),
+    more=st.sampled_from([1.0, 1.3, 2.0]),
+)
 def test_more_memory_never_makes_a_layout_unfit(case: tuple[str, str], memory: float, more: float) -> None:
     less = {one.layout for one in options(*case, memory=memory)}
     assert less <= {one.layout for one in options(*case, memory=memory * more)}
