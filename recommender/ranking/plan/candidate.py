@@ -34,6 +34,8 @@ AGREEMENT_AS_GAIN = 0.1
 """Log gain that full agreement of recipes counts as, for the order alone: it is never shown as a gain. A
 choice:
 what all experts set comes before a published gain of less than 10 %."""
+LONGEST_TITLE = 40
+"""Characters of a setting in a title: two of them fit a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +111,7 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
     )
     recommendation = Recommendation(
         id=recommendation_id(problem, configuration, version),
-        title=", ".join(f"{item.key.lstrip('-')} {show(item.value)}"[:40] for item in settings[:2]),
+        title=", ".join(_title(item) for item in settings[:2]),
         configuration=configuration,
         flags=tuple(_flag(item) for item in settings),
         gain=None,
@@ -140,6 +142,14 @@ def _assigned(one: Assignment, item: RankedStrategy) -> PlanSetting:
     )
     source = item.strategy.sources[0].url if item.strategy.sources else ""
     return PlanSetting(where=one.place, key=key, value=one.value, origin=Origin.KNOWLEDGE, source=source)
+
+
+def _title(item: PlanSetting) -> str:
+    """A setting in few words: of a long path its last name."""
+    said = f"{item.key.lstrip('-')} {show(item.value)}"
+    if len(said) > LONGEST_TITLE and item.where is SettingPlace.JSON:
+        said = f"{item.key.rpartition('.')[2]} {show(item.value)}"
+    return said[:LONGEST_TITLE]
 
 
 def _flag(item: PlanSetting) -> str:

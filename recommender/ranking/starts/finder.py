@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.resemblance import WeighedRecipe
 
 
@@ -115,6 +116,12 @@ class StartFinder:
         """The settings of the release in use; None where none ship."""
         return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
+    def priced(
+        self, situation: Situation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
+    ) -> LayoutQuestion | None:
+        """What layouts are priced by, given what some recipes agree on; None if there is nothing."""
+        return layout_question(self._draft(situation, list(weighed)), sizes, self._tree)
+
     def find(self, situation: Situation, sizes: Mapping[str, Value]) -> Starts:
         """The start configurations of a situation.
 
@@ -124,10 +131,8 @@ class StartFinder:
         """
         weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        weighed = screen.usable(weighed)
-        agreed = [item for item in agreed_settings(weighed) if item.share >= WORTH_TESTING]
-        kept, refused = screen.sift(agreed)
-        draft = StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
+        draft = self._draft(situation, screen.usable(weighed))
+        agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
@@ -143,6 +148,12 @@ class StartFinder:
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
         return self._starts(draft, found)
+
+    def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
+        """What recipes agree on, before a layout is chosen."""
+        screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
+        kept, refused = screen.sift(_worth_testing(weighed))
+        return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
 
     def _starts(self, draft: StartDraft, found: Sequence[StartConfiguration]) -> Starts:
         company, begun = Company.of(draft.weighed), {plain_key(item.key) for item in draft.agreed}
@@ -216,6 +227,10 @@ class StartFinder:
             except UnknownEntityError:
                 self._models[name] = None
         return self._models[name]
+
+
+def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
+    return [item for item in agreed_settings(weighed) if item.share >= WORTH_TESTING]
 
 
 def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kg.errors import MissingFactError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
-from recommender.cost_model.workloads.memory_fit import memory_bytes, not_modelled
+from recommender.cost_model.workloads.memory_fit import memory_bytes
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -273,11 +273,6 @@ def _spelt(row: Mapping[str, float]) -> dict[str, object]:
     from recommender.cost_model.settings.plans import CHOICES
 
     return {name: CHOICES[name][int(value)] if name in CHOICES else value for name, value in row.items()}
-
-
-def can_price(model: ModelSizes) -> bool:
-    """Whether layouts of a model can be told apart: it has blocks."""
-    return not not_modelled(model)
 
 
 def _powers(most: int) -> list[int]:

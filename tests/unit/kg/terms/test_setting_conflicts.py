@@ -1,0 +1,80 @@
+"""Conflicts that a program raises between its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.setting_registry import SettingRegistry, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.values import Value
+
+
+def broken(conflict: str, settings: Mapping[str, Value]) -> bool:
+    content: dict[str, Any] = {
+        "software": "toy",
+        "source": "https://example.org/{ref}/{path}",
+        "releases": [["1.0", "v1.0"]],
+        "beneath": {},
+        "settings": [
+            {"key": "--first", "place": "flag", "type": "any", "conflicts": [conflict], "at": "a.py"},
+            {"key": "--second", "place": "flag", "type": "any", "at": "a.py"},
+        ],
+    }
+    return bool(broken_conflicts(SettingRegistry(content).at("1.0"), settings))
+
+
+@pytest.mark.parametrize(
+    ("conflict", "settings", "is_broken"),
+    [
+        ("--first and --second", {"first": True, "second": True}, True),
+        ("--first and --second", {"--first": "1", "--second": "on"}, True),
+        ("--first and --second", {"first": True, "second": False}, False),
+        ("--first and --second", {"first": True}, False),
+        ("--first and not --second", {"first": True}, True),
+        ("--first and not --second", {"first": True, "second": True}, False),
+        ("--first is set and --second is unset", {"first": False}, True),
+        ("--first is set and --second is unset", {"first": 1, "second": 0}, False),
+        ("--first > 4", {"first": 5}, True),
+        ("--first > 4", {"first": 4}, False),
+        ("--first >= 4", {"first": "4"}, True),
+        ("--first < 4", {"first": "many"}, False),
+        ("--first > --second", {"first": 8, "second": 4}, True),
+        ("--first > --second", {"first": 4, "second": 8}, False),
+        ("--first > --second", {"first": 8}, False),
+        ("--first == FULL", {"first": "full"}, True),
+        ("--first != full", {"first": "none"}, True),
+        ("--first in (a, b)", {"first": "B"}, True),
+        ("--first in (a, b)", {"first": "c"}, False),
+        ("--first not in (a, b)", {"first": "c"}, True),
+        ("no term at all, but words", {"first": 1}, False),
+    ],
+)
+def test_a_conflict_is_broken_when_all_of_its_terms_hold(
+    conflict: str, settings: Mapping[str, Value], is_broken: bool
+) -> None:
+    assert broken(conflict, settings) == is_broken
+
+
+def test_a_comparison_with_what_is_not_set_breaks_nothing() -> None:
+    assert not broken("--second == x and --first", {"first": True})
+
+
+@given(st.permutations(["--first", "--second", "--third"]))
+def test_the_order_of_settings_changes_nothing(order: list[str]) -> None:
+    assert broken("--first and --second", dict.fromkeys(order, True))
+
+
+def test_conflicts_of_a_program_beneath_count() -> None:
+    release = registry("vllm-ascend").at("0.23.0")
+    [conflict] = broken_conflicts(release, {"kv_transfer_config.kv_connector": "a"})
+    assert conflict == "kv_transfer_config.kv_connector is set and kv_transfer_config.kv_role is unset"
+    both = {"kv_transfer_config.kv_connector": "a", "kv_transfer_config.kv_role": "kv_both"}
+    assert broken_conflicts(release, both) == []

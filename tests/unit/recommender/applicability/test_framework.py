@@ -1,0 +1,90 @@
+"""The framework of a question: the one that it names, or the usual one."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.framework import Framework
+from kg.nouns.values import Settings
+from kg.terms.setting_registry import registry
+from recommender.applicability.framework import RunningFramework, newest_release, running_framework
+
+
+def framework(identifier: str, *stack: str) -> Framework:
+    return Framework(id=identifier, labels={}, phases=("serving",), hardware=(), stack=stack)
+
+
+FRAMEWORKS = [
+    framework("torch-npu", "cann"),
+    framework("vllm", "torch"),
+    framework("vllm-ascend", "vllm", "torch-npu", "cann"),
+    framework("mindspeed-llm", "torch-npu", "cann"),
+    framework("megatron-lm", "torch"),
+]
+
+
+def found(
+    vendor: str = "huawei", phase: str = "serving", architecture: str = "decoder", **software: str
+) -> RunningFramework | None:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind(phase), operator=phase, model="m"),
+        hardware=Hardware(name="chip"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+        software=Settings({name.replace("_", "-"): version for name, version in software.items()}),
+    )
+    one = running_framework(problem, vendor, architecture, FRAMEWORKS)
+    assert one == running_framework(problem, vendor, architecture, FRAMEWORKS[::-1])
+    return one
+
+
+@pytest.mark.parametrize(
+    ("vendor", "phase", "architecture", "name"),
+    [
+        ("huawei", "serving", "moe-decoder", "vllm-ascend"),
+        ("huawei", "serving", "vision", "torch-npu"),
+        ("huawei", "training", "decoder", "mindspeed-llm"),
+        ("nvidia", "serving", "decoder", "vllm"),
+        ("nvidia", "training", "decoder", "megatron-lm"),
+    ],
+)
+def test_vendor_phase_and_model_decide_what_is_usual(
+    vendor: str, phase: str, architecture: str, name: str
+) -> None:
+    usual = found(vendor, phase, architecture)
+    assert usual is not None
+    assert (usual.id, usual.is_assumed) == (name, True)
+    assert usual.note.startswith(f"{name} {usual.version} is assumed; --software")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "phase", "architecture"), [("nvidia", "training", "vision"), ("", "serving", "decoder")]
+)
+def test_where_nothing_is_usual_there_is_none(vendor: str, phase: str, architecture: str) -> None:
+    assert found(vendor, phase, architecture) is None
+
+
+def test_a_named_framework_wins_and_nothing_is_assumed() -> None:
+    named = found(torch_npu="7.1.0")
+    assert named == RunningFramework(id="torch-npu", version="7.1.0", below=frozenset({"cann"}))
+    assert named.note == ""
+
+
+def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:
+    named = found(torch_npu="7.1.0", vllm_ascend="0.18.0", vllm="0.18.0")
+    assert named is not None
+    assert (named.id, named.version) == ("vllm-ascend", "0.18.0")
+
+
+def test_software_that_is_no_framework_names_none() -> None:
+    usual = found(cann="8.0")
+    assert usual is not None
+    assert usual.is_assumed
+
+
+def test_the_newest_release_is_a_final_one() -> None:
+    newest = newest_release("vllm")
+    assert newest in registry("vllm").releases
+    assert "rc" not in newest
+    assert "@" not in newest
+    assert newest_release("of-nobody") == ""

@@ -1,0 +1,91 @@
+"""Plans made from the shipped knowledge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from recommender.ranking.plan.planner import Planned
+    from recommender.workspace import Workspace
+
+QUESTION: dict[str, Any] = {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8}
+
+
+def planned(workspace: Workspace, k: int = 5, *, with_hypotheses: bool = False, **more: Any) -> Planned | None:
+    problem, _ = workspace.problem({**QUESTION, **more})
+    recommender, model = workspace.snapshot.recommender, workspace.model_facts(problem)
+    rules = recommender.feasibility.of(problem, model, ())
+    return recommender.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
+
+
+def test_a_plan_says_what_was_understood(shipped: Workspace) -> None:
+    made = planned(shipped, shape={"seq_len": 512})
+    assert made is not None
+    facts = made.plan.understood
+    assert (facts["devices"], facts["seq_len"], facts["phase"]) == (8, 512, "training")
+    assert "ascend-910b3" in facts["hardware"]  # type: ignore[operator]
+    assert list(facts) == sorted(facts)
+
+
+def test_changes_and_recommendations_are_the_same(shipped: Workspace) -> None:
+    made = planned(shipped, 4)
+    assert made is not None
+    assert len(made.plan.changes) == 4
+    assert made.plan.further
+    for change, recommendation in zip(made.plan.changes, made.recommendations, strict=True):
+        assert (change.id, change.strategy) == (recommendation.id, recommendation.strategy)
+        assert change.gain == recommendation.gain
+        assert recommendation.basis.startswith(change.tier) or not change.strategy
+
+
+def test_an_observed_bottleneck_comes_first_and_the_rest_stays(shipped: Workspace) -> None:
+    plain = planned(shipped, 50)
+    observed = planned(shipped, 50, bottlenecks={"host-bound": 0.3})
+    assert plain is not None
+    assert observed is not None
+    first = [item.bottleneck for item in observed.recommendations]
+    assert first[0] == "host-bound"
+    assert first == sorted(first, key=lambda name: not name)
+    assert not any(item.bottleneck for item in plain.recommendations)
+    assert "" in first
+
+
+def test_where_no_framework_is_usual_there_is_no_plan(shipped: Workspace) -> None:
+    assert planned(shipped, hardware="h100-sxm") is None
+
+
+def test_a_start_that_fits_nowhere_has_no_changes(shipped: Workspace) -> None:
+    made = planned(shipped, model="deepseek-v3", phase="serving", count=1)
+    assert made is not None
+    assert not made.plan.fits
+    assert (made.recommendations, made.plan.changes, made.ranked) == ((), (), ())
+
+
+def test_recipes_that_are_withheld_are_not_in_the_plan(shipped: Workspace) -> None:
+    from recommender.ranking.starts.finder import StartFinder
+
+    question: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "count": 2}
+    made = planned(shipped, **question)
+    assert made is not None
+    ids = frozenset(one.recipe.id for one in made.starts.recipes)
+    planner = shipped.snapshot.recommender.planner
+    problem, _ = shipped.problem({**QUESTION, **question})
+    model = shipped.model_facts(problem)
+    bare = replace(planner, starts=StartFinder(shipped.graph, shipped.hardware, ids)).plan(
+        problem, 5, model=model, rules=shipped.snapshot.recommender.feasibility.of(problem, model, ())
+    )
+    assert bare is not None
+    assert bare.starts.recipes == ()
+    assert all(str(item.origin) != "recipe" for item in bare.plan.start.settings)
+    assert all(change.strategy for change in bare.plan.changes)
+
+
+@pytest.mark.parametrize("reason", ["framework"])
+def test_what_another_framework_reads_is_no_news(shipped: Workspace, reason: str) -> None:
+    made = planned(shipped)
+    assert made is not None
+    assert any(f": {reason}: " in refusal.reason for refusal in made.refused)
+    assert not any(one.because.startswith(f"{reason}: ") for one in made.plan.not_here)

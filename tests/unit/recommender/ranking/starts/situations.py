@@ -1,0 +1,134 @@
+"""Situations, recipes and settings made up for tests of starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.values import Settings
+from recommender.applicability.framework import RunningFramework
+from recommender.ranking.starts.agreement import AgreedSetting
+from recommender.ranking.starts.draft import StartDraft
+from recommender.ranking.starts.resemblance import WeighedRecipe
+from recommender.ranking.starts.screening import Screen
+from recommender.ranking.starts.situation import ModelTraits, Situation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.values import Value
+    from kg.terms.conditions import FactValue
+
+SOURCE = Source(title="Guide", url="https://example.org/guide")
+MODELS = {
+    "small": ModelTraits(id="small", family="pine", parameters=8e9, is_mixture=False, attention="grouped"),
+    "large": ModelTraits(id="large", family="pine", parameters=32e9, is_mixture=False, attention="grouped"),
+    "experts": ModelTraits(id="experts", family="oak", parameters=600e9, is_mixture=True, attention="latent"),
+}
+HARDWARE = {
+    "chip-a": ("chip-a", "line-a", "generation-a", "maker-a"),
+    "chip-b": ("chip-b", "line-b", "generation-b", "maker-a"),
+    "chip-c": ("chip-c", "line-c", "generation-c", "maker-c"),
+}
+
+
+def problem(
+    model: str = "small",
+    hardware: str = "chip-a",
+    count: int | None = 8,
+    phase: str = "serving",
+    *,
+    current: Mapping[str, Value] | None = None,
+    software: Mapping[str, Value] | None = None,
+) -> Problem:
+    return Problem(
+        workload=Workload(kind=WorkloadKind(phase), operator=phase, model=model),
+        hardware=Hardware(name=hardware, count=count),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+        current=None if current is None else Settings(current),
+        software=Settings(software or {}),
+    )
+
+
+def situation(
+    model: str = "small",
+    hardware: str = "chip-a",
+    count: int | None = 8,
+    phase: str = "serving",
+    *,
+    framework: str = "vllm",
+    version: str = "0.18.0",
+    current: Mapping[str, Value] | None = None,
+    **facts: FactValue,
+) -> Situation:
+    return Situation(
+        problem=problem(model, hardware, count, phase, current=current),
+        framework=RunningFramework(id=framework, version=version),
+        model=MODELS[model],
+        hardware=HARDWARE[hardware],
+        devices=count,
+        facts={"phase": phase, **facts},
+    )
+
+
+def setting(key: str, value: str = "true") -> RecipeSetting:
+    where = Where.ENV if key.isupper() else Where.JSON if "." in key else Where.FLAG
+    return RecipeSetting(where=where, key=key, value=value)
+
+
+def recipe(
+    identifier: str = "r",
+    sets: Mapping[str, str] | None = None,
+    *,
+    model: str = "small",
+    hardware: str = "chip-a",
+    devices: int = 8,
+    role: Role = Role.SERVE,
+    framework: str = "vllm",
+    layout: Mapping[str, Value] | None = None,
+    precision: str = "",
+    instances: int = 1,
+) -> Recipe:
+    return Recipe(
+        id=identifier,
+        role=role,
+        model=model,
+        reported_model=model.title(),
+        family=MODELS[model].family,
+        hardware=hardware,
+        devices=devices,
+        framework=framework,
+        layout=Settings(layout or {}),
+        precision=precision,
+        instances=instances,
+        settings=tuple(setting(*item) for item in (sets or {"--swap-space": "4"}).items()),
+        source=Source(title="Guide", url=f"https://example.org/{identifier}"),
+        authority=Authority.VENDOR_TUTORIAL,
+    )
+
+
+def weighed(*recipes: Recipe, weights: tuple[float, ...] = ()) -> list[WeighedRecipe]:
+    """Recipes of equal weight, or of the weights given."""
+    shares = weights or (1 / len(recipes),) * len(recipes)
+    return [
+        WeighedRecipe(recipe=one, distance=float(place), weight=share)
+        for place, (one, share) in enumerate(zip(recipes, shares, strict=True))
+    ]
+
+
+def agreed(key: str, value: str = "true", share: float = 0.8, *, first: Recipe | None = None) -> AgreedSetting:
+    made = setting(key, value)
+    return AgreedSetting(
+        where=made.where, key=key, value=value, share=share, value_share=share, first=first or recipe()
+    )
+
+
+def draft(
+    *kept: AgreedSetting, about: Situation | None = None, behind: list[WeighedRecipe] | None = None
+) -> StartDraft:
+    return StartDraft(situation=about or situation(), kept=list(kept), refused=[], weighed=behind or [])
+
+
+def screen(about: Situation | None = None) -> Screen:
+    return Screen(situation=about or situation(), frameworks=(), setting=lambda _: ())

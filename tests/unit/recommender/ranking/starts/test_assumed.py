@@ -1,0 +1,66 @@
+"""What the price of a layout assumes, as flags."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.ranking.start import Origin, ParallelLayout
+from recommender.ranking.starts.assumed import PAGE, assumed_settings, longest
+from tests.unit.recommender.ranking.starts.situations import situation
+
+
+def flags(
+    framework: str, layout: ParallelLayout, settings: dict[str, object], **facts: float
+) -> dict[str, object]:
+    made = assumed_settings(situation(framework=framework, **facts), layout, settings)
+    assert all(item.origin is Origin.COST_MODEL for item in made)
+    return {item.key: item.value for item in made}
+
+
+@pytest.mark.parametrize(("prompt", "answer", "tokens"), [(1000, 24, 1024), (1000, 25, 2048), (4096, 1, 5120)])
+def test_the_longest_sequence_is_rounded_up_to_a_page(prompt: int, answer: int, tokens: int) -> None:
+    assert longest(situation(input_len=prompt, output_len=answer)) == tokens
+    assert tokens % PAGE == 0
+
+
+def test_without_both_lengths_none_is_assumed() -> None:
+    assert longest(situation(input_len=1000)) is None
+    assert flags("vllm", ParallelLayout(), {"batch": 8.0}, output_len=100) == {"--max-num-seqs": 8}
+
+
+def test_servers_count_requests_each_in_its_own_way() -> None:
+    layout = ParallelLayout(tp=2, dp=4)
+    lengths = {"input_len": 2000.0, "output_len": 48.0}
+    assert flags("vllm-ascend", layout, {"batch": 8.0, "precision": "fp16"}, **lengths) == {
+        "--max-model-len": 2048,
+        "--max-num-seqs": 8,
+        "--dtype": "float16",
+    }
+    assert flags("sglang", layout, {"batch": 8.0}, **lengths) == {
+        "--context-length": 2048,
+        "--max-running-requests": 32,
+    }
+
+
+def test_training_sets_what_its_price_counts_on() -> None:
+    alone = flags("megatron-lm", ParallelLayout(), {"micro_batch": 2.0})
+    assert alone == {"--bf16": True, "--micro-batch-size": 2}
+    split = flags(
+        "mindspeed-llm", ParallelLayout(tp=2, dp=4), {"micro_batch": 1, "recompute": "full", "precision": "fp16"}
+    )
+    assert split.keys() == {
+        "--fp16",
+        "--micro-batch-size",
+        "--sequence-parallel",
+        "--use-distributed-optimizer",
+        "--overlap-grad-reduce",
+        "--overlap-param-gather",
+        "--use-flash-attn",
+        "--recompute-granularity",
+        "--recompute-method",
+        "--recompute-num-layers",
+    }
+
+
+def test_a_framework_without_such_flags_gets_none() -> None:
+    assert flags("torch-npu", ParallelLayout(dp=8), {"batch": 8.0}) == {}

@@ -1,0 +1,88 @@
+"""Start configurations found in the shipped knowledge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recommender.ranking.start import Origin, ParallelLayout
+
+if TYPE_CHECKING:
+    from recommender.ranking.starts.finder import Starts
+    from recommender.ranking.starts.situation import Situation
+    from recommender.workspace import Workspace
+
+QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
+
+
+def situation(workspace: Workspace, **more: Any) -> Situation | None:
+    problem, _ = workspace.problem({**QUESTION, **more})
+    return workspace.snapshot.recommender.planner.starts.situation(problem)
+
+
+def starts(workspace: Workspace, **more: Any) -> Starts:
+    about = situation(workspace, **more)
+    assert about is not None
+    finder = workspace.snapshot.recommender.planner.starts
+    return finder.find(about, workspace.model_facts(about.problem))
+
+
+def test_a_situation_has_model_hardware_and_one_server_for_both_phases(shipped: Workspace) -> None:
+    made = situation(shipped)
+    assert made is not None
+    assert (made.framework.id, made.framework.is_assumed) == ("vllm-ascend", True)
+    assert (made.model.id, made.model.is_mixture, made.devices) == ("qwen3-8b", False, 2)
+    assert made.hardware[0] == "ascend-910b3"
+    assert (made.facts["role"], made.facts["disaggregated"]) == ("mixed", False)
+    assert made.facts["software[vllm-ascend]"] == made.framework.version
+
+
+def test_a_server_is_compared_by_the_device_in_it(shipped: Workspace) -> None:
+    made = situation(shipped, hardware="atlas-800i-a3")
+    assert made is not None
+    assert made.hardware[0] == "ascend-910c"
+
+
+def test_a_stated_role_has_recipes_of_its_own(shipped: Workspace) -> None:
+    made = situation(shipped, model="deepseek-v3", hardware="atlas-800i-a3", count=32, traits={"role": "decode"})
+    assert made is not None
+    assert (made.phase, made.facts["disaggregated"]) == ("decode", True)
+    finder = shipped.snapshot.recommender.planner.starts
+    found = finder.find(made, shipped.model_facts(made.problem)).recipes
+    assert found
+    assert {str(one.recipe.role) for one in found} == {"decode"}
+
+
+def test_where_no_framework_is_usual_there_is_no_situation(shipped: Workspace) -> None:
+    assert situation(shipped, model="bert-large", phase="training", hardware="h100-sxm") is None
+
+
+def test_weights_of_recipes_add_up_and_settings_have_their_shares(shipped: Workspace) -> None:
+    found = starts(shipped)
+    assert abs(sum(one.weight for one in found.recipes) - 1) < 1e-9
+    assert {one.recipe.framework for one in found.recipes} == {"vllm-ascend"}
+    begun = {item.key for item in found.first.settings}
+    for item in found.first.settings:
+        if item.origin is Origin.RECIPE and item.agreement is not None:
+            assert item.agreement >= 0.5
+    assert not begun & {item.key for item in found.further}
+
+
+def test_a_model_that_nobody_described_is_replicated_and_said_to_be_unpriced(shipped: Workspace) -> None:
+    found = starts(shipped, model="glm-large")
+    assert found.first.layout == ParallelLayout(dp=2)
+    assert (found.first.fits, found.first.expected) == (None, ())
+    assert any(note.startswith("layouts are not priced: ") for note in found.notes)
+
+
+def test_without_a_number_of_devices_one_is_priced(shipped: Workspace) -> None:
+    layout = starts(shipped, count=None).first.layout
+    assert layout is not None
+    assert layout.devices == 1
+
+
+def test_a_limit_that_the_first_layout_breaks_moves_it_back(shipped: Workspace) -> None:
+    usual = starts(shipped, count=8)
+    limit = next(item.value for item in usual.first.expected if item.metric == "tpot") / 2
+    limited = starts(shipped, count=8, limits=[f"tpot<={limit}s"])
+    kept = next(item.value for item in limited.first.expected if item.metric == "tpot")
+    assert kept <= limit

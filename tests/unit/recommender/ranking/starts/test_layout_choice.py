@@ -1,0 +1,80 @@
+"""Layouts ordered by price and by what recipes use."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.ranking.start import ParallelLayout
+from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees
+from recommender.ranking.starts.layout_options import LayoutOption
+from tests.unit.recommender.ranking.starts.situations import recipe, weighed
+
+
+def option(merit: float | None = 0.0, *, within: bool = True, **sizes: int) -> LayoutOption:
+    return LayoutOption(
+        layout=ParallelLayout(**sizes),
+        settings={},
+        log_merit=merit,
+        within_limits=within,
+        memory_bytes=1.0,
+        results={},
+        spread=0.1,
+    )
+
+
+FAST, USUAL = option(1.0, tp=1, dp=8), option(0.0, tp=8)
+PUBLISHED = recipe("published", layout={"tp": 8})
+
+
+def test_without_recipes_the_price_decides() -> None:
+    chosen = choose_layouts([USUAL, FAST], [], training=False)
+    assert [one.option for one in chosen] == [FAST, USUAL]
+    assert [(one.agreement, one.nearest) for one in chosen] == [(0.0, None)] * 2
+
+
+def test_recipes_outweigh_a_price_that_is_little_better() -> None:
+    chosen = choose_layouts([FAST, USUAL], weighed(PUBLISHED), training=False)
+    assert chosen[0].option is USUAL
+    assert chosen[0].agreement == pytest.approx(1.0)
+    assert chosen[0].nearest is PUBLISHED
+    assert chosen[1].agreement == pytest.approx(math.exp(-3))  # three doublings of tp away
+
+
+def test_where_a_time_is_to_be_short_the_price_decides_again() -> None:
+    chosen = choose_layouts([USUAL, FAST], weighed(PUBLISHED), training=False, trust=TRUST_FOR_LATENCY)
+    assert chosen[0].option is FAST
+
+
+def test_what_keeps_the_limits_goes_first() -> None:
+    slow = option(-5.0, tp=4)
+    over = option(5.0, within=False, tp=8)
+    assert choose_layouts([over, slow], weighed(PUBLISHED), training=False)[0].option is slow
+
+
+def test_the_degree_of_expert_parallelism_counts_in_training_and_its_use_in_serving() -> None:
+    options = [option(tp=8, ep=1), option(tp=8, ep=2), option(tp=8, ep=8)]
+    published = weighed(recipe("e", layout={"tp": 8, "ep": 8}))
+
+    def agreement(*, training: bool) -> list[float]:
+        chosen = choose_layouts(options, published, training=training)
+        return [round(next(c.agreement for c in chosen if c.option is one), 4) for one in options]
+
+    assert agreement(training=True) == [round(math.exp(-3), 4), round(math.exp(-2), 4), 1.0]
+    assert agreement(training=False) == [round(math.exp(-2), 4), 1.0, 1.0]
+
+
+@given(st.permutations([FAST, USUAL, option(0.5, tp=4, dp=2), option(None, tp=2, dp=4)]))
+def test_the_order_of_options_changes_nothing(options: list[LayoutOption]) -> None:
+    chosen = choose_layouts(options, weighed(PUBLISHED), training=False)
+    again = choose_layouts(options[::-1], weighed(PUBLISHED), training=False)
+    assert [one.option.layout for one in chosen] == [one.option.layout for one in again]
+
+
+def test_replicas_of_the_attention_are_inside_the_tensor_parallel_size_of_a_recipe() -> None:
+    inside = recipe("r", layout={"tp": 8, "dp": 4, "dp_attention": True})
+    assert degrees(inside) == {"tp": 2, "pp": 1, "dp": 4, "ep": 1, "cp": 1}
+    assert degrees(recipe("r", layout={"tp": 2, "dp": 4}))["tp"] == 2

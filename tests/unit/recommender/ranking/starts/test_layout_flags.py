@@ -1,0 +1,51 @@
+"""Layouts as frameworks write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.ranking.start import Origin, ParallelLayout
+from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
+
+
+def flags(framework: str, *, experts: bool = False, attention: bool = False, **sizes: int) -> dict[str, object]:
+    made = layout_settings(
+        ParallelLayout(dp_attention=attention, **sizes), framework, experts=experts, source="https://e"
+    )
+    assert {(item.origin, item.source) for item in made} <= {(Origin.COST_MODEL, "https://e")}
+    return {item.key: item.value for item in made}
+
+
+@pytest.mark.parametrize("framework", ["vllm", "vllm-ascend"])
+def test_vllm_is_told_what_is_split(framework: str) -> None:
+    assert flags(framework, tp=4) == {"--tensor-parallel-size": 4}
+    assert flags(framework, experts=True, tp=4, pp=2, dp=2, ep=8) == {
+        "--tensor-parallel-size": 4,
+        "--pipeline-parallel-size": 2,
+        "--data-parallel-size": 2,
+        "--enable-expert-parallel": True,
+    }
+    assert "--enable-expert-parallel" not in flags(framework, tp=4, ep=4)
+
+
+def test_sglang_counts_the_replicas_of_attention_inside() -> None:
+    assert flags("sglang", attention=True, tp=16, dp=4) == {
+        "--tp-size": 16,
+        "--dp-size": 4,
+        "--enable-dp-attention": True,
+    }
+    assert flags("sglang", tp=4, dp=2) == {"--tp-size": 4, "--dp-size": 2}
+
+
+def test_megatron_works_out_the_replicas_itself() -> None:
+    assert flags("megatron-lm", tp=2, pp=4, dp=8, cp=2, ep=4) == {
+        "--tensor-model-parallel-size": 2,
+        "--pipeline-model-parallel-size": 4,
+        "--context-parallel-size": 2,
+    }
+    assert flags("mindspeed-llm", experts=True, tp=2, ep=4)["--expert-model-parallel-size"] == 4
+
+
+def test_a_launcher_that_is_told_the_devices_alone_gets_no_flag() -> None:
+    assert "torch-npu" not in SPLITTING
+    assert flags("torch-npu", dp=8) == {}

@@ -1,0 +1,167 @@
+"""Layouts that fit, and their prices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg.nouns.entities import Limit
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.operators.network import Network
+from recommender.cost_model.question import Machine, Question
+from recommender.ranking.starts.layout_options import (
+    USABLE_MEMORY,
+    LayoutOption,
+    LayoutQuestion,
+    layout_options,
+    smallest_fit,
+)
+from tests.unit.recommender.cost_model.machines import machine_of, model
+
+LENGTHS: dict[str, dict[str, object]] = {
+    "serving": {"input_len": 1024, "output_len": 256},
+    "training": {"seq_len": 4096},
+}
+CASES = [("qwen3-8b", "serving"), ("qwen3-8b", "training"), ("qwen3-30b-a3b", "serving")]
+LINKS = frozenset(
+    {
+        "link_bandwidth_bytes_per_s",
+        "link_bandwidth_total_bytes_per_s",
+        "reference_link_bandwidth_bytes_per_s",
+        "measured_link_read_bytes_per_s",
+        "network_bandwidth_bytes_per_s",
+        "measured_network_bandwidth_bytes_per_s",
+    }
+)
+
+
+def machine(count: int = 8, *, memory: float = 1.0, links: float = 1.0) -> Machine:
+    """Servers of eight, with memory and links scaled."""
+    made = machine_of("ascend-910b3", count, "atlas-800t-a2")
+    scaled = {
+        name: value * memory if name.endswith("memory_bytes") and not isinstance(value, str) else value
+        for name, value in made.device.facts.items()
+    }
+    slower = {
+        name: value * links if name in LINKS and not isinstance(value, str) else value
+        for name, value in made.network.facts.items()
+    }
+    return replace(
+        made,
+        device=Device(made.device.id, scaled),
+        network=Network(made.network.id, slower, made.network.per_node),
+    )
+
+
+def question(
+    name: str = "qwen3-8b", phase: str = "serving", at: Machine | None = None, **more: object
+) -> LayoutQuestion:
+    held = {**LENGTHS[phase], **more}
+    return LayoutQuestion(
+        question=Question(model=model(name), machine=at or machine(), phase=phase, settings=held),
+        objective="throughput",
+    )
+
+
+@cache
+def options(
+    name: str, phase: str, count: int = 8, memory: float = 1.0, links: float = 1.0
+) -> tuple[LayoutOption, ...]:
+    return tuple(layout_options(question(name, phase, machine(count, memory=memory, links=links))))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("count", [1, 6, 16])
+def test_a_layout_uses_all_devices_and_no_more_than_the_memory(case: tuple[str, str], count: int) -> None:
+    capacity = machine().device.memory_capacity * (1 if case[1] == "training" else USABLE_MEMORY)
+    found = options(*case, count)
+    for one in found:
+        assert one.layout.devices == count
+        assert 0 < one.memory_bytes <= capacity
+        assert count % one.layout.ep == 0
+    assert len({one.layout for one in found}) == len(found)
+
+
+@settings(deadline=None, max_examples=12)
+@given(case=st.sampled_from(CASES), memory=st.sampled_from([0.1, 0.2, 0.4, 0.8]), more=st.sampled_from([1.0, 1.3, 2.0]))
+def test_more_memory_never_makes_a_layout_unfit(case: tuple[str, str], memory: float, more: float) -> None:
+    less = {one.layout for one in options(*case, memory=memory)}
+    assert less <= {one.layout for one in options(*case, memory=memory * more)}
+
+
+@settings(deadline=None, max_examples=12)
+@given(case=st.sampled_from(CASES), links=st.sampled_from([0.1, 0.3, 0.9]), count=st.sampled_from([8, 16]))
+def test_slower_links_never_make_a_layout_faster(case: tuple[str, str], links: float, count: int) -> None:
+    usual = {one.layout: one.log_merit for one in options(*case, count)}
+    for one in options(*case, count, links=links):
+        fast = usual[one.layout]
+        assert one.log_merit is not None
+        assert fast is not None
+        assert one.log_merit <= fast + 1e-9
+
+
+def test_slower_links_cost_a_layout_that_uses_them() -> None:
+    def merit(links: float) -> float:
+        found = options("qwen3-8b", "serving", links=links)
+        return next(one.log_merit or 0.0 for one in found if one.layout.tp == 8)
+
+    assert merit(0.1) < merit(1.0)
+
+
+def test_the_best_layout_comes_first_and_what_keeps_the_limits_before_it() -> None:
+    free = layout_options(question())
+    assert [one.log_merit for one in free] == sorted((one.log_merit for one in free), reverse=True)
+    assert all(one.within_limits for one in free)
+    shortest = min(one.results["tpot_s"] for one in free)
+    assert shortest < free[0].results["tpot_s"]
+    limit = Limit(metric="tpot", maximum=free[0].results["tpot_s"] * 0.9, unit="s")
+    limited = layout_options(replace(question(), limits=(limit,)))
+    assert limited[0].within_limits
+    assert limited[0].results["tpot_s"] <= limit.maximum
+    order = [one.within_limits for one in limited]
+    assert order == sorted(order, reverse=True)
+
+
+def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:
+    for one in layout_options(replace(question(), objective="tpot")):
+        assert one.settings["batch"] == 1.0
+        assert one.log_merit == pytest.approx(-math.log(one.results["tpot_s"]))
+
+
+def test_no_more_sequences_than_come_at_once() -> None:
+    for one in layout_options(replace(question(), concurrency=12)):
+        batch = one.settings["batch"]
+        assert isinstance(batch, float)
+        assert batch <= math.ceil(12 / one.layout.dp)
+
+
+def test_a_framework_that_does_not_split_replicates() -> None:
+    assert [one.layout.dp for one in layout_options(replace(question(), splits=False))] == [8]
+    assert layout_options(replace(question("qwen3-32b"), splits=False)) == []
+
+
+def test_a_stated_batch_of_training_is_kept() -> None:
+    found = layout_options(question(phase="training", global_batch=24))
+    assert found
+    for one in found:
+        assert one.settings["global_batch"] == 24
+        micro = one.settings["micro_batch"]
+        assert isinstance(micro, int | float)
+        assert 24 % (micro * one.layout.dp) == 0
+
+
+def test_the_smallest_fit_is_on_the_fewest_devices() -> None:
+    asked = question("qwen3-32b", at=machine(1))
+    assert layout_options(asked) == []
+    smallest = smallest_fit(asked)
+    assert smallest is not None
+    count = smallest.layout.devices
+    assert count > 1
+    assert layout_options(question("qwen3-32b", at=machine(count)))
+    assert not layout_options(question("qwen3-32b", at=machine(count // 2)))
+    assert smallest_fit(asked, most=1) is None

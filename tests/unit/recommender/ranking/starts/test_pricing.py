@@ -1,0 +1,86 @@
+"""The question that layouts are priced by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.ranking.starts.pricing import USUAL_LENGTH, layout_question
+from tests.unit.recommender.ranking.starts.situations import agreed, draft, recipe, weighed
+
+if TYPE_CHECKING:
+    from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.layout_options import LayoutQuestion
+    from recommender.workspace import Workspace
+
+QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
+
+
+def asked(workspace: Workspace, begun: StartDraft, **more: Any) -> LayoutQuestion | None:
+    """The question of a draft; what is assumed stands in its notes."""
+    problem, _ = workspace.problem({**QUESTION, **more})
+    about = workspace.snapshot.recommender.planner.starts.situation(problem)
+    assert about is not None
+    begun.situation = about
+    return layout_question(begun, workspace.model_facts(problem), workspace.hardware)
+
+
+@pytest.mark.parametrize(
+    ("quantised", "published", "precision"),
+    [(None, "", "bf16"), ("ascend", "w8a8", "int8"), ("ascend", "W4A8", "w4a8"), ("fp8", "fp8", "fp8")],
+)
+def test_what_the_start_quantises_to_is_priced(
+    shipped: Workspace, quantised: str | None, published: str, precision: str
+) -> None:
+    kept = () if quantised is None else (agreed("--quantization", quantised),)
+    behind = weighed(recipe("r", {"--quantization": "x"}, precision=published))
+    made = asked(shipped, draft(*kept, behind=behind))
+    assert made is not None
+    assert made.question.settings["precision"] == precision
+
+
+def test_a_stated_precision_holds_where_nothing_is_quantised(shipped: Workspace) -> None:
+    made = asked(shipped, draft(), precision="fp16")
+    assert made is not None
+    assert made.question.settings["precision"] in {"fp16", "float16"}
+
+
+def test_a_layout_that_runs_now_does_not_hold_the_others_fixed(shipped: Workspace) -> None:
+    made = asked(shipped, draft(), current={"tensor_parallel_size": 2, "max_num_seqs": 8})
+    assert made is not None
+    assert "tensor_parallel" not in made.question.settings
+
+
+def test_training_holds_what_recipes_agree_on_and_assumes_a_length(shipped: Workspace) -> None:
+    begun = draft(agreed("--micro-batch-size", "2"), agreed("--recompute-granularity", "full"))
+    made = asked(shipped, begun, phase="training", count=8)
+    assert made is not None
+    settings = made.question.settings
+    assert (settings["micro_batch"], settings["recompute"]) == (2, "full")
+    assert settings["seq_len"] == USUAL_LENGTH
+    assert begun.notes == ["sequences of 4,096 tokens are assumed; --shape seq_len=N says otherwise"]
+    stated = draft()
+    made = asked(shipped, stated, phase="training", count=8, shape={"seq_len": 8192})
+    assert made is not None
+    assert made.question.settings["seq_len"] == 8192
+    assert stated.notes == []
+
+
+def test_a_model_of_unknown_sizes_is_not_priced_and_the_draft_says_so(shipped: Workspace) -> None:
+    begun = draft()
+    assert asked(shipped, begun, model="glm-large") is None
+    assert begun.notes[0].startswith("layouts are not priced: glm-large")
+
+
+def test_a_network_without_blocks_is_not_split(shipped: Workspace) -> None:
+    assert asked(shipped, draft(), model="resnet50", phase="training") is None
+
+
+def test_a_framework_that_does_not_split_is_known(shipped: Workspace) -> None:
+    made = asked(shipped, draft(), model="bert-large", phase="training")
+    assert made is not None
+    assert not made.splits
+    served = asked(shipped, draft())
+    assert served is not None
+    assert served.splits

@@ -1,0 +1,105 @@
+"""Weights of recipes for a situation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.nouns.recipe import Role
+from recommender.ranking.starts.resemblance import MOST, SCALE, weigh
+from tests.unit.recommender.ranking.starts.situations import HARDWARE, MODELS, recipe, situation
+
+if TYPE_CHECKING:
+    from kg.nouns.recipe import Recipe
+    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.situation import Situation
+
+SAME = recipe("same")
+ALL = [
+    SAME,
+    recipe("sister", model="large"),
+    recipe("experts", model="experts"),
+    recipe("elsewhere", hardware="chip-b"),
+    recipe("abroad", hardware="chip-c"),
+    recipe("small-job", devices=1),
+    recipe("mindspore", {"--ai-framework": "mindspore"}),
+]
+
+
+def compare(recipes: list[Recipe], about: Situation | None = None) -> list[WeighedRecipe]:
+    return weigh(about or situation(), recipes, MODELS.__getitem__, HARDWARE.__getitem__)
+
+
+def distance(one: Recipe, about: Situation | None = None) -> float:
+    return compare([one], about)[0].distance
+
+
+def test_the_very_same_case_is_nearest_and_weights_add_up() -> None:
+    found = compare(ALL)
+    assert found[0].recipe is SAME
+    assert sum(one.weight for one in found) == pytest.approx(1)
+    assert [one.distance for one in found] == sorted(one.distance for one in found)
+
+
+@given(st.permutations(ALL))
+def test_the_order_of_recipes_changes_nothing(order: list[Recipe]) -> None:
+    def weights(recipes: list[Recipe]) -> dict[str, float]:
+        return {one.recipe.id: round(one.weight, 12) for one in compare(recipes)}
+
+    assert list(weights(order)) == list(weights(ALL))
+    assert weights(order) == weights(ALL)
+
+
+def test_nothing_of_another_framework_or_role_is_compared() -> None:
+    foreign = [recipe("f", framework="sglang"), recipe("p", role=Role.PREFILL), recipe("t", role=Role.TRAIN)]
+    assert compare(foreign) == []
+    assert [one.recipe.id for one in compare(foreign, situation(framework="sglang"))] == ["f"]
+    assert [one.recipe.id for one in compare(foreign, situation(phase="training"))] == ["t"]
+    assert [one.recipe.id for one in compare(foreign, situation(role="prefill"))] == ["p"]
+
+
+def test_another_model_family_and_kind_are_farther_in_this_order() -> None:
+    same, sister, experts = (distance(recipe("r", model=name)) for name in ("small", "large", "experts"))
+    assert same < sister < experts
+
+
+def test_another_generation_is_nearer_than_another_vendor() -> None:
+    here, generation, vendor = (distance(recipe("r", hardware=name)) for name in HARDWARE)
+    assert here < generation < vendor
+    assert vendor - here == pytest.approx(2 * (generation - here))
+
+
+@given(st.integers(0, 10), st.integers(0, 10))
+def test_more_doublings_of_the_devices_are_never_nearer(one: int, more: int) -> None:
+    near, far = (distance(recipe("r", devices=8 * 2**n)) for n in (one, one + more))
+    assert near <= far <= distance(SAME) + SCALE * 0.5 * MOST
+
+
+def test_a_length_that_is_nearer_counts_for_more() -> None:
+    from dataclasses import replace
+
+    from kg.nouns.values import Settings
+
+    short, long = (replace(SAME, context=Settings({"input_len": length})) for length in (1024, 65536))
+    asked = situation(input_len=1024)
+    assert distance(short, asked) < distance(SAME, asked) < distance(long, asked)
+
+
+def test_a_model_with_many_recipes_does_not_outvote_others() -> None:
+    many = [recipe(f"many{n}") for n in range(9)]
+    found = compare([*many, recipe("other", model="large")])
+    alone = compare([SAME, recipe("other", model="large")])
+
+    def share(items: list[WeighedRecipe]) -> float:
+        return sum(one.weight for one in items if one.recipe.model == "small")
+
+    assert share(found) / (1 - share(found)) == pytest.approx(3 * share(alone) / (1 - share(alone)))
+
+
+def test_fine_tuning_and_mindspore_are_farther() -> None:
+    asked = situation(phase="training")
+    assert distance(recipe("r", role=Role.TRAIN), asked) < distance(recipe("r", role=Role.FINETUNE), asked)
+    assert distance(SAME) < distance(ALL[-1])

@@ -1,0 +1,165 @@
+"""Settings of recipes that a question can take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.nouns.entities import Source
+from kg.nouns.knowledge import Assignment, Strategy
+from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry
+from recommender.ranking.starts.agreement import AgreedSetting
+from recommender.ranking.starts.screening import Screen
+from tests.unit.recommender.ranking.starts.situations import agreed, recipe, screen, situation, weighed
+
+RELEASE = registry("vllm").at("0.18.0")
+SETTINGS = [
+    agreed("--max-num-seqs", "64"),
+    agreed("--swap-space", "8"),
+    agreed("--gpu-memory-utilization", "0.9"),
+    agreed("--block-size", "64"),
+    agreed("VLLM_USE_V1", "1"),
+    agreed("--kv-cache-dtype", "fp8"),
+]
+
+
+def only(item: AgreedSetting, **facts: object) -> tuple[str, str]:
+    """What is kept of one setting, and the fact that refuses it."""
+    about = situation(**facts)  # type: ignore[arg-type]
+    kept, refused = screen(about).sift([item])
+    return (kept[0].key if kept else "", refused[0].fact if refused else "")
+
+
+@pytest.mark.parametrize(
+    ("item", "key", "fact"),
+    [
+        (agreed("--max_num_seqs", "64"), "--max-num-seqs", ""),
+        (agreed("--swap-space", "8"), "", "release"),
+        (agreed("VLLM_USE_V1", "1"), "", "release"),
+        (agreed("--no-such-flag", "8"), "", "release"),
+        (agreed("--gpu-memory-utilization", "0.90"), "", "default"),
+        (agreed("--gpu-memory-utilization", "0.95"), "--gpu-memory-utilization", ""),
+        (agreed("--enable-chunked-prefill"), "", "default"),
+        (agreed("--no-enable-prefix-caching"), "--no-enable-prefix-caching", ""),
+        (agreed("--kv-cache-dtype", "fp77"), "", "release"),
+    ],
+)
+def test_the_release_decides_what_can_be_written(item: AgreedSetting, key: str, fact: str) -> None:
+    assert only(item) == (key, fact)
+
+
+@given(st.permutations(SETTINGS))
+def test_nothing_that_a_release_lacks_or_does_anyway_is_kept(order: list[AgreedSetting]) -> None:
+    kept, refused = screen().sift(order)
+    assert {item.key for item in kept} == {"--max-num-seqs", "--block-size", "--kv-cache-dtype"}
+    assert len(kept) + len(refused) == len(order)
+    for item in kept:
+        found = RELEASE.look_up(item.key, SettingPlace(item.where.value))
+        assert found.usable
+        assert not found.is_default(item.value)
+
+
+def test_of_a_key_the_first_value_that_may_be_set_is_taken_for_what_it_weighs() -> None:
+    usual = replace(agreed("--gpu-memory-utilization", "0.9"), share=0.9, value_share=0.6)
+    other = replace(agreed("--gpu-memory-utilization", "0.95"), share=0.9, value_share=0.2)
+    third = replace(other, value="0.97", value_share=0.1)
+    kept, refused = screen().sift([usual, other, third])
+    assert [(item.value, item.share) for item in kept] == [("0.95", 0.2)]
+    assert refused == []
+    kept, _ = screen().sift([other, third])
+    assert [(item.value, item.share) for item in kept] == [("0.95", 0.9)]
+
+
+def test_without_a_registry_of_the_framework_everything_passes() -> None:
+    kept, refused = screen(situation(framework="of-nobody")).sift(SETTINGS)
+    assert (len(kept), refused) == (len(SETTINGS), [])
+
+
+@pytest.mark.parametrize(
+    ("item", "facts", "fact"),
+    [
+        (agreed("--quantization", "fp8"), {"precision": "bfloat16"}, "precision"),
+        (agreed("--quantization", "fp8"), {"precision": "fp8"}, ""),
+        (agreed("--kv-cache-dtype", "fp8"), {"precision": "fp16"}, "precision"),
+        (agreed("speculative_config.method", "mtp"), {"speculative": False}, "speculative"),
+        (agreed("speculative_config.method", "mtp"), {"speculative": True}, ""),
+        (agreed("speculative_config.model", "/d", first=recipe(model="large")), {}, "model"),
+        (agreed("speculative_config.model", "/d"), {}, ""),
+        (agreed("--no-enable-prefix-caching"), {"shared_prefix_share": 0.4}, "shared_prefix_share"),
+    ],
+)
+def test_the_question_itself_rules_out(item: AgreedSetting, facts: dict[str, object], fact: str) -> None:
+    assert only(item, **facts)[1] == fact
+
+
+def strategy(hardware: str, value: int = 64) -> Strategy:
+    return Strategy(
+        id=f"blocks-for-{hardware}",
+        labels={},
+        kind="documented",
+        hardware=(hardware,),
+        sets=(Assignment(parameter="block_size", value=value, flag="--block-size"),),
+        sources=(Source(title="Manual", url="https://example.org/manual"),),
+    )
+
+
+def knowing(*strategies: Strategy, hardware: str = "chip-a") -> Screen:
+    about = situation(hardware=hardware)
+    about = replace(about, facts={**about.facts, "hardware": frozenset(about.hardware)})
+    return Screen(
+        situation=about, frameworks=(), setting=lambda name: strategies if name == "block_size" else ()
+    )
+
+
+def test_a_setting_goes_when_all_strategies_that_set_it_so_fail() -> None:
+    item = agreed("--block-size", "64", first=recipe(hardware="chip-b"))
+    kept, refused = knowing(strategy("chip-b")).sift([item])
+    assert kept == []
+    assert [(one.strategy, one.fact) for one in refused] == [("blocks-for-chip-b", "--block-size")]
+    assert knowing(strategy("chip-b"), strategy("chip-a")).sift([item])[0] == [item]
+    assert knowing(strategy("chip-b", value=32)).sift([item])[0] == [item]
+
+
+def test_what_was_published_for_this_very_hardware_stays() -> None:
+    item = agreed("--block-size", "64", first=recipe(hardware="chip-a"))
+    assert knowing(strategy("chip-b")).sift([item])[0] == [item]
+
+
+def test_a_recipe_for_another_release_weighs_less() -> None:
+    new = recipe("new", {"--max-num-seqs": "64", "--block-size": "64"})
+    half = recipe("half", {"--max-num-seqs": "64", "--swap-space": "8"})
+    old = recipe("old", {"--swap-space": "8", "--port": "80"})
+    found = screen().usable(weighed(new, half, old))
+    assert [one.weight for one in found] == pytest.approx([0.8, 0.2, 0.0])
+    assert screen().usable(weighed(old)) == []
+    plain = weighed(recipe("layout", {"--tensor-parallel-size": "8"}), old)
+    assert [one.weight for one in screen().usable(plain)] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "key"),
+    [
+        ("max_num_seqs", SettingPlace.FLAG, "--max-num-seqs"),
+        ("--max-num-seqs", SettingPlace.FLAG, "--max-num-seqs"),
+        ("VLLM_USE_V1", SettingPlace.ENV, "VLLM_USE_V1"),
+        ("MY_OWN", SettingPlace.ENV, "MY_OWN"),
+        ("own_knob", SettingPlace.FLAG, "--own-knob"),
+    ],
+)
+def test_a_setting_that_runs_now_has_its_place(name: str, place: SettingPlace, key: str) -> None:
+    assert screen().place_of(name) == (place, key)
+
+
+def test_a_field_that_a_strategy_knows_stands_in_its_object() -> None:
+    one = Strategy(
+        id="s",
+        labels={},
+        kind="documented",
+        sets=(Assignment(parameter="inner.fused", value=True, carrier="--own-config"),),
+    )
+    made = Screen(situation=situation(), frameworks=(), setting=lambda _: (one,))
+    assert made.place_of("fused") == (SettingPlace.JSON, "own_config.inner.fused")

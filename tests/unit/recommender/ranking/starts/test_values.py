@@ -1,0 +1,30 @@
+"""Values of recipes adapted to lengths and requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.ranking.start import ParallelLayout
+from recommender.ranking.starts.values import adapted
+from tests.unit.recommender.ranking.starts.situations import agreed, situation
+
+ASKED = situation(input_len=2000, output_len=100, concurrency=30)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("--max-model-len", "3072", "input and output lengths"),
+        ("--context-length", "3072", "input and output lengths"),
+        ("--max-num-seqs", "8", "concurrency"),  # 30 requests on four engines
+        ("--max-running-requests", "30", "concurrency"),  # over all of them
+        ("--block-size", "7", ""),
+    ],
+)
+def test_lengths_and_requests_follow_from_the_question(key: str, value: str, why: str) -> None:
+    assert adapted(agreed(key, "7"), ASKED, ParallelLayout(tp=2, dp=4)) == (value, why)
+
+
+def test_without_them_the_value_of_the_recipe_stays() -> None:
+    for key in ("--max-model-len", "--max-num-seqs", "--max-running-requests"):
+        assert adapted(agreed(key, "7"), situation(), None) == ("7", "")

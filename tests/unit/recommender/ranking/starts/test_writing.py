@@ -1,0 +1,148 @@
+"""Start configurations as they are written."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.ranking.start import Origin, ParallelLayout, StartConfiguration
+from recommender.ranking.starts.agreement import AgreedSetting
+from recommender.ranking.starts.layout_choice import ChosenLayout
+from recommender.ranking.starts.layout_options import LayoutOption
+from recommender.ranking.starts.situation import Situation
+from recommender.ranking.starts.writing import typed, written
+from tests.unit.recommender.ranking.starts.situations import (
+    agreed,
+    draft,
+    recipe,
+    screen,
+    situation,
+    weighed,
+)
+
+LAYOUT = ParallelLayout(tp=2, dp=4)
+CHOSEN = ChosenLayout(
+    option=LayoutOption(
+        layout=LAYOUT,
+        settings={"batch": 32.0},
+        log_merit=0.0,
+        within_limits=True,
+        memory_bytes=40e9,
+        results={"throughput": 1000.0, "tpot_s": 0.02, "ttft_s": math.inf},
+        spread=0.1,
+    ),
+    agreement=0.2,
+    score=0.0,
+)
+SETTINGS = [
+    agreed("--block-size", "64"),
+    agreed("VLLM_LOGGING_LEVEL", "1"),
+    agreed("compilation_config.cudagraph_mode", "FULL"),
+    agreed("--async-scheduling"),
+]
+
+
+def write(
+    *kept: AgreedSetting, about: Situation | None = None, chosen: ChosenLayout | None = CHOSEN
+) -> StartConfiguration:
+    about = about or situation()
+    recipes = weighed(recipe("near"), recipe("far"), weights=(0.95, 0.05))
+    made = draft(*kept, about=about, behind=recipes)
+    return written(made, chosen, LAYOUT, screen(about))
+
+
+def values(start: StartConfiguration) -> dict[str, object]:
+    found = {item.key: item.value for item in start.settings}
+    assert len(found) == len(start.settings), "a key stands twice"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("False", False), ("64", 64), ("0.9", 0.9), ("[1,2]", "[1,2]"), ("auto", "auto")],
+)
+def test_a_value_is_written_as_what_it_is(text: str, value: object) -> None:
+    assert typed(text) == value
+    assert type(typed(text)) is type(value)
+
+
+def test_layout_settings_and_what_the_price_assumes_stand_together() -> None:
+    start = write(*SETTINGS)
+    assert values(start) == {
+        "--tensor-parallel-size": 2,
+        "--data-parallel-size": 4,
+        "--max-num-seqs": 32,
+        "--block-size": 64,
+        "--async-scheduling": True,
+        "VLLM_LOGGING_LEVEL": "1",
+        "compilation_config.cudagraph_mode": "FULL",
+    }
+    assert (start.layout, start.fits) == (LAYOUT, True)
+    assert [(item.metric, item.unit) for item in start.expected] == [("throughput", "tokens/s"), ("tpot", "s")]
+    assert all(item.low < item.value < item.high and item.tier == "modelled" for item in start.expected)
+    assert start.because[0] == "TP 2 x DP 4 fits with 40 GB of each device at 32 sequences an engine"
+    assert [line for line in start.because if line.startswith("recipe ")] == [
+        "recipe near, weight 95% <https://example.org/near>"
+    ]
+
+
+@given(st.permutations(SETTINGS))
+def test_the_order_in_which_recipes_agree_changes_no_value(order: list[AgreedSetting]) -> None:
+    assert values(write(*order)) == values(write(*SETTINGS))
+
+
+def test_exports_flags_and_fields_are_each_together() -> None:
+    places = [item.where for item in write(*SETTINGS).settings]
+    assert places == sorted(places, key=list(dict.fromkeys(places)).index)
+
+
+def test_what_recipes_set_is_not_set_again_by_the_price() -> None:
+    start = write(agreed("--max-num-seqs", "16"))
+    assert values(start)["--max-num-seqs"] == 16
+
+
+def test_less_agreed_settings_stay_out() -> None:
+    assert "--block-size" not in values(write(agreed("--block-size", "64", share=0.4)))
+
+
+def test_what_runs_now_stays_and_is_said_to() -> None:
+    current = {"block_size": 128, "own_knob": 3, "MY_OWN": "x", "cudagraph_mode": "NONE"}
+    start = write(*SETTINGS, about=situation(current=current))
+    kept = {item.key: item.value for item in start.settings if item.origin is Origin.CURRENT}
+    assert kept == {
+        "--block-size": 128,
+        "--own-knob": 3,
+        "MY_OWN": "x",
+        "compilation_config.cudagraph_mode": "NONE",
+    }
+    assert values(start)["--async-scheduling"] is True
+
+
+def test_a_value_of_the_question_is_not_called_one_of_recipes() -> None:
+    start = write(agreed("--max-num-seqs", "16"), about=situation(concurrency=8))
+    [item] = [item for item in start.settings if item.key == "--max-num-seqs"]
+    assert (item.value, item.origin, item.source) == (2, Origin.COST_MODEL, "concurrency")
+
+
+def test_a_setting_that_the_price_assumes_is_left_out_where_the_release_does_it_anyway() -> None:
+    about = situation(framework="megatron-lm", version="")
+    release = screen(about).release()
+    assert release is not None
+    for key in values(write(about=about)):
+        assert release.look_up(key).usable, key
+
+
+def test_sglang_holds_the_replicas_of_a_mixture_inside() -> None:
+    start = write(about=situation("experts", framework="sglang", version=""))
+    assert start.layout == ParallelLayout(tp=8, dp=4, dp_attention=True)
+    assert start.layout.devices == LAYOUT.devices
+    assert values(start)["--enable-dp-attention"] is True
+
+
+def test_without_a_price_nothing_is_expected_and_it_is_not_said_to_fit() -> None:
+    start = write(*SETTINGS, chosen=None)
+    assert (start.fits, start.expected) == (None, ())
+    assert "--max-num-seqs" not in values(start)

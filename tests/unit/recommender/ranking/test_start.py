@@ -1,0 +1,58 @@
+"""Start configurations as content and words."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg.nouns.setting import SettingPlace
+from recommender.ranking.start import (
+    ExpectedValue,
+    Origin,
+    ParallelLayout,
+    PlanSetting,
+    StartConfiguration,
+)
+
+SIZES = st.integers(1, 64)
+
+
+@given(tp=SIZES, pp=SIZES, dp=SIZES, ep=SIZES, cp=SIZES)
+def test_a_layout_takes_the_product_of_its_sizes(tp: int, pp: int, dp: int, ep: int, cp: int) -> None:
+    apart = ParallelLayout(tp=tp, pp=pp, dp=dp, ep=ep, cp=cp)
+    assert apart.devices == tp * pp * dp * cp
+    assert apart.to_json()["devices"] == apart.devices
+    inside = ParallelLayout(tp=tp, pp=pp, dp=dp, ep=ep, cp=cp, dp_attention=True)
+    assert inside.devices == tp * pp * cp
+    assert inside.to_json()["dp_attention"] == 1
+
+
+def test_a_layout_in_words_leaves_out_what_is_not_split() -> None:
+    assert str(ParallelLayout(tp=4, dp=2)) == "TP 4 x DP 2"
+    assert str(ParallelLayout(tp=16, dp=4, dp_attention=True)) == "TP 16 x DP 4"
+    assert str(ParallelLayout()) == "one device"
+
+
+def test_a_start_is_json() -> None:
+    setting = PlanSetting(
+        where=SettingPlace.FLAG, key="--a", value=1, origin=Origin.RECIPE, agreement=2 / 3, source="https://e"
+    )
+    expected = ExpectedValue(metric="tpot", unit="s", value=0.012345678, low=0.01, high=0.02, tier="modelled")
+    start = StartConfiguration(
+        framework="vllm", version="1", layout=ParallelLayout(tp=2), settings=(setting,), expected=(expected,)
+    )
+    json = start.to_json()
+    assert json["settings"] == [
+        {
+            "where": "flag",
+            "key": "--a",
+            "value": 1,
+            "role": None,
+            "from": "recipe",
+            "source": "https://e",
+            "agreement": 0.667,
+        }
+    ]
+    assert json["expected"][0]["value"] == 0.01235
+    assert (json["fits"], json["layout"]["devices"]) == (None, 2)
+    assert StartConfiguration().to_json()["framework"] is None
