@@ -98,13 +98,15 @@ class Planner:
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts)
         chosen = without_conflicts(candidates)
+        offered = {item.key for one in chosen for item in one.change.settings}
+        elsewhere = [item for item in starts.not_here if item.strategy not in offered]
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=starts.alternatives,
             changes=tuple(one.change for one in chosen[:k]),
             further=tuple(one.change for one in chosen[k:]),
-            not_here=(*starts.not_here, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
+            not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
         )
         return Planned(
             plan=plan,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
 _DRAFTS = "speculative_"
+_WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
+"""Recipes switch the prefix cache off because they are timed on random prompts."""
 _DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
 _QUICK_NO = frozenset({"false", "none", "0"})
 
@@ -161,8 +163,12 @@ class Screen:
                     because=f"{item.value} drafts for {item.first.reported_model}",
                     fact="model",
                 )
-        if plain == "no_enable_prefix_caching" and (self.situation.number("shared_prefix_share") or 0) > 0:
-            return NotHere(strategy=item.key, because="prompts share prefixes", fact="shared_prefix_share")
+        shared = self.situation.number("shared_prefix_share")
+        if plain in _WITHOUT_PREFIXES and shared != 0:
+            because = (
+                "prompts share prefixes" if shared else "only for prompts that share no prefix: not stated"
+            )
+            return NotHere(strategy=item.key, because=because, fact="shared_prefix_share")
         return None
 
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
