@@ -166,7 +166,10 @@ def test_the_bottlenecks_of_a_profile_make_the_question(run: Any, profile: Path)
     )
     assert ran.code == 0
     assert "cast-traffic 33%" in ran.err
-    assert any(item.get("bottleneck") == "cast-traffic" for item in ran.json["recommendations"])
+    assert [item["bottleneck"] for item in ran.json["bottlenecks"]] == ["cast-traffic"]
+    assert ran.json["ceiling"] > 1
+    explained = run("explain", ran.json["changes"][0]["id"], "--all")
+    assert "for cast-traffic" in explained.out or "cast-traffic, which was observed" in explained.out
 
 
 def test_matching_cases_stand_beside_the_remedies(run: Any, profile: Path) -> None:

@@ -34,7 +34,13 @@ QUESTIONS: list[dict[str, Any]] = [
     {"model": "qwen3-8b", "phase": "training", "hardware": "910b3", "count": 8, "shape": {"seq_len": 4096}},
     {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8},
     {"model": "llama-2-7b", "phase": "serving", "hardware": "h100-sxm", "count": 6, "shape": CHAT},
-    {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2, "software": {"sglang": "0.5.9"}},
+    {
+        "model": "qwen3-8b",
+        "phase": "serving",
+        "hardware": "910b3",
+        "count": 2,
+        "software": {"sglang": "0.5.9"},
+    },
     {
         "model": "qwen3-8b",
         "phase": "serving",
@@ -68,7 +74,11 @@ def plan_of(answer: Answer) -> Plan:
     return answer.plan
 
 
-@pytest.fixture(scope="module", params=range(len(QUESTIONS)), ids=lambda n: "-".join(str(v) for v in list(QUESTIONS[n].values())[:3]))
+@pytest.fixture(
+    scope="module",
+    params=range(len(QUESTIONS)),
+    ids=lambda n: "-".join(str(v) for v in list(QUESTIONS[n].values())[:3]),
+)
 def plan(request: pytest.FixtureRequest, answer: Callable[[int], Answer]) -> Plan:
     return plan_of(answer(request.param))
 
@@ -208,9 +218,7 @@ def test_another_model_phase_device_or_framework_has_another_start(
     assert (theirs.settings, theirs.expected) != (mine.settings, mine.expected)
 
 
-@settings(
-    deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(list(QUESTIONS[-1])), current=st.permutations(list(QUESTIONS[-1]["current"])))
 def test_the_order_of_what_is_asked_changes_nothing(
     workspace: Workspace, answer: Callable[[int], Answer], order: list[str], current: list[str]

@@ -46,7 +46,9 @@ def ranked(
     **more: Any,
 ) -> RankedStrategy:
     """A strategy with an effect if it has a gain; its interval is a tenth to both sides."""
-    more.setdefault("sets", (Assignment(parameter=f"{identifier}_knob", value=1, flag=f"--{identifier}-knob"),))
+    more.setdefault(
+        "sets", (Assignment(parameter=f"{identifier}_knob", value=1, flag=f"--{identifier}-knob"),)
+    )
     strategy = Strategy(
         id=identifier,
         labels={"en": identifier.title()},
@@ -57,7 +59,9 @@ def ranked(
     effect = Effect(context=Context(hardware="chip-a"), strategy=identifier, metric="throughput", kind=kind)
     return RankedStrategy(
         strategy=strategy,
-        gain=Gain(expected=0.0, low=-1, high=1) if gain is None else Gain(expected=gain, low=gain - 0.1, high=gain + 0.1),
+        gain=Gain(expected=0.0, low=-1, high=1)
+        if gain is None
+        else Gain(expected=gain, low=gain - 0.1, high=gain + 0.1),
         match=match or Match(),
         effects=() if gain is None else (SeenEffect(effect=effect, trust=1.0, distance=Distance.SIBLING),),
         distance=distance,

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 QUESTION: dict[str, Any] = {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8}
 
 
-def planned(workspace: Workspace, k: int = 5, *, with_hypotheses: bool = False, **more: Any) -> Planned | None:
+def planned(
+    workspace: Workspace, k: int = 5, *, with_hypotheses: bool = False, **more: Any
+) -> Planned | None:
     problem, _ = workspace.problem({**QUESTION, **more})
     recommender, model = workspace.snapshot.recommender, workspace.model_facts(problem)
     rules = recommender.feasibility.of(problem, model, ())

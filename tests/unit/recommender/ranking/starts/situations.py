@@ -117,7 +117,9 @@ def weighed(*recipes: Recipe, weights: tuple[float, ...] = ()) -> list[WeighedRe
     ]
 
 
-def agreed(key: str, value: str = "true", share: float = 0.8, *, first: Recipe | None = None) -> AgreedSetting:
+def agreed(
+    key: str, value: str = "true", share: float = 0.8, *, first: Recipe | None = None
+) -> AgreedSetting:
     made = setting(key, value)
     return AgreedSetting(
         where=made.where, key=key, value=value, share=share, value_share=share, first=first or recipe()

@@ -17,7 +17,9 @@ def flags(
     return {item.key: item.value for item in made}
 
 
-@pytest.mark.parametrize(("prompt", "answer", "tokens"), [(1000, 24, 1024), (1000, 25, 2048), (4096, 1, 5120)])
+@pytest.mark.parametrize(
+    ("prompt", "answer", "tokens"), [(1000, 24, 1024), (1000, 25, 2048), (4096, 1, 5120)]
+)
 def test_the_longest_sequence_is_rounded_up_to_a_page(prompt: int, answer: int, tokens: int) -> None:
     assert longest(situation(input_len=prompt, output_len=answer)) == tokens
     assert tokens % PAGE == 0
@@ -46,7 +48,9 @@ def test_training_sets_what_its_price_counts_on() -> None:
     alone = flags("megatron-lm", ParallelLayout(), {"micro_batch": 2.0})
     assert alone == {"--bf16": True, "--micro-batch-size": 2}
     split = flags(
-        "mindspeed-llm", ParallelLayout(tp=2, dp=4), {"micro_batch": 1, "recompute": "full", "precision": "fp16"}
+        "mindspeed-llm",
+        ParallelLayout(tp=2, dp=4),
+        {"micro_batch": 1, "recompute": "full", "precision": "fp16"},
     )
     assert split.keys() == {
         "--fp16",

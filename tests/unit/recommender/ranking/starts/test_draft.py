@@ -17,7 +17,9 @@ def test_what_more_recipes_set_than_do_not_is_part_of_the_start() -> None:
     assert made.value("b") is None
 
 
-@pytest.mark.parametrize(("keys", "factors"), [((), (1.0, OTHER_PRECISION)), (("--quantization",), (OTHER_PRECISION, 1.0))])
+@pytest.mark.parametrize(
+    ("keys", "factors"), [((), (1.0, OTHER_PRECISION)), (("--quantization",), (OTHER_PRECISION, 1.0))]
+)
 def test_recipes_of_another_width_weigh_less(keys: tuple[str, ...], factors: tuple[float, float]) -> None:
     plain, narrow = recipe("plain"), recipe("narrow", {"--quantization": "ascend"})
     assert [quantises(one) for one in (plain, narrow)] == [False, True]

@@ -8,7 +8,9 @@ from recommender.ranking.start import Origin, ParallelLayout
 from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
 
 
-def flags(framework: str, *, experts: bool = False, attention: bool = False, **sizes: int) -> dict[str, object]:
+def flags(
+    framework: str, *, experts: bool = False, attention: bool = False, **sizes: int
+) -> dict[str, object]:
     made = layout_settings(
         ParallelLayout(dp_attention=attention, **sizes), framework, experts=experts, source="https://e"
     )

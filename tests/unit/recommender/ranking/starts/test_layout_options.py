@@ -88,7 +88,11 @@ def test_a_layout_uses_all_devices_and_no_more_than_the_memory(case: tuple[str, 
 
 
 @settings(deadline=None, max_examples=12)
-@given(case=st.sampled_from(CASES), memory=st.sampled_from([0.1, 0.2, 0.4, 0.8]), more=st.sampled_from([1.0, 1.3, 2.0]))
+@given(
+    case=st.sampled_from(CASES),
+    memory=st.sampled_from([0.1, 0.2, 0.4, 0.8]),
+    more=st.sampled_from([1.0, 1.3, 2.0]),
+)
 def test_more_memory_never_makes_a_layout_unfit(case: tuple[str, str], memory: float, more: float) -> None:
     less = {one.layout for one in options(*case, memory=memory)}
     assert less <= {one.layout for one in options(*case, memory=memory * more)}
@@ -125,6 +129,15 @@ def test_the_best_layout_comes_first_and_what_keeps_the_limits_before_it() -> No
     assert limited[0].results["tpot_s"] <= limit.maximum
     order = [one.within_limits for one in limited]
     assert order == sorted(order, reverse=True)
+
+
+def test_a_limit_on_the_memory_is_one() -> None:
+    free = layout_options(question())
+    maximum = min(one.memory_bytes for one in free) * 1.01
+    limit = Limit(metric="peak_memory", maximum=maximum, unit="B")
+    limited = layout_options(replace(question(), limits=(limit,)))
+    assert limited[0].memory_bytes <= maximum
+    assert all(one.within_limits == (one.memory_bytes <= maximum) for one in limited)
 
 
 def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:

@@ -81,7 +81,10 @@ def test_layout_settings_and_what_the_price_assumes_stand_together() -> None:
         "compilation_config.cudagraph_mode": "FULL",
     }
     assert (start.layout, start.fits) == (LAYOUT, True)
-    assert [(item.metric, item.unit) for item in start.expected] == [("throughput", "tokens/s"), ("tpot", "s")]
+    assert [(item.metric, item.unit) for item in start.expected] == [
+        ("throughput", "tokens/s"),
+        ("tpot", "s"),
+    ]
     assert all(item.low < item.value < item.high and item.tier == "modelled" for item in start.expected)
     assert start.because[0] == "TP 2 x DP 4 fits with 40 GB of each device at 32 sequences an engine"
     assert [line for line in start.because if line.startswith("recipe ")] == [
