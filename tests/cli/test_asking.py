@@ -152,7 +152,7 @@ def test_a_prediction_for_people(run: Any) -> None:
             "--server",
             "atlas-800t-a2",
         ),
-        *("--shape", "seq_len=4096", "--intensity", 313, "-k", 3),
+        *("--shape", "seq_len=4096", "--intensity", 313, "-k", 8),
     )
     assert told.code == 0
     for word in ("now", "throughput", "memory", "energy", "carbon", "modelled", "rests on"):
@@ -214,9 +214,6 @@ def test_a_limit_that_nothing_keeps_leaves_out_all_whose_memory_can_be_told(ask:
     )
     refused = [item for item in found["refused"] if item["rule"] == "the limit on peak_memory is kept"]
     assert refused
-    assert [limit["metric"] for limit in found["unchecked_limits"]] == ["peak_memory"]
-    kept = [
-        {one["key"].lstrip("-").replace("-", "_") for one in item["settings"]} for item in found["changes"]
-    ]
-    assert not [item for item in refused if item["configuration"] and item["configuration"].keys() in kept]
+    assert found["changes"] == []
+    assert found["unchecked_limits"] == []
     assert "no layout is modelled to keep peak_memory <= 1e+06 B" in found["notes"]

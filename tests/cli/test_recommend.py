@@ -68,7 +68,9 @@ def test_a_model_that_fits_nowhere_on_what_was_asked_gets_the_smallest_layout_th
     assert "exit code 4" in ran.err
     people = run(*question, "--count", 1)
     assert people.code == 4
-    assert f"It does not fit on 1 x ascend-910b3. The smallest layout that does: TP {layout['tp']}" in people.out
+    assert (
+        f"It does not fit on 1 x ascend-910b3. The smallest layout that does: TP {layout['tp']}" in people.out
+    )
     assert f"{layout['devices']} devices." in people.out
 
 
