@@ -306,8 +306,8 @@ def run_chain(chain: Chain, forker: Forker, places: Places) -> dict[str, dict[st
             for name in ("stdout", "stderr")
         )
         parsed = _parsed(out)
-        if isinstance(parsed, dict) and isinstance(parsed.get("recommendations"), list):
-            given |= {f"@id{place}@": item["id"] for place, item in enumerate(parsed["recommendations"])}
+        listed = _listed(parsed)
+        given |= {f"@id{place}@": item["id"] for place, item in enumerate(listed)}
         after = _files_in(folder)
         written = sorted(name for name, state in after.items() if before.get(name) != state)
         before = after
@@ -329,6 +329,14 @@ def _put_in(word: str, given: dict[str, str]) -> str:
     for name, value in given.items():
         word = word.replace(name, value)
     return word
+
+
+def _listed(parsed: object) -> list[dict[str, Any]]:
+    """The configurations or changes that an answer lists; none where it is no answer."""
+    if not isinstance(parsed, dict):
+        return []
+    found = parsed.get("recommendations", parsed.get("changes"))
+    return found if isinstance(found, list) else []
 
 
 def _parsed(text: str) -> Any:

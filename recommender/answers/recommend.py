@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, NoEvidenceError
 from kg.nouns.entities import WorkloadKind
+from kg.nouns.values import Settings
 from recommender.answers.answer import Abstention, Answer
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.changes.recommendations import as_recommendation, choose
 from recommender.ranking.combination import combine
+from recommender.ranking.feasibility.rules import NUMBER_FORMAT
 from recommender.ranking.recommendation import changes
 
 if TYPE_CHECKING:
@@ -79,6 +81,8 @@ class Recommender:
         neighbours = self.retriever.find(problem)
         rules = self.feasibility.of(problem, model, neighbours)
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
+            if formats := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:
+                raise _nothing(problem, neighbours, formats)
             planned = self.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
             if planned is not None:
                 return self._planned(problem, planned, neighbours, rules, notes)

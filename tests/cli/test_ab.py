@@ -260,7 +260,7 @@ def test_a_strategy_that_was_tried_has_another_effect(run: Any, shipped_path: Pa
         "bottlenecks: {allreduce-wait: 0.28}\n"
     )
     asked = run("recommend", problem, "--json", workspace=mine).json
-    tried = next(item for item in asked["recommendations"] if item["strategy"])
+    tried = next(item for item in asked["changes"] if item["strategy"])
     question = (
         f"SELECT ?n ?s {{ ?e a tg:Effect ; tg:strategy <https://w3id.org/tunegraph/strategy/{tried['strategy']}> ;"
         ' tg:effectKind "measured" ; tg:n ?n ; tg:sumMicronats ?s }'

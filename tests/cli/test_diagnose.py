@@ -166,7 +166,9 @@ def test_the_bottlenecks_of_a_profile_make_the_question(run: Any, profile: Path)
     )
     assert ran.code == 0
     assert "cast-traffic 33%" in ran.err
-    assert any(item.get("bottleneck") == "cast-traffic" for item in ran.json["recommendations"])
+    assert [item["bottleneck"] for item in ran.json["bottlenecks"]] == ["cast-traffic"]
+    assert ran.json["ceiling"] > 1
+    assert "--bf16" in {item["key"] for item in ran.json["start"]["settings"]}  # its repair is in the start
 
 
 def test_matching_cases_stand_beside_the_remedies(run: Any, profile: Path) -> None:

@@ -32,26 +32,26 @@ def asked(run: Any) -> Any:
 
 
 def test_one_screen_says_why_why_not_the_next_on_what_and_what_would_change_it(run: Any, asked: Any) -> None:
-    ran = run("explain", asked["recommendations"][0]["id"])
+    ran = run("explain", asked["changes"][0]["id"])
     assert ran.code == 0
     titles = [line for line in ran.out.splitlines() if line and not line.startswith(" ")]
     assert titles[1:] == ["Why this", "Why not the next", "What it rests on", "What would change the answer"]
     assert len(ran.out.splitlines()) <= 28
     assert max(map(len, ran.out.splitlines())) <= 110
-    assert asked["recommendations"][1]["id"] in ran.out
+    assert asked["changes"][1]["id"] in ran.out
     assert "collective-wait, which was observed, 28% of the time: at most 1.39x" in ran.out
     assert "--all" in ran.err
 
 
 def test_every_section_is_there_for_people(run: Any, asked: Any) -> None:
-    ran = run("explain", asked["recommendations"][0]["id"], "--all")
+    ran = run("explain", asked["changes"][0]["id"], "--all")
     assert (ran.code, ran.err) == (0, "")
     titles = [line for line in ran.out.splitlines() if line and not line.startswith(" ")]
     assert titles[1:] == [
         "What was asked",
         "Where it looked",
         "What was left out",
-        *(["What it sets"] if asked["recommendations"][0]["flags"] else []),
+        *(["What it sets"] if asked["changes"][0]["settings"] else []),
         "The numbers",
         "What it rests on",
         "Why not the next",
@@ -62,15 +62,15 @@ def test_every_section_is_there_for_people(run: Any, asked: Any) -> None:
 
 
 def test_the_json_holds_the_answer_that_was_given(run: Any, asked: Any) -> None:
-    item = asked["recommendations"][1]
+    item = asked["changes"][1]
     explained = run("explain", item["id"], "--json").json
     assert explained["explained"] == item["id"]
-    assert explained["answer"]["recommendations"] == asked["recommendations"]
+    assert explained["answer"]["changes"] == asked["changes"]
     assert explained["answer"]["refused"] == asked["refused"]
 
 
 def test_the_beginning_of_an_id_is_enough(run: Any, asked: Any) -> None:
-    identifier = asked["recommendations"][0]["id"]
+    identifier = asked["changes"][0]["id"]
     assert run("explain", identifier[:8], "--json").json["explained"] == identifier
 
 

@@ -21,18 +21,23 @@ KEYS = {
     "title",
     "strategy",
     "how",
-    "configuration",
-    "flags",
+    "settings",
     "gain",
-    "basis",
-    "distance_class",
-    "bottleneck",
-    "ceiling_factor",
-    "parts",
-    "evidence",
-    "conflicts",
-    "conditions",
+    "tier",
+    "if",
     "accuracy",
+    "conflicts",
+    "evidence",
+}
+PLAN = {
+    "understood",
+    "start",
+    "alternatives",
+    "changes",
+    "further",
+    "not_here",
+    "bottlenecks",
+    "ceiling",
 }
 
 
@@ -40,17 +45,33 @@ def test_an_answer_is_json_with_everything_behind_it(run: Any) -> None:
     ran = run("recommend", *TRAINING, *B3, "--count", 8, "--json")
     assert ran.code == 0
     answer = ran.json
-    assert {"problem", "knowledge_version", "recommendations", "notes", "unchecked_limits", "refused"} <= set(
-        answer
-    )
+    assert {"problem", "knowledge_version", "notes", "unchecked_limits", "refused", *PLAN} <= set(answer)
+    assert "recommendations" not in answer
     assert answer["problem"]["hardware"] == "ascend-910b3"
-    assert len(answer["recommendations"]) == 5
-    for item in answer["recommendations"]:
-        assert set(item) >= KEYS
+    assert answer["start"]["layout"]["devices"] == 8
+    assert len(answer["changes"]) == 5
+    for item in answer["changes"]:
+        assert set(item) == KEYS
         gain = item["gain"]
         assert gain is None or gain["low_factor"] <= gain["expected_factor"] <= gain["high_factor"]
-        assert item["flags"]
+        assert item["settings"] or item["how"]
         assert all(support["source"] or support["problem"] for support in item["evidence"])
+
+
+def test_a_model_that_fits_nowhere_on_what_was_asked_gets_the_smallest_layout_that_holds_it(run: Any) -> None:
+    question = ("recommend", "--model", "deepseek-v3", "--phase", "serving", *B3)
+    ran = run(*question, "--count", 1, "--json")
+    assert ran.code == 4
+    assert ran.json["start"]["fits"] is False
+    layout = ran.json["start"]["layout"]
+    assert layout["devices"] > 1
+    assert "exit code 4" in ran.err
+    people = run(*question, "--count", 1)
+    assert people.code == 4
+    assert (
+        f"It does not fit on 1 x ascend-910b3. The smallest layout that does: TP {layout['tp']}" in people.out
+    )
+    assert f"{layout['devices']} devices." in people.out
 
 
 def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
@@ -64,7 +85,8 @@ def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
 def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> None:
     ran = run("recommend", "--model", "bert-large", *B3, "-k", 1)
     assert ran.code == 0
-    assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\n\n1. ")
+    assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\n\nStart with torch-npu ")
+    assert "Worth testing on it, in this order:" in ran.out
     assert "note: no phase given: taken as training" in ran.err
     assert "note:" not in ran.out
     assert "Why: tunegraph explain " in ran.err

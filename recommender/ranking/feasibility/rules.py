@@ -47,6 +47,8 @@ _SPLIT_BY_EXPERT = ("experts", "num_experts")
 _SHARED_BY_DATA = ("enable_dp_attention", "enable-dp-attention")
 FORMATS = frozenset(("precision", "dtype", "quantization", "kv_cache_dtype", "fp8_format", "fp8"))
 _NAMES_FP8 = ("fp8", "e4m3", "e5m2", "hybrid", "float8", "mxfp8")
+NUMBER_FORMAT = "the chip computes in the number format"
+"""Name of the rule that a question itself can break, whatever is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +156,7 @@ def number_format(
         return
     except InputError as refused:
         yield Broken(
-            rule="the chip computes in the number format",
+            rule=NUMBER_FORMAT,
             reason=f"{refused}; {refused.hint}",
             source=f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}",
         )

@@ -19,7 +19,7 @@ from recommender.ranking.starts.agreement import agreed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
-from recommender.ranking.starts.layout_options import SHORTEST, layout_options, smallest_fit
+from recommender.ranking.starts.layout_options import SHORTEST, layout_options, on_devices, smallest_fit
 from recommender.ranking.starts.pricing import layout_question, started_question
 from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
@@ -192,7 +192,15 @@ class StartFinder:
         options = layout_options(asked)
         if not options:
             smallest = smallest_fit(asked)
-            return self._unfit(draft, smallest.layout if smallest else None)
+            if smallest is None or situation.devices is not None:
+                return self._unfit(draft, smallest.layout if smallest else None)
+            asked = on_devices(asked, smallest.layout.devices)
+            draft.question = asked.question
+            options = layout_options(asked)
+            draft.notes.append(
+                f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
+                " --count N says otherwise"
+            )
         chosen = choose_layouts(
             options,
             draft.of_precision(),
@@ -200,6 +208,9 @@ class StartFinder:
             trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
             settings=asked.question.settings,
         )
+        if not chosen[0].option.within_limits:
+            limits = ", ".join(f"{limit.metric} <= {limit.maximum:g} {limit.unit}" for limit in asked.limits)
+            draft.notes.append(f"no layout is modelled to keep {limits}")
         kinds: dict[tuple[int, int, bool], ChosenLayout] = {}
         for one in chosen:
             layout = one.option.layout

@@ -39,12 +39,12 @@ DEEPEST = 64
 USABLE_MEMORY = 0.9
 """Share of the memory that a serving engine may fill: vLLM's default of --gpu-memory-utilization."""
 
+PEAK_MEMORY = "peak_memory"
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
-    "latency": "request_s",
+    "latency": "request_s", PEAK_MEMORY: PEAK_MEMORY,
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
-
 
 SHORTEST = frozenset({"tpot", "tpot_p99", "latency"})
 """Metrics of one request: a larger batch only makes them worse."""
@@ -109,14 +109,18 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
 
 def smallest_fit(asked: LayoutQuestion, most: int = 1024) -> LayoutOption | None:
     """The layout on the fewest devices, in powers of two, that holds the model; None up to ``most``."""
-    machine = asked.question.machine
-    count = machine.count
+    count = asked.question.machine.count
     while count < most:
         count *= 2
-        larger = replace(asked.question, machine=replace(machine, count=count))
-        if options := layout_options(replace(asked, question=larger)):
+        if options := layout_options(on_devices(asked, count)):
             return options[0]
     return None
+
+
+def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
+    """The same question for another number of devices."""
+    machine = replace(asked.question.machine, count=count)
+    return replace(asked, question=replace(asked.question, machine=machine))
 
 
 def _order(option: LayoutOption) -> tuple[bool, float, int, int, int]:
@@ -239,7 +243,7 @@ def _option(
         layout=layout,
         settings={name: value for name, value in _spelt(row).items() if name not in degrees},
         log_merit=_merit(asked, results),
-        within_limits=all(_holds(limit, results) for limit in asked.limits),
+        within_limits=all(_holds(limit, {**results, PEAK_MEMORY: needed}) for limit in asked.limits),
         memory_bytes=needed,
         results=results,
         spread=steps.spread if steps is not None else float("nan"),

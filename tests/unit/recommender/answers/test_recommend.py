@@ -139,16 +139,16 @@ def test_a_strategy_that_does_not_fit_does_not_come_back_as_a_case(shipped: Work
     # Fused SwiGLU is for models that have SwiGLU: BERT has none, and for LLaMA the strategy itself speaks.
     assert is_left_to_strategies("use_fused_swiglu=true", model="bert-large")
     assert is_left_to_strategies("use_fused_swiglu=true", model="llama-2-7b")
-    assert not is_left_to_strategies(
-        "batch=64, framework=acl, precision=fp16", model="llama-2-7b", phase="serving"
-    )
+    assert not is_left_to_strategies("priority_scheduling=true", model="llama-2-7b", phase="serving")
 
 
 def test_what_is_left_to_strategies_is_not_told_as_a_case(
     shipped: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StrategyRanker, "rank", lambda *_, **__: ([], []))
-    told = {str(item.configuration) for item in ask(shipped, 50, count=None)}
+    answer = ask(shipped, 50, count=None, hardware="h100-sxm")  # no framework is usual there: no plan
+    assert answer.plan is None
+    told = {str(item.configuration) for item in answer}
     assert told
     assert "use_fused_swiglu=true" not in told
 
@@ -157,8 +157,10 @@ def test_no_gain_passes_the_ceiling_of_its_bottleneck(shipped: Workspace) -> Non
     answer = ask(shipped, 20, bottlenecks={"allreduce-wait": 0.28, "host-bound": 0.1})
     ceilings = {"collective-wait": -math.log1p(-0.28), "host-bound": -math.log1p(-0.1)}
     assert answer.ceiling == pytest.approx(-math.log1p(-0.38))
-    for item in answer:
-        assert item.bottleneck in ceilings
+    observed = [item for item in answer if item.bottleneck]
+    assert list(answer)[: len(observed)] == observed
+    assert {item.bottleneck for item in observed} == ceilings.keys()
+    for item in observed:
         assert item.ceiling == pytest.approx(ceilings[item.bottleneck])
         assert item.gain is None or item.gain.high <= ceilings[item.bottleneck] + 1e-12
 
@@ -230,6 +232,22 @@ def test_the_query_path_imports_no_search() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_model_is_answered_with_a_plan_whose_changes_are_the_recommendations(shipped: Workspace) -> None:
+    answer = ask(shipped, 4, bottlenecks={"host-bound": 0.2})
+    assert answer.plan is not None
+    json = answer.to_json()
+    assert "recommendations" not in json
+    assert [item["id"] for item in json["changes"]] == [item.id for item in answer]
+    assert json["bottlenecks"] == [{"bottleneck": "host-bound", "share": 0.2}]
+    assert json["ceiling"] == pytest.approx(1 / 0.8)
+    assert {"understood", "start", "alternatives", "further", "not_here"} <= json.keys()
+
+
+def test_a_format_that_the_chip_lacks_is_infeasible_before_anything_is_planned(shipped: Workspace) -> None:
+    with pytest.raises(InfeasibleError, match="the chip computes in the number format"):
+        ask(shipped, model="llama-2-7b", phase="serving", precision="fp8")
 
 
 KERNEL: dict[str, Any] = {

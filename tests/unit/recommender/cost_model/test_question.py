@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.errors import InputError
+from kg.nouns.entities import Source
+from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 from recommender.cost_model.estimate import estimate_question
-from recommender.cost_model.question import Question, QuestionFacts, device_and_server, machine
+from recommender.cost_model.question import Question, QuestionFacts, device_and_server, machine, usual_server
 
 if TYPE_CHECKING:
     from recommender.workspace import Workspace
@@ -31,6 +36,66 @@ def test_a_server_is_its_device_inside_it(shipped: Workspace) -> None:
     assert as_device == stated
     assert as_device.machine.device.id == "ascend-910c"
     assert as_device.machine.network.id == "atlas-800i-a3"
+
+
+def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:
+    """Nodes by id, the one above, the device that a server holds, and facts."""
+    graph = OxigraphStore(None)
+    source = Source(title="Guide", url="https://example.org")
+    for name, above, held, facts in nodes:
+        made = HardwareProfile(
+            id=name,
+            labels={"en": name},
+            level=Level.SERVER if held else Level.DEVICE if above else Level.VENDOR,
+            broader=above or None,
+            device=held,
+            device_count=int(facts["device_count"]) if held else None,
+            facts=tuple(
+                Fact(
+                    name=fact,
+                    value=value,
+                    source=source,
+                    kind=FactKind.DOCUMENTED,
+                    confidence=Confidence.HIGH,
+                )
+                for fact, value in facts.items()
+            ),
+        )
+        graph.extend(to_triples(made))
+    return HardwareTree(graph)
+
+
+LINK = {"link_bandwidth_bytes_per_s": 1e11}
+MAKER = ("maker", "", "", {})
+
+
+def server(
+    name: str, count: float, held: str = "chip", **facts: float
+) -> tuple[str, str, str, dict[str, float]]:
+    return name, "maker", held, {"device_count": count, **facts}
+
+
+def test_a_device_usually_sits_in_the_smallest_server_from_eight_on_whose_links_are_stated() -> None:
+    chip = ("chip", "maker", "", {"memory_bytes": 1e9})
+    others = [server("card", 2, **LINK), server("bare", 8), server("foreign", 8, held="other", **LINK)]
+    small, large = server("small", 8, **LINK), server("large", 16, **LINK)
+    assert usual_server(tree(MAKER, chip, *others, large, small), "chip") == "small"
+    assert usual_server(tree(MAKER, chip, *others, large), "chip") == "large"
+    assert usual_server(tree(MAKER, chip, *others), "chip") == ""
+
+
+def test_a_device_that_states_its_links_needs_no_server() -> None:
+    linked = ("chip", "maker", "", LINK)
+    assert usual_server(tree(MAKER, linked, server("small", 8, **LINK)), "chip") == ""
+    assert usual_server(tree(MAKER, linked), "of nobody") == ""
+
+
+def test_a_stated_server_wins_over_the_usual_one(shipped: Workspace) -> None:
+    usual = usual_server(shipped.hardware, "ascend-910b3")
+    assert usual
+    assert device_and_server(shipped.hardware, "ascend-910b3") == ("ascend-910b3", usual)
+    stated = device_and_server(shipped.hardware, "ascend-910b3", "atlas-800i-a2")
+    assert stated == ("ascend-910b3", "atlas-800i-a2")
 
 
 def test_settings_are_lengths_precision_and_what_is_set_now(shipped: Workspace) -> None:

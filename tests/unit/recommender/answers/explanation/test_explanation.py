@@ -77,11 +77,20 @@ def test_what_was_left_out_has_rule_reason_and_source(explanation: Explanation) 
     assert said[-1] == "nothing can check yet: accuracy_loss <= 0.005 1"
 
 
-def test_the_numbers_are_those_of_the_rank(explanation: Explanation) -> None:
-    said = lines(explanation, "The numbers")
-    item = explanation.item
+def test_the_numbers_are_those_of_the_rank(shipped: Workspace) -> None:
+    question: dict[str, Any] = {"model": "qwen3-8b", "phase": "training", "hardware": "910b3", "count": 8}
+    answer = shipped.recommend(shipped.problem(question)[0], 5)
+    item = next(item for item in answer if item.gain is not None)
+    said = lines(explain(answer, item.id), "The numbers")
     assert said[0].startswith(f"gain {factor_text(item.gain)} against {item.against}")
     assert {f"{name}: {value:.4g}" for name, value in item.parts.items()} <= set(said)
+
+
+def test_what_was_never_timed_has_no_gain_among_its_numbers(explanation: Explanation) -> None:
+    assert explanation.item.gain is None
+    said = lines(explanation, "The numbers")
+    assert said
+    assert not any(line.startswith(("gain ", "probability ")) for line in said)
 
 
 def test_what_it_rests_on_has_a_source_each(explanation: Explanation) -> None:

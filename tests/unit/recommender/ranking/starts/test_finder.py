@@ -82,6 +82,26 @@ def test_without_a_number_of_devices_one_is_priced(shipped: Workspace) -> None:
     assert layout.devices == 1
 
 
+def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_that_hold_it(
+    shipped: Workspace,
+) -> None:
+    found = starts(shipped, model="qwen3-32b", count=None, precision="bf16")
+    layout = found.first.layout
+    assert layout is not None
+    assert layout.devices > 1
+    assert found.first.fits
+    assert any(note.startswith(f"{layout.devices} devices are assumed") for note in found.notes)
+    assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.layout == layout
+    assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.fits is False
+
+
+def test_a_limit_that_no_layout_keeps_is_said(shipped: Workspace) -> None:
+    assert (
+        "no layout is modelled to keep peak_memory <= 1e+06 B"
+        in starts(shipped, limits=["peak_memory<=1MB"]).notes
+    )
+
+
 def test_a_limit_that_the_first_layout_breaks_moves_it_back(shipped: Workspace) -> None:
     usual = starts(shipped, count=8)
     limit = next(item.value for item in usual.first.expected if item.metric == "tpot") / 2

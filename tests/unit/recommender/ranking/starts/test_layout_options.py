@@ -131,6 +131,15 @@ def test_the_best_layout_comes_first_and_what_keeps_the_limits_before_it() -> No
     assert order == sorted(order, reverse=True)
 
 
+def test_a_limit_on_the_memory_is_one() -> None:
+    free = layout_options(question())
+    maximum = min(one.memory_bytes for one in free) * 1.01
+    limit = Limit(metric="peak_memory", maximum=maximum, unit="B")
+    limited = layout_options(replace(question(), limits=(limit,)))
+    assert limited[0].memory_bytes <= maximum
+    assert all(one.within_limits == (one.memory_bytes <= maximum) for one in limited)
+
+
 def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:
     for one in layout_options(replace(question(), objective="tpot")):
         assert one.settings["batch"] == 1.0

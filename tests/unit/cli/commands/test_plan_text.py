@@ -1,0 +1,159 @@
+"""Plans as people read and paste them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.commands.plan_text import paste_lines, show_plan
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.gain import Gain
+from kg.nouns.setting import SettingPlace
+from recommender.answers.answer import Answer
+from recommender.ranking.plan.plan import Plan
+from recommender.ranking.plan_change import NotHere, PlanChange
+from recommender.ranking.start import (
+    ExpectedValue,
+    Origin,
+    ParallelLayout,
+    PlanSetting,
+    StartConfiguration,
+)
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+
+
+def setting(key: str, value: Value = True) -> PlanSetting:
+    where = SettingPlace.ENV if key.isupper() else SettingPlace.JSON if "." in key else SettingPlace.FLAG
+    return PlanSetting(where=where, key=key, value=value, origin=Origin.RECIPE)
+
+
+def start(*settings: PlanSetting, framework: str = "vllm") -> StartConfiguration:
+    return StartConfiguration(
+        framework=framework,
+        version="0.18.0",
+        layout=ParallelLayout(tp=4, dp=2),
+        fits=True,
+        settings=settings,
+        expected=(ExpectedValue(metric="tpot", unit="s", value=0.02, low=0.01, high=0.04, tier="modelled"),),
+        because=tuple(f"reason {number}" for number in range(5)),
+    )
+
+
+def shown(capsys: pytest.CaptureFixture[str], plan: Plan, *, verbose: bool = False) -> str:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind.SERVING, operator="serve", model="m"),
+        hardware=Hardware(name="chip", count=2),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+    )
+    show_plan(Answer(problem=problem, version="1", recommendations=(), plan=plan), plan, verbose=verbose)
+    return capsys.readouterr().out
+
+
+def words_of(lines: list[str]) -> list[str]:
+    """Words of one command, its continued lines joined as a shell does."""
+    return shlex.split("\n".join(lines).replace("\\\n", ""))
+
+
+def test_a_start_is_one_command_that_a_shell_takes() -> None:
+    lines = paste_lines(
+        start(
+            setting("MY_ENV", "a b"),
+            setting("--async-scheduling"),
+            setting("--max-num-seqs", 64),
+            setting("compilation_config.mode", "FULL"),
+            setting("compilation_config.pass.fuse", value=False),
+            setting("compilation_config.sizes", "[1,2]"),
+        )
+    )
+    assert lines[0] == "export MY_ENV='a b'"
+    words = words_of(lines[1:])
+    assert words[:3] == ["vllm", "serve", "MODEL"]
+    assert words[3:7] == ["--async-scheduling", "--max-num-seqs", "64", "--compilation-config"]
+    content = {"mode": "FULL", "pass": {"fuse": False}, "sizes": [1, 2]}
+    assert json.loads(words[7]) == content
+    assert len(words) == 8
+
+
+def test_a_long_command_goes_on_in_the_next_line() -> None:
+    flags = [setting(f"--a-rather-long-flag-{number}", number) for number in range(12)]
+    lines = paste_lines(start(*flags))
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 100
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    assert not lines[-1].endswith("\\")
+    assert len(words_of(lines)) == 3 + 24
+
+
+def test_a_launcher_of_ones_own_gets_the_flags_alone() -> None:
+    assert paste_lines(start(setting("--micro-batch-size", 2), framework="megatron-lm")) == [
+        "--micro-batch-size 2"
+    ]
+
+
+def test_fields_of_files_are_listed_after_the_command() -> None:
+    field = PlanSetting(where=SettingPlace.YAML, key="training.lr", value=0.1, origin=Origin.RECIPE)
+    assert paste_lines(start(field, setting("--x"), framework="other")) == ["--x", "training.lr: 0.1"]
+
+
+CHANGE = PlanChange(
+    id="i",
+    title="A title",
+    strategy="s",
+    settings=(setting("--block-size", 64), setting("MY_ENV", "1")),
+    gain=Gain(expected=0.1, low=0.0, high=0.2),
+    tier="published",
+    provided="prompts share a prefix",
+    accuracy="may-change",
+)
+PLAN = Plan(
+    start=start(setting("--max-num-seqs", 64)),
+    alternatives=(StartConfiguration(layout=ParallelLayout(tp=8)),),
+    changes=(CHANGE, PlanChange(id="j", title="Work by hand", how="Do it.")),
+    further=(PlanChange(id="k", title="More", strategy="more"),),
+    not_here=tuple(NotHere(strategy=f"no-{number}", because="a reason") for number in range(5)),
+)
+
+
+def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, PLAN)
+    lines = text.splitlines()
+    assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2, tpot 20 ms (10 ms to 40 ms, modelled)"
+    assert lines[1] == "  vllm serve MODEL --max-num-seqs 64"
+    assert "Or: TP 8" in lines
+    assert "1.11x (1.00 to 1.22)" in text
+    assert "  1  export MY_ENV=1; --block-size 64" in lines
+    assert "     if prompts share a prefix" in lines
+    assert "     accuracy may change: measure it" in lines
+    assert "  2  Do it." in lines
+    assert "1 more without a measured gain (-k 50 lists them)" in lines
+    assert lines[-1].endswith("; 2 more")
+
+
+def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    few, everything = (shown(capsys, PLAN, verbose=verbose) for verbose in (False, True))
+    assert "reason 4" not in few
+    assert "reason 4" in everything
+    assert "no-4 (a reason)" not in few
+    assert "no-4 (a reason)" in everything
+    assert "1 more without a measured gain: more" in everything
+
+
+@pytest.mark.parametrize(
+    ("layout", "says"),
+    [
+        (
+            ParallelLayout(tp=8, dp=2),
+            "It does not fit on 2 x chip. The smallest layout that does: TP 8 x DP 2, 16 devices.",
+        ),
+        (None, "It does not fit on 2 x chip, nor on any number up to 1,024."),
+    ],
+)
+def test_what_does_not_fit_is_said_with_what_would(
+    capsys: pytest.CaptureFixture[str], layout: ParallelLayout | None, says: str
+) -> None:
+    assert shown(capsys, Plan(start=StartConfiguration(layout=layout, fits=False))).strip() == says
