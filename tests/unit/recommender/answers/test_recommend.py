@@ -158,7 +158,7 @@ def test_no_gain_passes_the_ceiling_of_its_bottleneck(shipped: Workspace) -> Non
     ceilings = {"collective-wait": -math.log1p(-0.28), "host-bound": -math.log1p(-0.1)}
     assert answer.ceiling == pytest.approx(-math.log1p(-0.38))
     observed = [item for item in answer if item.bottleneck]
-    assert [item for item in answer][: len(observed)] == observed
+    assert list(answer)[: len(observed)] == observed
     assert {item.bottleneck for item in observed} == ceilings.keys()
     for item in observed:
         assert item.ceiling == pytest.approx(ceilings[item.bottleneck])
