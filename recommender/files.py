@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
@@ -17,6 +19,17 @@ FORMAT = 1
 """Version of the workspace directory; another one is refused."""
 
 
+_DIGEST = "digest"
+PINNED = "text_model"
+"""Where the manifest has the digests of the text model's files."""
+
+
+def _digest_of(content: Mapping[str, object]) -> str:
+    """Digest a manifest but for its digest."""
+    rest = {name: value for name, value in content.items() if name != _DIGEST}
+    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write ``content`` so that a reader sees the old file or the new one, never half of it."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
@@ -26,6 +39,99 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     beside.replace(path)
+
+
+SUMS = "sums.json"
+"""In a folder that :func:`write_folder` wrote: SHA-256 of each other file."""
+
+
+def folder_faults(folder: Path) -> list[str]:
+    """List the files of a folder that are not what :func:`write_folder` wrote; older folders have no sums."""
+    try:
+        if not (folder / SUMS).is_file():
+            return []
+        sums = json.loads((folder / SUMS).read_text(encoding="ascii"))
+        changed = [
+            name
+            for name, digest in sums.items()
+            if sha256((folder / name).read_bytes()).hexdigest() != digest
+        ]
+        strange = [path.name for path in folder.iterdir() if path.name not in {*sums, SUMS}]
+    except (OSError, ValueError, AttributeError) as error:
+        return [f"{folder} is damaged: {error}"]
+    return [f"{folder / name} is not what was written" for name in sorted([*changed, *strange])]
+
+
+def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files into a new folder, which is there with all of them or not at all.
+
+    Args:
+        folder: The folder; one of this name that is there is replaced.
+        contents: Content of each file by its name.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    draft = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        sums = {name: sha256(content).hexdigest() for name, content in contents.items()}
+        for name, content in {**contents, SUMS: json.dumps(sums, indent=1).encode()}.items():
+            with (draft / name).open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        shutil.rmtree(folder, ignore_errors=True)
+        draft.rename(folder)
+        descriptor = os.open(folder.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedFiles:
+    """The files of what was learned from a workspace's own cases, as of one batch; any may be missing.
+
+    Attributes:
+        folder: Where they lie.
+    """
+
+    folder: Path
+
+    @property
+    def calibration(self) -> Path:
+        """The weight of each kind of evidence."""
+        return self.folder / "calibration.json"
+
+    @property
+    def outlook(self) -> Path:
+        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
+        return self.folder / "outlook.json"
+
+    @property
+    def similarity(self) -> Path:
+        """What differences between problems cost in the workspace's own cases."""
+        return self.folder / "similarity.json"
+
+    @property
+    def components(self) -> Path:
+        """How the variance of gains divides among hardware, model family and context."""
+        return self.folder / "components.json"
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them."""
+        return (self.calibration, self.outlook, self.similarity, self.components)
+
+    def contents(self) -> dict[str, bytes]:
+        """Return the content of each file by its name."""
+        return {path.name: path.read_bytes() for path in self.paths if path.is_file()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +185,19 @@ class WorkspaceFiles:
         return self.root / "experiments"
 
     @property
-    def calibration(self) -> Path:
-        """What was learned from the workspace's own cases about the weight of each kind of evidence."""
-        return self.root / "calibration.json"
+    def generations(self) -> Path:
+        """Folder of what was learned, with a folder for each batch that learned something."""
+        return self.root / "learned"
 
-    @property
-    def outlook(self) -> Path:
-        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
-        return self.root / "outlook.json"
+    def learned(self, batch: int) -> LearnedFiles:
+        """Return the files of what was learned up to a batch; later ones are not acknowledged yet.
 
-    @property
-    def similarity(self) -> Path:
-        """What differences between problems cost in the workspace's own cases."""
-        return self.root / "similarity.json"
-
-    @property
-    def components(self) -> Path:
-        """How the variance of gains divides among hardware, model family and context."""
-        return self.root / "components.json"
+        Workspaces of earlier programs have them in the root.
+        """
+        folders = self.generations.iterdir() if self.generations.is_dir() else ()
+        numbers = [int(folder.name) for folder in folders if folder.name.isdecimal()]
+        newest = max((number for number in numbers if number <= batch), default=None)
+        return LearnedFiles(self.root if newest is None else self.generations / str(newest))
 
     @property
     def versions(self) -> Path:
@@ -157,6 +258,11 @@ class WorkspaceFiles:
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",
             )
+        if isinstance(content.get(_DIGEST), str) and content[_DIGEST] != _digest_of(content):
+            raise WorkspaceError(
+                f"{self.manifest} is not what was written",
+                hint="restore the workspace, or put back what was changed by hand",
+            )
         for part in (self.live, self.live / "CURRENT", self.trials) if for_writing else ():
             if not part.exists():
                 hint = (
@@ -167,7 +273,15 @@ class WorkspaceFiles:
                 raise WorkspaceError(
                     f"{part} is missing", hint=f"{hint}; nothing was changed in what is left"
                 )
-        return dict(content)
+        return {name: value for name, value in content.items() if name != _DIGEST}
+
+    def write(self, content: Mapping[str, object]) -> None:
+        """Write the manifest with a digest of itself.
+
+        Raises:
+            OSError: It cannot be written; what was there is there.
+        """
+        write_json(self.manifest, {**content, _DIGEST: _digest_of(content)})
 
     def prepare(self) -> None:
         """Make the directory, if a workspace may be made there.
@@ -198,6 +312,6 @@ class WorkspaceFiles:
             WorkspaceError: It cannot be written.
         """
         try:
-            write_json(self.manifest, {"format": FORMAT, **content})
+            self.write({"format": FORMAT, **content})
         except OSError as error:
             raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None

@@ -107,7 +107,9 @@ class Workspace(WorkspaceAnswers):
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:
         """Return the writing side; enter it to take the lock."""
-        return self.editor(self.layout.root, cache=self._cache, command=command, durable=durable)
+        return self.editor(
+            self.layout.root, cache=self._cache, command=command, durable=durable, clock=self._clock
+        )
 
     @staticmethod
     def editor(
@@ -235,12 +237,13 @@ class Workspace(WorkspaceAnswers):
         return list(installation(cache))
 
     @staticmethod
-    def examine(path: Path, *, deep: bool | None = None) -> list[CheckResult]:
+    def examine(path: Path, *, deep: bool | None = None, cache: Path | None = None) -> list[CheckResult]:
         """Check every file of a workspace, which need not be readable; nothing is changed.
 
         Args:
             path: Its directory.
             deep: Read every triple, row and vector; None to do so up to a gigabyte.
+            cache: The user's cache directory; None to leave the text model out.
 
         Raises:
             WorkspaceError: It is no workspace, or is of another version.
@@ -249,7 +252,8 @@ class Workspace(WorkspaceAnswers):
 
         layout = WorkspaceFiles(path)
         layout.read()
-        return list(examine(layout, deep=size_bytes(layout) < DEEP_BYTES if deep is None else deep))
+        is_deep = size_bytes(layout) < DEEP_BYTES if deep is None else deep
+        return list(examine(layout, deep=is_deep, cache=cache))
 
     @classmethod
     def repair(cls, path: Path, *, cache: Path) -> list[str]:
@@ -262,7 +266,7 @@ class Workspace(WorkspaceAnswers):
 
         layout = WorkspaceFiles(path)
         layout.read()
-        done = list(mend(layout))
+        done = list(mend(layout, cache))
         with cls.editor(path, cache=cache, command="doctor --repair") as editor:
             editor.repair()
         return done

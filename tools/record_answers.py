@@ -59,6 +59,7 @@ DIFF_LINES = 24
 TEXT_MASKS: tuple[tuple[str, str], ...] = (
     # dates with times of day
     (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "<time>"),
+    (r"<date>T\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "<time>"),
     # what is left of a search's time
     (r"at most [\d.]+ (s|min|h) left", "at most <time> left"),
     # what the runs of an A/B test took and cost
@@ -73,7 +74,7 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
     # a batch ends by the clock as well, so their number, and what is named by it, follow the machine's speed
     (r"\b\d+-(?=[0-9a-f]{16}\b)", "<batch>-"),
     (r"\b[0-9a-f]{12}\b", "<id>"),
-    (r"^(Batch +|batches: |triples: )\d+ *$", r"\1<batches>"),
+    (r"^(\S*Batch +|batches: |triples: )\d+ *$", r"\1<batches>"),
 )
 """What varies by nature in a line: a regular expression, and what stands for it.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.impact import Prices, Saving
     from recommender.experiment.journal import Logged
-    from recommender.experiment.planning import Plan
+    from recommender.experiment.planning import PairsPlan
     from recommender.experiment.standing import ExperimentState
     from recommender.experiment.testing import Lesson
     from recommender.experiment.verdict import Interval
@@ -166,7 +166,7 @@ def raw(logged: Logged) -> None:
                 writer.writerow([*head, place, number, str(item.status), "", *values])
 
 
-def plans(found: Sequence[Plan], noise: float, alpha: float, *, as_json: bool) -> None:
+def plans(found: Sequence[PairsPlan], noise: float, alpha: float, *, as_json: bool) -> None:
     """Print how many pairs gains need."""
     if as_json:
         output.as_json(

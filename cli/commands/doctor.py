@@ -35,7 +35,7 @@ def doctor(
         for text in Workspace.repair(chosen.workspace, cache=chosen.cache):
             output.note(text)
     findings = Workspace.check_installation(chosen.cache)
-    examined = Workspace.examine(chosen.workspace, deep=deep)
+    examined = Workspace.examine(chosen.workspace, deep=deep, cache=chosen.cache)
     findings += examined
     try:
         with open_workspace(context) as workspace:

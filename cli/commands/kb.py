@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cli.commands.kb_backup import backup, restore
 from cli.commands.kb_list import list_
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption, finite
@@ -19,6 +20,8 @@ app = typer.Typer(
 )
 
 app.command("list")(list_)
+app.command("backup")(backup)
+app.command("restore")(restore)
 
 DEADLINE_S = 30.0
 SHOWN_CONFLICTS = 10

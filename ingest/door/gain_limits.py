@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.door.outcomes import RecordOutcome
     from kg.nouns.entities import Baseline
 
 HIGHEST_OPERATOR_GAIN = 500.0
@@ -18,21 +17,24 @@ that the shipped knowledge cites is 2.6x, and a wrong unit is off by a thousand.
 _OPERATOR_METRICS = frozenset({"operator_time", "kernel_time"})
 
 
-def implausible_gain(outcome: RecordOutcome | None, baseline: Baseline | None, strategy: str) -> list[str]:
-    """The reason why a row's gain is not believed, in a list that is empty if it is.
+def implausible_gain(metric: str, value: float | None, baseline: Baseline | None, strategy: str) -> str:
+    """Say why a gain is not believed; empty if it is.
 
     Args:
-        outcome: The outcome of the row.
+        metric: The measured metric.
+        value: Its value; None where there is none.
         baseline: The value it is compared with; None if there is none.
-        strategy: Id of the strategy; empty for none, and then nothing learns a gain from the row.
+        strategy: Id of the strategy; empty for none, and then nothing learns a gain.
     """
-    if outcome is None or baseline is None or not strategy:
-        return []
-    value = outcome.measurement.value
-    if value is None or value <= 0:
-        return []
+    if baseline is None or not strategy or value is None or value <= 0:
+        return ""
     factor = max(value / baseline.value, baseline.value / value)
-    highest = HIGHEST_OPERATOR_GAIN if outcome.metric in _OPERATOR_METRICS else HIGHEST_GAIN
+    highest = highest_gain(metric)
     if factor <= highest:
-        return []
-    return [f"baseline: {factor:.4g}x apart from the value, more than any strategy does ({highest:g}x)"]
+        return ""
+    return f"baseline: {factor:.4g}x apart from the value, more than any strategy does ({highest:g}x)"
+
+
+def highest_gain(metric: str) -> float:
+    """Return the factor by which a strategy may better or worsen a metric at most."""
+    return HIGHEST_OPERATOR_GAIN if metric in _OPERATOR_METRICS else HIGHEST_GAIN

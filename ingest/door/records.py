@@ -15,7 +15,7 @@ from ingest.door.gain_limits import implausible_gain
 from ingest.door.outcomes import RecordOutcome, read_outcome
 from ingest.door.sources import read_software, read_source
 from ingest.door.tasks import read_limits, read_workload
-from ingest.door.values import JsonObject, check_storable, json_kind, settings
+from ingest.door.values import JsonObject, check_names, check_storable, json_kind, settings
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import (
     Baseline,
@@ -140,13 +140,15 @@ class Records:
         elif not faults:
             faults.append("outcome: missing")
         configuration = self._settings_of(config, "config", faults)
-        source = self._cached(self._sources, raw_source, lambda: read_source(raw_source), faults)
+        source = self._cached(self._sources, raw_source, lambda: _named_source(raw_source), faults)
         versions = read_software(record, config, raw_source, faults)
         software = self._cached(self._software, versions, lambda: Settings(versions), faults)
         strategy = _slug(record, "strategy", faults)
         bottleneck = _slug(record, "bottleneck", faults)
         baseline = self._baseline(record.get("baseline"), outcome, faults)
-        faults.extend(implausible_gain(outcome, baseline, strategy))
+        value = None if outcome is None else outcome.measurement.value
+        if doubt := implausible_gain("" if outcome is None else outcome.metric, value, baseline, strategy):
+            faults.append(doubt)
         kind = _case_kind(record.get("kind"), outcome, source, faults, has_target=has_target)
         if faults or problem is None or configuration is None or source is None or outcome is None:
             raise RecordError(faults)
@@ -205,13 +207,15 @@ class Records:
 
     def _settings_of(self, raw: JsonObject, section: str, faults: list[str]) -> Settings | None:
         before = len(faults)
-        found = self._cached(self._settings, raw, lambda: settings(raw, keep_null=True), faults)
+        found = self._cached(self._settings, raw, lambda: _named_settings(raw), faults)
         faults[before:] = [f"{section}: {reason}" for reason in faults[before:]]
         return found
 
     def _problem(
         self, task: JsonObject, hardware: JsonObject, extras: object, outcome: RecordOutcome
     ) -> tuple[Problem, bool]:
+        check_names(task)
+        check_names(hardware)
         faults: list[str] = []
         workload = read_workload(task, outcome.metric, self._model, faults) if task else None
         machine = self._hardware(hardware, faults) if hardware else None
@@ -358,3 +362,13 @@ def _case_kind(
     if source is not None and source.path.lower().endswith(_DOCUMENTS):
         return Kind.PUBLISHED
     return Kind.MEASURED
+
+
+def _named_source(raw: JsonObject) -> Source:
+    check_names(raw, "note")
+    return read_source(raw)
+
+
+def _named_settings(raw: JsonObject) -> Settings:
+    check_names(dict.fromkeys(raw))
+    return settings(raw, keep_null=True)

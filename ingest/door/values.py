@@ -89,6 +89,22 @@ def check_storable(raw: object) -> None:
             raise ValueError("text with half a surrogate pair") from fault
 
 
+def check_names(raw: JsonObject, *free: str) -> None:
+    """Refuse line ends in names: one line of output could be read as two.
+
+    Args:
+        raw: Keys and texts that are names.
+        free: Keys whose texts may have several lines.
+
+    Raises:
+        ValueError: A key or a text has a line end.
+    """
+    for name, item in raw.items():
+        for text in (name, *(item if isinstance(item, list | tuple) else [item])):
+            if isinstance(text, str) and (name not in free) and ("\n" in text or "\r" in text):
+                raise ValueError(f"{text!r}: a name with a line end")
+
+
 def _control(raw: object) -> str:
     """The first control character in any text of a value; empty if there is none."""
     if isinstance(raw, str):

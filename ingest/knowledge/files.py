@@ -278,7 +278,9 @@ class _Reader:
         labels = {language: table.text(language) for language in table.names()}
         if not labels:
             item.fault(f"{name} is empty", name)
-        for language in labels:
+        for language, text in labels.items():
+            if name == "label" and ("\n" in text or "\r" in text):
+                table.fault("a name with a line end", language)
             if language not in {"en", "zh"}:
                 table.fault(f"language {language!r} is neither en nor zh", language)
         return labels

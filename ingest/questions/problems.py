@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.questions.launches.serving import name_and_format
 from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
@@ -20,7 +21,7 @@ from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import Dimension, share_of, unit
 from kg.triples.model_sizes import DECISIVE
-from kg.triples.names import slug
+from kg.triples.names import normalise, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -283,7 +284,7 @@ class _Reader:
         nothing = Settings()
         if model is not None:
             try:
-                resolved = self.names.model(model)
+                resolved = self._named(model)
             except UnknownEntityError:
                 if not sizes:
                     raise
@@ -300,6 +301,18 @@ class _Reader:
             return first, nothing
         self.notes.append("no known model has the sizes told: what is for one model or family is left out")
         return slug(model or "") or "own-model", Settings(dict(sizes.numbers()))
+
+    def _named(self, model: str) -> ResolvedName:
+        """A model by its name; a number format at the end of the name does not make it another model."""
+        try:
+            return self.names.model(model)
+        except UnknownEntityError:
+            name, _ = name_and_format(model)
+            if normalise(name) == normalise(model):
+                raise
+            resolved = self.names.model(name)
+        self.notes.append(f"{model} is taken as {resolved.id}: the rest names a format of its weights")
+        return resolved
 
     def _sizes(self) -> Settings:
         shape = self._settings("shape")

@@ -29,7 +29,8 @@ _MODULUS = 1 << 8 * _BYTES
 _TABLES = (
     (
         "CREATE TABLE IF NOT EXISTS batches ("
-        "number INTEGER PRIMARY KEY, seal TEXT NOT NULL, acknowledged INTEGER NOT NULL) STRICT"
+        "number INTEGER PRIMARY KEY, seal TEXT NOT NULL, acknowledged INTEGER NOT NULL,"
+        " vectors TEXT NOT NULL DEFAULT '') STRICT"
     ),
     (
         "CREATE TABLE IF NOT EXISTS quarantine (sweep INTEGER NOT NULL, acknowledged INTEGER NOT NULL,"
@@ -77,9 +78,15 @@ class BatchDigest:
         seen = blake2b(repr((table, row)).encode(), digest_size=_BYTES).digest()
         self.total = (self.total + int.from_bytes(seen, "big")) % _MODULUS
 
-    def seal(self, number: int, before: str) -> str:
-        """Return the seal of batch ``number``, which follows one that was sealed ``before``."""
-        content = repr((before, number, self.rows, self.problems, self.total))
+    def seal(self, number: int, before: str, vectors: str = "") -> str:
+        """Return the seal of a batch.
+
+        Args:
+            number: Of the batch.
+            before: Seal of the batch before it.
+            vectors: Digest of its vectors; empty where it brought none.
+        """
+        content = repr((before, number, self.rows, self.problems, self.total)) + vectors
         return blake2b(content.encode(), digest_size=_BYTES).hexdigest()
 
 
@@ -87,6 +94,8 @@ def prepare(file: TrialsFile) -> None:
     """Make the tables of seals and of the quarantine in a store that has none yet."""
     for sql in _TABLES:
         file.write(sql)
+    if not _has_column(file, "batches", "vectors"):  # a store of an earlier program
+        file.write("ALTER TABLE batches ADD COLUMN vectors TEXT NOT NULL DEFAULT ''")
 
 
 def digest_of(file: TrialsFile, batch: int, problems: Iterable[int]) -> BatchDigest:
@@ -121,9 +130,21 @@ def digests(file: TrialsFile, newest: int) -> dict[int, BatchDigest]:
     return found
 
 
-def record(file: TrialsFile, number: int, seal: str) -> None:
-    """Note the seal of a batch that is about to be acknowledged."""
-    file.write("INSERT OR REPLACE INTO batches (number, seal, acknowledged) VALUES (?, ?, 0)", number, seal)
+def record(file: TrialsFile, number: int, seal: str, vectors: str = "") -> None:
+    """Note the seal of a batch that is about to be acknowledged, and the digest of its vectors."""
+    file.write(
+        "INSERT OR REPLACE INTO batches (number, seal, acknowledged, vectors) VALUES (?, ?, 0, ?)",
+        number,
+        seal,
+        vectors,
+    )
+
+
+def vector_digests(file: TrialsFile) -> dict[int, str]:
+    """Return the digest of the vectors of each batch that brought some, as its seal vouches for it."""
+    if not _has_column(file, "batches", "vectors"):
+        return {}
+    return dict(file.read("SELECT number, vectors FROM batches WHERE vectors != ''"))
 
 
 def acknowledge(file: TrialsFile, number: int) -> None:
@@ -172,15 +193,26 @@ def sweep(file: TrialsFile, after_batch: int, *, acknowledged: bool = False) -> 
             return 0
         [[number]] = file.read("SELECT coalesce(max(sweep), 0) + 1 FROM quarantine")
         file.write(f"INSERT INTO quarantine {_QUARANTINED}", number, int(acknowledged), after_batch)
-        moved = file.write("DELETE FROM trials WHERE batch > ?", after_batch)
-        file.write("DELETE FROM problems WHERE batch > ?", after_batch)
-        file.write("DELETE FROM trust WHERE batch > ?", after_batch)
-        file.write("DELETE FROM batches WHERE number > ?", after_batch)
+        moved = _delete(file, after_batch)
         file.write(
             "DELETE FROM quarantine WHERE acknowledged = 0 AND sweep NOT IN"
             " (SELECT DISTINCT sweep FROM quarantine WHERE acknowledged = 0 ORDER BY sweep DESC LIMIT ?)",
             KEPT_SWEEPS,
         )
+    return moved
+
+
+def cut(file: TrialsFile, after_batch: int) -> None:
+    """Delete what batches after ``after_batch`` brought, from a copy that is to end there."""
+    with file.transaction():
+        _delete(file, after_batch)
+
+
+def _delete(file: TrialsFile, after_batch: int) -> int:
+    moved = file.write("DELETE FROM trials WHERE batch > ?", after_batch)
+    file.write("DELETE FROM problems WHERE batch > ?", after_batch)
+    file.write("DELETE FROM trust WHERE batch > ?", after_batch)
+    file.write("DELETE FROM batches WHERE number > ?", after_batch)
     return moved
 
 
@@ -208,3 +240,7 @@ def faults(file: TrialsFile) -> Iterator[str]:
 
 def _has_table(file: TrialsFile, name: str) -> bool:
     return bool(file.read("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name))
+
+
+def _has_column(file: TrialsFile, table: str, name: str) -> bool:
+    return bool(file.read("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", table, name))

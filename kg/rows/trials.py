@@ -340,10 +340,6 @@ class TrialStore:
             statuses={status: number for status, number in statuses.items() if number},
         )
 
-    def flush(self) -> None:
-        """Wait until everything written is on the disk, against loss of power."""
-        self._file.flush()
-
     def close(self) -> None:
         """Let go of the file; it is whole without its side files afterwards."""
         self._file.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -82,10 +82,6 @@ class TrialsFile:
             [key] = self._connection.execute(find, (name,)).fetchone()
             return int(key)
 
-    def flush(self) -> None:
-        """Move everything from the log into the file and wait for the disk."""
-        self.write("PRAGMA wal_checkpoint(FULL)")
-
     def close(self) -> None:
         """Close the connection; the last one to write leaves a single file."""
         self._connection.close()
@@ -147,11 +143,24 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
             f"{path} has format {version}, this program reads format {VERSION}",
             hint="use the version of tunegraph that made it",
         )
-    # NORMAL survives the death of the process; flush() is for loss of power (sqlite.org/wal.html).
-    # A writer does not map the file: what it maps counts as its memory, which is to stay flat.
+    # FULL waits for the disk (sqlite.org/wal.html): after a loss of power rows may be ahead of the graph that
+    # acknowledges them, never behind it. A writer does not map the file: what it maps counts as its memory,
+    # which is to stay flat.
     mapped = 268_435_456 if read_only else 0
-    for pragma in ("synchronous = NORMAL", "cache_size = -32768", f"mmap_size = {mapped}"):
+    for pragma in ("synchronous = FULL", "cache_size = -32768", f"mmap_size = {mapped}"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a database as of one moment, while others write to it.
+
+    Raises:
+        WorkspaceError: It cannot be read, or the copy cannot be written.
+    """
+    with _explained(source):
+        address = f"file:{quote(str(source))}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as there, closing(sqlite3.connect(target)) as here:
+            there.backup(here)
 
 
 @contextmanager

@@ -54,9 +54,7 @@ METRICS: dict[str, Metric] = dict(
 """Metrics known by name."""
 
 SAME_GAIN: dict[WorkloadKind, tuple[frozenset[str], ...]] = {
-    WorkloadKind.TRAINING: (
-        frozenset({"throughput", "step_time", "run_time", "compute_rate", "total_throughput"}),
-    ),
+    WorkloadKind.TRAINING: (frozenset({"throughput", "step_time", "run_time", "compute_rate"}),),
     WorkloadKind.SERVING: (
         frozenset({"throughput", "output_throughput", "total_throughput", "run_time"}),
         frozenset({"tpot", "time_per_output_token", "decode_time", "decode_throughput"}),

@@ -36,7 +36,8 @@ def purpose(key: str) -> Purpose:
 def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
     import yaml
 
-    content = yaml.safe_load(data.text("settings/purposes.yaml"))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it was built
+    content = yaml.load(data.text("settings/purposes.yaml"), Loader=loader)  # noqa: S506  # both are safe
     return tuple(
         (Purpose(kind), re.compile("|".join(translate(pattern) for pattern in patterns)))
         for kind, patterns in content.items()

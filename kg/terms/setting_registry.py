@@ -72,12 +72,13 @@ class ReleaseSettings:
         items = (item for item in self.registry.settings if item.in_release(self.release))
         return (item.as_in(self.release) for item in items)
 
-    def look_up(self, key: str, place: SettingPlace | None = None) -> LookUp:
+    def look_up(self, key: str, place: SettingPlace | None = None, *, suggest: bool = True) -> LookUp:
         """What the release makes of a spelling of a setting, or a program beneath it does.
 
         Args:
             key: Any spelling: ``--max_model_len``, ``max-model-len``, ``compilation_config.cudagraph_mode``.
             place: Where it stands; None tries the places that the spelling allows.
+            suggest: Look for keys like an unknown one, which takes milliseconds.
         """
         answers: list[LookUp] = []
         for layer in self.layers():
@@ -86,9 +87,8 @@ class ReleaseSettings:
                 if answer.standing is Standing.TAKEN and not answer.shared:
                     return answer
         if not answers:
-            near = dict.fromkeys(
-                name for layer in self.layers() for name in layer.registry.nearest(key, place)
-            )
+            layers = self.layers() if suggest else ()
+            near = dict.fromkeys(name for layer in layers for name in layer.registry.nearest(key, place))
             return LookUp(standing=Standing.UNKNOWN, release=self.release, nearest=tuple(near)[:3])
         order = list(Standing)
         best = min(answers, key=lambda answer: order.index(answer.standing))
@@ -293,6 +293,7 @@ class SettingRegistry:
         return [name for name in self.releases if release_key(name) < key][-1]
 
 
+@cache
 def softwares() -> tuple[str, ...]:
     """Programs whose settings ship, in order."""
     return tuple(name.rsplit("/", 1)[1].removesuffix(".json") for name in data.files(FOLDER, ".json"))

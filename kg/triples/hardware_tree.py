@@ -125,6 +125,13 @@ class HardwareTree:
                 return self.devices(node.device) if node.device else ()
         return tuple(sorted({device for child in self._narrower(node) for device in self.devices(child)}))
 
+    def servers(self, device: str) -> tuple[str, ...]:
+        """Return the ids of the servers that hold a device, or what it is one of, sorted."""
+        around = (
+            nodes.subjects(self._store, TG.CONTAINS_DEVICE, hardware_iri(name)) for name in self.path(device)
+        )
+        return tuple(sorted({name_of(server) for servers in around for server in servers}))
+
     def path(self, hardware_id: str) -> tuple[str, ...]:
         """Return the ids from a node up to its vendor; empty if the tree has none of this id.
 

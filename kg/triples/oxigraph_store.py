@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Self, cast
 
-from pyoxigraph import DefaultGraph, Quad, QuerySolutions, Store, parse
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, parse
 
 from kg.errors import InputError, WorkspaceError
 from kg.triples.graph import Subject, Term, Triple, bind, replacement
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from pyoxigraph import NamedNode, RdfFormat
+    from pyoxigraph import RdfFormat
 
 _DEFAULT = DefaultGraph()
+_INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
 
 class OxigraphStore:
@@ -95,10 +96,15 @@ class OxigraphStore:
         predicate: NamedNode | None = None,
         object: Term | None = None,  # noqa: A002 - the word RDF has for it
     ) -> Iterator[Triple]:
-        """Yield the triples that agree with the given terms."""
+        """Yield the triples that agree with the given terms.
+
+        On disk the engine (0.5.13) also gives larger integers for one that ends with the byte 255.
+        """
+        number = _integer(object)
         with self._explained():
             for quad in self._store.quads_for_pattern(subject, predicate, object, _DEFAULT):
-                yield quad.triple
+                if number is None or _integer(quad.object) == number:
+                    yield quad.triple
 
     def __len__(self) -> int:
         return len(self._store)
@@ -152,6 +158,16 @@ class OxigraphStore:
         if self._mark >= 0:
             os.close(self._mark)
             self._mark = -1
+
+
+def _integer(term: object) -> int | None:
+    """The value of a literal that is an integer; None for any other term."""
+    if not isinstance(term, Literal) or term.datatype != _INTEGER:
+        return None
+    try:
+        return int(term.value)
+    except ValueError:  # it only says that it is one
+        return None
 
 
 def _mark_in_use(folder: Path) -> int:

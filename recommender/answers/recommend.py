@@ -98,10 +98,11 @@ class Recommender:
         if problem.workload.kind in _BY_STRATEGY:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
-        kernel = self._kernel(problem, recommendations, refused)
+        abstention = None if chosen or not recommendations else _abstention(choice, recommendations)
+        kernel = self._kernel(problem, k, recommendations, refused, is_near=abstention is None)
         if kernel is not None:
             recommendations, notes = [*kernel.recommendations, *recommendations], [*notes, *kernel.notes]
-        is_modelled = kernel is not None and bool(kernel.recommendations)
+            abstention = None if kernel.recommendations else abstention
         if not recommendations:
             raise _nothing(problem, neighbours, refused)
         return Answer(
@@ -116,11 +117,17 @@ class Recommender:
             ceiling=self.strategies.ceiling(problem),
             together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
-            abstention=None if chosen or is_modelled else _abstention(choice, recommendations),
+            abstention=abstention,
         )
 
     def _kernel(
-        self, problem: Problem, cases: Sequence[Recommendation], refused: Sequence[Refusal]
+        self,
+        problem: Problem,
+        k: int,
+        cases: Sequence[Recommendation],
+        refused: Sequence[Refusal],
+        *,
+        is_near: bool,
     ) -> PlannedKernel | None:
         """The plan for a single kernel; None for a model, and where all that is known was refused."""
         if problem.workload.kind in _BY_STRATEGY or (refused and not cases):
@@ -131,7 +138,15 @@ class Recommender:
         tree = self.feasibility.tree
         node = tree.node(hardware)
         label = hardware if node is None else node.label
-        return kernel_plan(problem, tree.facts(hardware), version=self.version, cases=cases, label=label)
+        return kernel_plan(
+            problem,
+            tree.facts(hardware),
+            version=self.version,
+            k=k,
+            cases=cases,
+            is_near=is_near,
+            label=label,
+        )
 
     def _planned(
         self,
@@ -154,7 +169,11 @@ class Recommender:
                 )
                 if note
             ),
-            unchecked=_unchecked(problem, recommendations, rules),
+            unchecked=tuple(
+                limit
+                for limit in _unchecked(problem, recommendations, rules)
+                if not planned.starts.checks(limit.metric)
+            ),
             refused=planned.refused,
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),

@@ -67,6 +67,7 @@ def implied_facts(facts: Facts, current: Mapping[str, object]) -> dict[str, Fact
         implied["framework"] = frozenset(names)
     if facts.get("devices") == 1:
         implied.update(dict.fromkeys(_DEGREES, 1))
+    implied["virtual_machine"] = False  # servers of accelerators are bare machines, or say that they are not
     implied.update(_of_role(facts))
     implied.update(_of_settings(facts, settings))
     seen = {key[len("bottleneck[") : -1] for key in facts if key.startswith("bottleneck[")}

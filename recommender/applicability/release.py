@@ -30,7 +30,7 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
     for release in _releases(facts):
         defaults = []
         for item in settings:
-            look_up = release.look_up(setting_key(item), item.place)
+            look_up = release.look_up(setting_key(item), item.place, suggest=False)
             if look_up.setting is None:
                 continue
             if not look_up.usable:

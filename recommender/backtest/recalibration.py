@@ -22,14 +22,12 @@ from recommender.ranking.cases.evidence import ConfigurationReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from embeddings.encoder import ProblemEncoder
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.calibration.reliability import Reliability
-    from recommender.files import WorkspaceFiles
 
 _ROWS = 2_000
 """Rows of one problem that are compared; of more, the best."""
@@ -57,11 +55,14 @@ class Recalibration:
             "notes": list(self.notes),
         }
 
-    def save(self, layout: WorkspaceFiles) -> None:
-        """Put what was learned in place; a reader sees the old or the new."""
-        for path, learned in ((layout.similarity, self.similarity), (layout.outlook, self.outlook)):
-            if learned is not None:
-                _replace(path, learned.to_json())
+    def contents(self) -> dict[str, bytes]:
+        """Return the content of each file that is new, by its name."""
+        parts = {"similarity.json": self.similarity, "outlook.json": self.outlook}
+        return {
+            name: (json.dumps(part.to_json(), indent=1) + "\n").encode()
+            for name, part in parts.items()
+            if part is not None
+        }
 
 
 def recalibrate(
@@ -140,9 +141,3 @@ def _tables(graph: GraphStore, trials: TrialStore) -> Sequence[CostTable]:
             costs = {configurations[item]: cost for item, cost in reversed(timed)}
             tables.append(CostTable(operator, from_graph(graph, Problem, row.id), costs))
     return tables
-
-
-def _replace(path: Path, content: dict[str, object]) -> None:
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    beside.replace(path)

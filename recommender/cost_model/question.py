@@ -85,11 +85,7 @@ def usual_server(tree: HardwareTree, device: str) -> str:
     if not tree.node(device) or LINK_FACTS & set(tree.facts(device)):
         return ""
     around: list[tuple[float, str]] = []
-    path = tree.path(device)
-    for identifier in tree.ids():
-        node = tree.node(identifier)
-        if node is None or node.device not in path:
-            continue
+    for identifier in tree.servers(device):
         facts = tree.facts(identifier)
         count = facts.get("device_count", 0)
         if isinstance(count, int | float) and count >= SMALLEST_SERVER and LINK_FACTS & set(facts):

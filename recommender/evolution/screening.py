@@ -44,7 +44,7 @@ class Screening:
         return self.fits is False or (self.gain is not None and self.gain < LOSS)
 
 
-class Screen:
+class HypothesisScreen:
     """The cost model for the problems of one graph.
 
     Args:

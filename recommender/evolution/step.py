@@ -24,7 +24,7 @@ from recommender.evolution.incompatibilities import failed_strategies, revise_co
 from recommender.evolution.proposing import ProposalSetting, interpolate, recombine, transfer
 from recommender.evolution.reliabilities import DistrustedSource, distrusted_sources, source_gains
 from recommender.evolution.retiring import judge_hypotheses
-from recommender.evolution.screening import Screen
+from recommender.evolution.screening import HypothesisScreen
 from recommender.ranking.changes.posterior import EQUAL, Components, effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.recommendation import factor_text
@@ -118,7 +118,7 @@ def evolve(
         changed[strategy.id] = replace(before, conflicts_with=strategy.conflicts_with)
         log.append(f"{strategy.label} excludes {_targets(strategy)}, as tests found")
     log += _drifts(graph)
-    ranker = StrategyRanker(graph, tree, now)
+    ranker = StrategyRanker(graph, tree, now, trials)
     places = _places(graph, trials, tree)
     new = _new_devices(tree, known_hardware)
     fresh = [place for device in new for place in _nearest(device, places, tree)]
@@ -129,7 +129,7 @@ def evolve(
             f"{place.problem.hardware.name} is new: for {place.family or 'any model'} {best or 'nothing'}"
         )
     there = {strategy.id for strategy in all_of(graph, Strategy)}
-    hypotheses = _hypotheses([*places, *fresh], ranker, Screen(graph, tree), tree, there, log)
+    hypotheses = _hypotheses([*places, *fresh], ranker, HypothesisScreen(graph, tree), tree, there, log)
     kept = _chosen(hypotheses, most)
     for item in kept:
         changed[item.strategy.id] = item.strategy
@@ -207,7 +207,7 @@ def _nearest(device: str, places: Sequence[_Place], tree: HardwareTree) -> list[
 def _hypotheses(
     places: Iterable[_Place],
     ranker: StrategyRanker,
-    screen: Screen,
+    screen: HypothesisScreen,
     tree: HardwareTree,
     there: set[str],
     log: list[str],

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import re
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 SUFFIX = ".jsonl"
 
+_CHECK = b',"check":'
+"""What stands before the CRC-32 of a line, at its end."""
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
 
 
@@ -120,13 +123,15 @@ class ExperimentJournal:
         self._append({"conclusion": conclusion})
 
     def _append(self, *lines: Mapping[str, object]) -> None:
-        texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
-        content = "".join(f"{text}\n" for text in texts).encode()
+        texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() for line in lines)
+        content = b"".join(b"%b%b%d}\n" % (text[:-1], _CHECK, zlib.crc32(text)) for text in texts)
+        before = os.fstat(self._descriptor).st_size
         try:
             while content:
                 content = content[os.write(self._descriptor, content) :]
             os.fsync(self._descriptor)
         except OSError as error:
+            os.ftruncate(self._descriptor, before)  # lines come together or not at all
             raise WorkspaceError(
                 f"{self.path} cannot be written: {error.strerror}",
                 hint="what was measured before is kept: make room and resume",
@@ -182,7 +187,7 @@ def read(path: Path) -> Logged:
     concluded: Mapping[str, object] = {}
     for number, line in enumerate(lines[:-1], 1):  # behind the last line feed stands nothing, or a torn line
         try:
-            content = json.loads(line)
+            content = json.loads(_checked(line))
             if number == 1:
                 about, design = _first_line(content)
             elif "sample" in content:
@@ -202,6 +207,20 @@ def read(path: Path) -> Logged:
         samples=tuple(samples),
         concluded=concluded,
     )
+
+
+def _checked(line: bytes) -> bytes:
+    """Return a line without its checksum; lines of earlier programs have none.
+
+    Raises:
+        ValueError: The checksum differs.
+    """
+    text, mark, check = line.rpartition(_CHECK)
+    if not mark:
+        return line
+    if zlib.crc32(text + b"}") != int(check.removesuffix(b"}")):
+        raise ValueError("it is not what was written")
+    return text + b"}"
 
 
 def _first_line(content: dict[str, Any]) -> tuple[ExperimentMetadata, ExperimentDesign]:

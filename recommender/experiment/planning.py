@@ -19,7 +19,7 @@ SIMULATED = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PairsPlan:
     """The pairs that a gain needs.
 
     Attributes:
@@ -55,7 +55,7 @@ def plan(
     pair_s: float | None = None,
     longest: int = 1000,
     seed: int = 0,
-) -> list[Plan]:
+) -> list[PairsPlan]:
     """Pairs that gains need.
 
     Args:
@@ -83,7 +83,7 @@ def plan(
         first = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, length + 1)
         half, most = (int(np.quantile(first, share, method="higher")) for share in (0.5, 0.9))
         plans.append(
-            Plan(
+            PairsPlan(
                 gain=gain,
                 pairs=needed,
                 half=half if half <= length else None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recommender.experiment.concluding import Conclusion
     from recommender.experiment.journal import Logged
     from recommender.experiment.metadata import ExperimentSubject
-    from recommender.experiment.planning import Plan
+    from recommender.experiment.planning import PairsPlan
     from recommender.experiment.preparing import PreparedTest
     from recommender.experiment.recording import Recorded, RecordingOptions
     from recommender.experiment.standing import ExperimentState
@@ -133,7 +133,9 @@ class Experiments:
         return self.record(recorded(files, RecordingRequest(**options)), subject, name)
 
     @staticmethod
-    def plans(gains: Sequence[float], noise: float, alpha: float, pair_s: float | None = None) -> list[Plan]:
+    def plans(
+        gains: Sequence[float], noise: float, alpha: float, pair_s: float | None = None
+    ) -> list[PairsPlan]:
         """Say how many pairs gains need.
 
         Args:

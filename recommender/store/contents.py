@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.rows.cases import all_cases
 from kg.triples.queries import CATALOGUE
+from recommender.files import WorkspaceFiles
 from recommender.store import creation, listings
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from recommender.store.lineage import Lineage
     from recommender.store.listings import QueryRows
     from recommender.store.snapshot import WorkspaceSnapshot
+    from recommender.store.upkeep.backup import Backup
 
 
 class WorkspaceContents:
@@ -149,6 +151,19 @@ class WorkspaceContents:
         from recommender.store.lineage import Lineage  # with the cost model, which an answer seldom needs
 
         return Lineage(layout=self.snapshot.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
+
+    def backup(self, file: Path) -> Backup:
+        """Copy the workspace to a file; see ``recommender.store.upkeep.backup.back_up``."""
+        from recommender.store.upkeep.backup import back_up
+
+        return back_up(self.snapshot.layout, file)
+
+    @staticmethod
+    def restore(path: Path, file: Path) -> Backup:
+        """Put a backup in the place of the workspace at ``path``; see ``recommender.store.upkeep.backup``."""
+        from recommender.store.upkeep.backup import restore
+
+        return restore(WorkspaceFiles(path), file)
 
     def catalogue(self) -> list[NamedQuery]:
         """Return the named queries."""

@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import data
+from embeddings.text_encoder import OnnxTextEncoder
+from recommender.files import PINNED
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.encoding import default_model, prepare, problem_encoder
 
@@ -59,6 +61,7 @@ def create(
             "created": clock().isoformat(timespec="seconds"),
             "by": f"tunegraph {_program_version()}",
             "encoder": model,
+            PINNED: None if model is None else OnnxTextEncoder(cache, model).digests,
             "shipped": shipped.version() if with_shipped else None,
         }
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Self
 
+from ingest.door.gain_limits import highest_gain
 from ingest.knowledge.cross_references import CLASSES, check_knowledge, with_symmetric_conflicts
 from ingest.knowledge.files import read_knowledge
-from kg.errors import CaseFormatError, Fault, InputError, WorkspaceError
+from kg.errors import CaseFormatError, Fault, InputError
+from kg.nouns.effects import Effect
 from kg.nouns.knowledge import Strategy
 from kg.triples import iris, nodes
 from kg.triples.exchange import import_graph
@@ -19,10 +22,11 @@ from recommender.evolution.incompatibilities import failed_strategies, revise_co
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import BATCH_SECONDS, ingest_files
 from recommender.store.merging import merge
+from recommender.store.upkeep.learned import keep_learned
 from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -142,20 +146,36 @@ class Editor:
         from recommender.backtest.recalibration import recalibrate
 
         writer = self._writer
+        learned = writer.layout.learned(writer.batch)
         recalibration = recalibrate(
             writer.graph,
             writer.trials,
             HardwareTree(writer.graph),
             writer.encoder,
-            Reliability.load(writer.layout.calibration),
+            Reliability.load(learned.calibration),
             origin=f"calibrate --retrieval on knowledge {knowledge}",
             progress=progress,
         )
-        try:
-            recalibration.save(writer.layout)
-        except OSError as error:
-            raise WorkspaceError(f"cannot write {writer.layout.root}: {error.strerror}") from error
+        if fresh := recalibration.contents():
+            self.save_learned(fresh)
         return recalibration
+
+    def save_learned(self, fresh: Mapping[str, bytes]) -> None:
+        """Put what was learned in place of what was known before, as one batch.
+
+        Args:
+            fresh: Content of each file that is new, by its name.
+
+        Raises:
+            WorkspaceError: It cannot be written; what was known before stays.
+        """
+        layout = self._writer.layout
+        contents = {**layout.learned(self._writer.batch).contents(), **fresh}
+
+        def prepare(batch: int, *_: object) -> None:
+            keep_learned(layout, batch, contents)
+
+        self._writer.revise((), (), {}, mark="calibration", prepare=prepare)
 
     def repair(self) -> None:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""
@@ -248,6 +268,11 @@ class Editor:
         if not faults:
             described = [noun for noun in checked.nouns if type(noun) in CLASSES]
             faults += check_knowledge(described, self._known_ids())
+            faults += [
+                Fault(place=f"effect of {noun.strategy}", reason="a mean gain that no strategy has")
+                for noun in checked.nouns
+                if isinstance(noun, Effect) and abs(noun.mean or 0) > math.log(highest_gain(noun.metric))
+            ]
         if faults:
             raise CaseFormatError(str(path), faults, hint="nothing was taken in")
         if checked.added:

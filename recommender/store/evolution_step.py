@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.knowledge_content import knowledge_content, trusts, without_trust
+from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import description, table_of, to_triples
 from recommender.evolution import components
 from recommender.evolution.step import evolve
-from recommender.files import write_json
 from recommender.store import versions
+from recommender.store.upkeep.learned import keep_learned
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from kg.triples.graph import Triple
@@ -49,18 +52,20 @@ def take_step(writer: Writer, now: datetime, *, name: str = "", most: int = 10) 
     """
     layout, graph = writer.layout, writer.graph
     tree = HardwareTree(graph)
-    saved = versions.versions(layout)
+    saved = versions.versions(layout, writer.batch)
     if name:
-        versions.free_name(layout, name)
-    if not saved:
-        saved = [_save(writer, versions.free_name(layout), ["as it was before the first step"], now)]
-    name = versions.free_name(layout, name)
+        versions.free_name(saved, name)
+    first = None if saved else _version("v0", ["as it was before the first step"], now, writer.batch, tree)
+    if first is not None:
+        saved = [first]
+    name = versions.free_name(saved, name)
+    learned = layout.learned(writer.batch)
     evolved = evolve(
         graph,
         writer.trials,
         tree,
         known_hardware=saved[-1].hardware,
-        components=components.load(layout.components),
+        components=components.load(learned.components),
         most=most,
     )
     removed: list[Triple] = []
@@ -68,11 +73,24 @@ def take_step(writer: Writer, now: datetime, *, name: str = "", most: int = 10) 
     for strategy in evolved.strategies:
         removed += description(graph, table_of(type(strategy)).iri(strategy))
         added += to_triples(strategy)
-    writer.revise(removed, added, evolved.trusts, mark=f"version/{name}")
     shares = evolved.components
-    write_json(layout.components, {"hardware": shares.hardware, "family": shares.family, "own": shares.own})
+    fitted = {"hardware": shares.hardware, "family": shares.family, "own": shares.own}
+    before, current = learned.contents(), knowledge_content(graph)
+    after = {**before, learned.components.name: json.dumps(fitted, indent=2).encode()}
     changelog = evolved.changelog or ("nothing to change",)
-    return EvolutionStep(evolved=evolved, version=_save(writer, name, list(changelog), now))
+    version = _version(name, changelog, now, writer.batch, tree)
+
+    def prepare(batch: int, gone: Sequence[Triple], come: Sequence[Triple]) -> versions.Version:
+        if first is not None:
+            versions.save(layout, replace(first, since=batch), current, before)
+        knowledge, _ = _revised(current, gone, come)
+        complete = replace(version, batch=batch, since=batch)
+        versions.save(layout, complete, knowledge, after)
+        keep_learned(layout, batch, after)
+        return complete
+
+    complete = writer.revise(removed, added, evolved.trusts, mark=f"version/{name}", prepare=prepare)
+    return EvolutionStep(evolved=evolved, version=complete)
 
 
 def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
@@ -84,26 +102,44 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
     """
     layout, graph = writer.layout, writer.graph
     then, current = versions.content(layout, name), knowledge_content(graph)
+    learned = versions.learned_then(layout, name)
     before, after = trusts(current), trusts(then)
     changed = {
         key: after.get(key, Trust.MEDIUM)
         for key in before.keys() | after.keys()
         if before.get(key) is not after.get(key)
     }
-    new = versions.free_name(layout)
+    new = versions.free_name(versions.versions(layout, writer.batch))
     removed, added = without_trust(current - then), without_trust(then - current)
-    writer.revise(removed, added, changed, mark=f"version/{new}")
-    versions.restore_learned(layout, name)
-    return _save(writer, new, [f"went back to {name}"], now)
+
+    def prepare(batch: int, gone: Sequence[Triple], come: Sequence[Triple]) -> versions.Version:
+        knowledge, tree = _revised(current, gone, come)
+        version = _version(new, [f"went back to {name}"], now, batch, tree)
+        versions.save(layout, version, knowledge, learned)
+        keep_learned(layout, batch, learned)
+        return version
+
+    return writer.revise(removed, added, changed, mark=f"version/{new}", prepare=prepare)
 
 
-def _save(writer: Writer, name: str, changelog: list[str], now: datetime) -> versions.Version:
-    return versions.save(
-        writer.layout,
-        writer.graph,
-        name,
-        changelog,
-        batch=writer.batch,
-        hardware=HardwareTree(writer.graph).ids(),
-        now=now,
+def _revised(
+    current: Iterable[Triple], gone: Iterable[Triple], come: Iterable[Triple]
+) -> tuple[set[Triple], HardwareTree]:
+    """Return the knowledge as it will be after a revision, and its hardware."""
+    draft = OxigraphStore()
+    draft.extend(current)
+    draft.replace(gone, come)
+    return knowledge_content(draft), HardwareTree(draft)
+
+
+def _version(
+    name: str, changelog: Sequence[str], now: datetime, batch: int, tree: HardwareTree
+) -> versions.Version:
+    return versions.Version(
+        name=name,
+        time=now.isoformat(timespec="microseconds"),
+        batch=batch,
+        since=batch,
+        hardware=frozenset(tree.ids()),
+        changelog=tuple(changelog),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.triples.knowledge_content import differences, knowledge_content
+from kg.triples.serialisation import newest_batch
 from recommender.evolution import components
 from recommender.evolution.step import evolve
 from recommender.ranking.changes.effect_rows import effect_rows
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from kg.triples.knowledge_content import Difference
     from recommender.evolution.step import EvolutionChanges
-    from recommender.files import WorkspaceFiles
+    from recommender.files import LearnedFiles, WorkspaceFiles
     from recommender.ranking.changes.effect_rows import EffectRow
     from recommender.store.versions import Version
 
@@ -40,11 +41,13 @@ class Lineage:
 
     def effects(self, strategy: str = "") -> list[EffectRow]:
         """List the gains of strategies by context, with the gain to expect there again."""
-        return effect_rows(self.graph, self.tree, components.load(self.layout.components), strategy)
+        return effect_rows(
+            self.graph, self.tree, components.load(self._learned.components), strategy, self.trials
+        )
 
     def versions(self) -> list[Version]:
         """Return the saved versions of the knowledge, oldest first."""
-        return saved.versions(self.layout)
+        return saved.versions(self.layout, newest_batch(self.graph))
 
     def diff(self, first: str, second: str = saved.NOW) -> list[Difference]:
         """Compare two versions node by node; ``now`` is the current knowledge.
@@ -66,6 +69,10 @@ class Lineage:
             self.trials,
             self.tree,
             known_hardware=versions[-1].hardware if versions else None,
-            components=components.load(self.layout.components),
+            components=components.load(self._learned.components),
             most=most,
         )
+
+    @property
+    def _learned(self) -> LearnedFiles:
+        return self.layout.learned(newest_batch(self.graph))

@@ -8,11 +8,13 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
-from kg.nouns.effects import Context, Effect
+from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
 from kg.nouns.entities import Trust
 from kg.nouns.knowledge import (
     Bottleneck,
@@ -42,7 +44,7 @@ from recommender.files import WorkspaceFiles
 from recommender.store.writing.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from kg.nouns.entities import Case
@@ -164,12 +166,15 @@ def merge(
             added = Additions(
                 rows=rows.new_rows, repeated=rows.rows - rows.new_rows, problems=rows.new_problems
             )
-            if writer is not None:
+            beyond: list[Conflict] = []
+            if writer is None:
+                beyond += (case for case in map(_doubt, all_cases(their_graph, their_trials)) if case)
+            else:
                 if nouns:
                     writer.add_knowledge(nouns)
                 added = Additions()
                 outcomes = {item.source.id: item for item in _outcomes(graph, their_graph)}
-                for batch in _batches(all_cases(their_graph, their_trials)):
+                for batch in _batches(_believed(all_cases(their_graph, their_trials), beyond)):
                     about = [outcomes.pop(key) for key in {c.source.id for c in batch} if key in outcomes]
                     added += writer.add(batch, origin=label, about=about)
                 if outcomes:
@@ -184,8 +189,29 @@ def merge(
             dict.fromkeys(table_of(type(noun)).iri(noun).value.removeprefix(NAMESPACE) for noun in nouns)
         ),
         effects=len(effects),
-        conflicts=tuple(conflicts[:LISTED]),
-        conflict_count=len(described) + len(odd) + rows.contradiction_count,
+        conflicts=tuple([*beyond, *conflicts][:LISTED]),
+        conflict_count=len(beyond) + len(described) + len(odd) + rows.contradiction_count,
+    )
+
+
+def _believed(cases: Iterable[Case], beyond: list[Conflict]) -> Iterator[Case]:
+    """Yield the cases whose gain can be; the others are passed over, and said in ``beyond``."""
+    for case in cases:
+        if doubt := _doubt(case):
+            beyond.append(doubt)
+        else:
+            yield case
+
+
+def _doubt(case: Case) -> Conflict | None:
+    metric = case.measurement.metric
+    reason = implausible_gain(metric, case.measurement.value, case.baseline, case.strategy)
+    if not reason:
+        return None
+    return Conflict(
+        about=f"{metric} of {case.problem.workload.operator} by {case.strategy}",
+        ours="what no strategy does is passed over",
+        theirs=reason,
     )
 
 
@@ -256,12 +282,14 @@ def _effects(
         mark = f"effect/{digest(iri, n, total, squares)}"
         if mark in marks or ours.get(iri) == (n, total, squares):
             continue
-        if n < 1 or total**2 > n * squares:
+        is_odd = n < 1 or total**2 > n * squares
+        if is_odd or abs(total) > n * UNATS_PER_NAT * math.log(highest_gain(effect.metric)):
+            because = "its own cases contradict" if is_odd else "are more than any strategy does"
             odd.append(
                 Conflict(
                     about=f"effect of {effect.strategy} on {effect.metric}",
                     ours="what the cases say",
-                    theirs=f"{effect.n} gains, which its own cases contradict: passed over",
+                    theirs=f"{effect.n} gains, which {because}: passed over",
                 )
             )
             continue

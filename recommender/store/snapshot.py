@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
     from recommender.backtest.subset import SubsetRanker
-    from recommender.files import WorkspaceFiles
+    from recommender.files import LearnedFiles, WorkspaceFiles
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: cached properties need a dictionary
@@ -119,12 +119,17 @@ class WorkspaceSnapshot:
         self.graph.close()
 
     @cached_property
+    def learned(self) -> LearnedFiles:
+        """Files of what was learned of the workspace's own cases, as of its batch."""
+        return self.layout.learned(self.batch)
+
+    @cached_property
     def knowledge_version(self) -> str:
         """Identifier of everything that answers rest on.
 
         It names the newest acknowledged batch, the shipped knowledge, and the workspace's own calibration.
         """
-        learned = [p.read_bytes() for p in (self.layout.similarity, self.layout.outlook) if p.is_file()]
+        learned = [p.read_bytes() for p in (self.learned.similarity, self.learned.outlook) if p.is_file()]
         calibration = f"-{digest(*(part.decode() for part in learned))[:6]}" if learned else ""
         return f"{self.batch}-{self.manifest.get('shipped') or 'own'}{calibration}"
 
@@ -148,8 +153,8 @@ class WorkspaceSnapshot:
             self.trials,
             self.hardware,
             self.encoder,
-            Reliability.load(self.layout.calibration),
-            Similarity.load(self.layout.similarity),
+            Reliability.load(self.learned.calibration),
+            Similarity.load(self.learned.similarity),
             vectors=self.index.vectors(np.array([row_of[key] for key in problems], np.int64)),
             hides_tasks=hides_tasks,
             tasks=tasks,
@@ -163,16 +168,17 @@ class WorkspaceSnapshot:
             index=self.index,
             encoder=self.encoder,
             tree=self.hardware,
-            similarity=Similarity.load(self.layout.similarity),
+            similarity=Similarity.load(self.learned.similarity),
         )
 
     @cached_property
     def recommender(self) -> Recommender:
         """Answers problems with ranked configurations."""
         models = ResponseModels.load(self.layout.models)
-        ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.layout.calibration))
-        outlook = Outlook.load(self.layout.outlook, CIRCUMSTANCES)
-        strategies = StrategyRanker(self.graph, self.hardware, components.load(self.layout.components))
+        ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.learned.calibration))
+        outlook = Outlook.load(self.learned.outlook, CIRCUMSTANCES)
+        shares = components.load(self.learned.components)
+        strategies = StrategyRanker(self.graph, self.hardware, shares, self.trials)
         return Recommender(
             retriever=self.retriever,
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),

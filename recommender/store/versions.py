@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from kg.triples.knowledge_content import knowledge_content, lines, read_lines
-from recommender.files import write_json
+from kg.triples.knowledge_content import lines, read_lines
+from recommender.files import LearnedFiles, write_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
-    from kg.triples.graph import GraphStore, Triple
+    from kg.triples.graph import Triple
     from recommender.files import WorkspaceFiles
 
 NOW = "now"
 """Name of the knowledge as it stands."""
 
+_KNOWLEDGE, _DESCRIPTION = "knowledge.nt.gz", "version.json"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 
 
@@ -41,6 +40,7 @@ class Version:
         name: Its name.
         time: When it was saved, as ISO text.
         batch: Newest batch of the graph at that time.
+        since: Batch that acknowledges it; without it the version does not exist.
         hardware: Ids of the hardware that it knows.
         changelog: What changed and why, a line each.
     """
@@ -48,6 +48,7 @@ class Version:
     name: str
     time: str
     batch: int
+    since: int
     hardware: frozenset[str]
     changelog: tuple[str, ...]
 
@@ -61,8 +62,8 @@ class Version:
         }
 
 
-def versions(layout: WorkspaceFiles) -> list[Version]:
-    """Return the saved versions, oldest first.
+def versions(layout: WorkspaceFiles, batch: int) -> list[Version]:
+    """Return the versions that are saved up to a batch, oldest first.
 
     Raises:
         WorkspaceError: One is damaged.
@@ -70,64 +71,66 @@ def versions(layout: WorkspaceFiles) -> list[Version]:
     if not layout.versions.is_dir():
         return []
     names = [entry.name for entry in layout.versions.iterdir() if _NAME.fullmatch(entry.name)]
+    found = (_read(layout, name) for name in names)
     return sorted(
-        (_read(layout, name) for name in names), key=lambda item: (item.time, item.batch, item.name)
+        (item for item in found if item.since <= batch), key=lambda item: (item.since, item.batch, item.name)
     )
 
 
-def free_name(layout: WorkspaceFiles, wanted: str = "") -> str:
+def free_name(taken: Iterable[Version], wanted: str = "") -> str:
     """Return a name for a new version: the one wanted, or the next of ``v0``, ``v1`` and so on.
 
     Raises:
         InputError: The name is none, or is taken.
     """
-    taken = {item.name for item in versions(layout)}
+    names = {item.name for item in taken}
     if not wanted:
-        number = max((int(name[1:]) for name in taken if re.fullmatch(r"v\d+", name)), default=-1)
+        number = max((int(name[1:]) for name in names if re.fullmatch(r"v\d+", name)), default=-1)
         return f"v{number + 1}"
     if not _NAME.fullmatch(wanted) or wanted == NOW:
         raise InputError(f"{wanted!r} is no name for a version", hint="letters, digits, - _ and .")
-    if wanted in taken:
-        raise InputError(f"there is a version {wanted} already", hint=f"known: {', '.join(sorted(taken))}")
+    if wanted in names:
+        raise InputError(f"there is a version {wanted} already", hint=f"known: {', '.join(sorted(names))}")
     return wanted
 
 
 def save(
-    layout: WorkspaceFiles,
-    graph: GraphStore,
-    name: str,
-    changelog: Sequence[str],
-    *,
-    batch: int,
-    hardware: Iterable[str],
-    now: datetime,
-) -> Version:
-    """Save the knowledge under a name; it is there whole or not at all.
+    layout: WorkspaceFiles, version: Version, knowledge: Iterable[Triple], learned: Mapping[str, bytes]
+) -> None:
+    """Save a version; it counts once its batch is acknowledged.
+
+    Args:
+        layout: The workspace.
+        version: Its description.
+        knowledge: What is known.
+        learned: Content of each file of what was learned, by its name.
 
     Raises:
         WorkspaceError: It cannot be written.
     """
-    version = Version(
-        name=name,
-        time=now.isoformat(timespec="microseconds"),
-        batch=batch,
-        hardware=frozenset(hardware),
-        changelog=tuple(changelog),
-    )
-    draft = layout.versions / f".{name}.{os.getpid()}.new"
+    described = {**version.to_json(), "since": version.since, "hardware": sorted(version.hardware)}
+    contents = {
+        **learned,
+        _KNOWLEDGE: gzip.compress("".join(lines(knowledge)).encode(), compresslevel=6, mtime=0),
+        _DESCRIPTION: json.dumps(described, ensure_ascii=False, indent=2, sort_keys=True).encode(),
+    }
     try:
-        draft.mkdir(parents=True)
-        with gzip.open(draft / "knowledge.nt.gz", "wt", encoding="utf-8", compresslevel=6) as stream:
-            stream.writelines(lines(knowledge_content(graph)))
-        for path in _learned(layout):
-            if path.is_file():
-                shutil.copyfile(path, draft / path.name)
-        write_json(draft / "version.json", {**version.to_json(), "hardware": sorted(version.hardware)})
-        draft.rename(layout.versions / name)
+        write_folder(layout.versions / version.name, contents)
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise WorkspaceError(f"version {name} cannot be saved: {error.strerror or error}") from None
-    return version
+        raise WorkspaceError(f"version {version.name} cannot be saved: {error.strerror or error}") from None
+
+
+def sweep_versions(layout: WorkspaceFiles, batch: int) -> None:
+    """Remove versions whose batch was never acknowledged; only the writer may."""
+    if not layout.versions.is_dir():
+        return
+    for folder in layout.versions.iterdir():
+        if folder.name.startswith("."):
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        with suppress(WorkspaceError, UnknownEntityError):  # what cannot be read is left to be looked at
+            if _read(layout, folder.name).since > batch:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
@@ -138,7 +141,7 @@ def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
         WorkspaceError: It is damaged.
     """
     _read(layout, name)
-    path = layout.versions / name / "knowledge.nt.gz"
+    path = layout.versions / name / _KNOWLEDGE
     try:
         with gzip.open(path, "rb") as stream:
             return read_lines(stream)  # type: ignore[arg-type]  # it is read as bytes
@@ -146,37 +149,27 @@ def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
         raise WorkspaceError(f"{path} is damaged: {error}", hint="choose another version") from None
 
 
-def restore_learned(layout: WorkspaceFiles, name: str) -> None:
-    """Put back what a version had learned of the workspace's own cases.
+def learned_then(layout: WorkspaceFiles, name: str) -> dict[str, bytes]:
+    """Return the content of each file of what a version had learned of the workspace's own cases.
 
     Raises:
-        WorkspaceError: It cannot be written.
+        WorkspaceError: It cannot be read.
     """
     try:
-        for path in _learned(layout):
-            saved = layout.versions / name / path.name
-            if saved.is_file():
-                beside = path.with_name(f"{path.name}.{os.getpid()}.new")
-                shutil.copyfile(saved, beside)
-                beside.replace(path)
-            else:
-                path.unlink(missing_ok=True)
+        return LearnedFiles(layout.versions / name).contents()
     except OSError as error:
-        raise WorkspaceError(f"what version {name} had learned cannot be put back: {error}") from None
-
-
-def _learned(layout: WorkspaceFiles) -> tuple[Path, ...]:
-    return (layout.components, layout.calibration, layout.similarity, layout.outlook)
+        raise WorkspaceError(f"what version {name} had learned cannot be read: {error}") from None
 
 
 def _read(layout: WorkspaceFiles, name: str) -> Version:
-    path = layout.versions / name / "version.json"
+    path = layout.versions / name / _DESCRIPTION
     try:
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return Version(
             name=name,
             time=str(raw["time"]),
             batch=int(raw["batch"]),
+            since=int(raw.get("since", raw["batch"])),
             hardware=frozenset(raw["hardware"]),
             changelog=tuple(raw["changelog"]),
         )

@@ -42,6 +42,7 @@ def fill(folder: Path, devices: tuple[str, ...], size_from: int) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quick", [True, False])
 def test_two_folders_with_a_device_in_both(
     quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -59,6 +60,7 @@ def test_two_folders_with_a_device_in_both(
     assert figures["baselines"]["random"]["copy"]["known_device"]["k1"] == 0.25
 
 
+@pytest.mark.long
 def test_one_folder_leaves_devices_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

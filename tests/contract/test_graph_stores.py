@@ -77,6 +77,14 @@ def test_a_failing_iterator_writes_nothing(store: GraphStore) -> None:
     assert len(store) == 0
 
 
+def test_an_integer_finds_itself_alone(store: GraphStore) -> None:
+    numbers = [0, 1, 254, 255, 256, 257, 511, 512, 1023, 1024, 65535, 65536, 2**31 - 1, 2**31]
+    store.extend(Triple(iri(f"n{number}"), iri("count"), Literal(number)) for number in numbers)
+    for predicate in (None, iri("count")):
+        found = {number: len(list(store.triples(None, predicate, Literal(number)))) for number in numbers}
+        assert found == dict.fromkeys(numbers, 1)
+
+
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from embeddings.text_encoder import (
     HashingEncoder,
     OnnxTextEncoder,
     encoder_folder,
+    sha256_of,
 )
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
 
@@ -119,6 +121,15 @@ def test_a_damaged_model_is_found_and_made_again(models: Path, tmp_path: Path) -
     (folder / "model.bin").write_bytes(weights)
     assert OnnxTextEncoder(tmp_path).available
     assert "model.bin" in OnnxTextEncoder(tmp_path).verify()[0]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["model.bin"] = sha256_of(folder / "model.bin")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert "is not as it was made" in OnnxTextEncoder(tmp_path).verify()[0]  # the program has its digest too
+    manifest["made_with"] = {"torch": "another"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert OnnxTextEncoder(tmp_path).verify() == []
+    [fault] = OnnxTextEncoder(tmp_path).verify(OnnxTextEncoder(models).digests)  # and so has the workspace
+    assert "is not the file that made this workspace's vectors" in fault
     (folder / "model.bin").write_bytes(weights[:-1])
     assert not OnnxTextEncoder(tmp_path).available
     export(tmp_path)

@@ -5,15 +5,18 @@ A number that was not collected is nan, never zero; a text that was not collecte
 
 from __future__ import annotations
 
+import math
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+T = TypeVar("T", bound=np.generic)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -101,7 +104,7 @@ class Kernels:
     def pipe(self, name: str) -> Floats:
         """A counter of each kernel; all nan where it was not collected."""
         found = self.pipes.get(name)
-        return np.full(len(self), np.nan) if found is None else found
+        return np.broadcast_to(np.float64(np.nan), len(self)) if found is None else found
 
     @property
     def label(self) -> TextColumn:
@@ -142,15 +145,18 @@ class Kernels:
 
     def where(self, mask: Mask) -> Kernels:
         """The kernels that ``mask`` marks."""
+        if mask.all():
+            return self
         return Kernels(
             file=self.file,
             rows=self.rows[mask],
             start_ns=self.start_ns[mask],
             texts={
-                name: TextColumn(column.codes[mask], column.labels) for name, column in self.texts.items()
+                name: TextColumn(_marked(column.codes, mask), column.labels)
+                for name, column in self.texts.items()
             },
-            numbers={name: column[mask] for name, column in self.numbers.items()},
-            pipes={name: column[mask] for name, column in self.pipes.items()},
+            numbers={name: _marked(column, mask) for name, column in self.numbers.items()},
+            pipes={name: _marked(column, mask) for name, column in self.pipes.items()},
         )
 
     def with_values(self, *, start_ns: Integers | None = None, **numbers: Floats) -> Kernels:
@@ -207,7 +213,7 @@ class KernelBuilder:
         self._rows = array("q")
         self._starts = array("q")
         self._texts = {name: _Column() for name in TEXTS}
-        self._numbers = {name: array("d") for name in NUMBERS}
+        self._numbers: dict[str, array[float]] = {}
         self._pipes: dict[str, array[float]] = {}
 
     def __len__(self) -> int:
@@ -228,9 +234,12 @@ class KernelBuilder:
         before = len(self._rows)
         self._rows.append(row)
         self._starts.append(UNKNOWN_NS if start_ns is None else start_ns)
-        self._numbers["duration_us"].append(duration_us)
-        self._numbers["wait_us"].append(wait_us)
-        self._numbers["blocks"].append(blocks)
+        for name, value in (("duration_us", duration_us), ("wait_us", wait_us), ("blocks", blocks)):
+            column = self._numbers.get(name)
+            if column is not None:
+                column.append(value)
+            elif not math.isnan(value):  # a column takes memory only from its first number on
+                self._numbers[name] = array("d", [float("nan")]) * before + array("d", [value])
         for name, text in texts.items():
             self._texts[name].add(text, before)
         if pipes or self._pipes:
@@ -243,14 +252,24 @@ class KernelBuilder:
 
     def done(self) -> Kernels:
         """The kernels taken so far."""
+        count = len(self)
+        unknown = np.broadcast_to(np.float64(np.nan), count)
+        numbers = {name: np.frombuffer(values, np.float64) for name, values in self._numbers.items()}
         return Kernels(
             file=self._file,
-            rows=np.array(self._rows, dtype=np.int64),
-            start_ns=np.array(self._starts, dtype=np.int64),
-            texts={name: column.done(len(self)) for name, column in self._texts.items()},
-            numbers={name: np.array(values, dtype=np.float64) for name, values in self._numbers.items()},
-            pipes={name: np.array(values, dtype=np.float64) for name, values in self._pipes.items()},
+            rows=np.frombuffer(self._rows, np.int64) if count else np.zeros(0, np.int64),
+            start_ns=np.frombuffer(self._starts, np.int64) if count else np.zeros(0, np.int64),
+            texts={name: column.done(count) for name, column in self._texts.items()},
+            numbers={name: numbers.get(name, unknown) for name in NUMBERS},
+            pipes={name: np.frombuffer(values, np.float64) for name, values in self._pipes.items()},
         )
+
+
+def _marked(column: NDArray[T], mask: Mask) -> NDArray[T]:
+    """The marked rows of a column; one value for all rows stays one value."""
+    if column.strides == (0,) and len(column):
+        return np.broadcast_to(column[0], int(np.count_nonzero(mask)))
+    return column[mask]
 
 
 class _Column:
@@ -272,4 +291,4 @@ class _Column:
         if not self._codes:
             return TextColumn(np.broadcast_to(np.int32(0), count), tuple(self._known))
         self._codes.extend([0] * (count - len(self._codes)))
-        return TextColumn(np.array(self._codes, dtype=np.int32), tuple(self._known))
+        return TextColumn(np.frombuffer(self._codes, np.int32), tuple(self._known))

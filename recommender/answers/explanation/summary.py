@@ -81,6 +81,10 @@ def _short(lines: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MOST_LINES]
 
 
+def _is_modelled(item: Recommendation) -> bool:
+    return any(support.kind == "modelled" for support in item.evidence)
+
+
 def _why(answer: Answer, item: Recommendation) -> Iterator[str]:
     if item.how:
         yield item.how
@@ -91,9 +95,13 @@ def _why(answer: Answer, item: Recommendation) -> Iterator[str]:
         yield f"it is for {item.bottleneck}, which was observed{taken}{most}"
     elif item.strategy:
         yield "no bottleneck was told that it is for: of all that fits, it is ranked by its expected gain"
+    elif _is_modelled(item):
+        yield "a tile model on the facts of the device expects it to be among the fastest that fit"
     else:
         yield "similar problems had it among their best, or it is what their parameters say together"
-    if item.gain is None:
+    if item.gain is None and _is_modelled(item):
+        yield "what it gains is not known: nothing was measured"
+    elif item.gain is None:
         yield "what it gains nobody published: it is somebody's choice"
     else:
         helps = "" if item.helps is None else f"; it helps at all with {item.helps:.0%}"

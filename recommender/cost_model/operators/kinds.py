@@ -9,9 +9,12 @@ Times are microseconds.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 
@@ -170,26 +173,45 @@ def folder() -> Path:
 
 
 def save(operators: Operators, target: Path) -> None:
-    """Write constants (JSON) and residuals (plain arrays) into a folder."""
+    """Write constants (JSON) and residuals (plain arrays) into a folder, as one step.
+
+    The JSON names the files of the arrays, which carry their digest in their name; so a process that is
+    killed leaves the old constants with their arrays, or the new ones.
+    """
     target.mkdir(parents=True, exist_ok=True)
-    table = {
-        stem: {
+    table: dict[str, dict[str, object]] = {}
+    for stem, kind in operators.kinds.items():
+        packed = BytesIO()
+        np.savez_compressed(packed, **_narrow(kind.residual.arrays()))  # type: ignore[arg-type]  # numpy's stub
+        name = f"{stem}-{sha256(packed.getvalue()).hexdigest()[:12]}.npz"
+        _put(target / name, packed.getvalue())
+        table[stem] = {
             **kind.header,
             "log_spread": round(kind.spread, 4),
             "constants": {name: float(f"{value:.6g}") for name, value in kind.constants.items()},
+            "arrays": name,
         }
-        for stem, kind in operators.kinds.items()
-    }
-    for stem, kind in operators.kinds.items():
-        with (target / f"{stem}.npz").open("wb") as stream:
-            np.savez_compressed(stream, **_narrow(kind.residual.arrays()))  # type: ignore[arg-type]  # numpy's stub
     kernels = {
         part: {name: float(f"{value:.6g}") for name, value in values.items()}
         for part, values in operators.kernels.items()
     }
     document = {"schema_version": SCHEMA_VERSION, "operators": table, "kernels": kernels}
     text = json.dumps(document, indent=1, sort_keys=True)
-    (target / "constants.json").write_text(text + "\n", encoding="utf-8")
+    _put(target / "constants.json", f"{text}\n".encode())
+    for stem, entry in table.items():
+        for old in target.glob(f"{stem}-*.npz"):
+            if old.name != entry["arrays"]:
+                old.unlink()
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write a file so that it is there with all of its content, or as it was."""
+    beside = path.with_name(f"{path.name}.new")
+    with beside.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    beside.replace(path)
 
 
 def _narrow(arrays: dict[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
@@ -214,9 +236,10 @@ def load(source: Path) -> Operators:
         raise InputError(f"{source}: constants of schema {held.get('schema_version')}, not {SCHEMA_VERSION}")
     kinds = {}
     for stem, entry in held["operators"].items():
-        with np.load(source / f"{stem}.npz", allow_pickle=False) as arrays:
+        with np.load(source / entry.get("arrays", f"{stem}.npz"), allow_pickle=False) as arrays:
             residual = residual_of(dict(arrays))
-        header = {key: value for key, value in entry.items() if key not in {"constants", "log_spread"}}
+        apart = {"constants", "log_spread", "arrays"}
+        header = {key: value for key, value in entry.items() if key not in apart}
         kinds[stem] = CalibratedOperator(
             KINDS[stem], entry["constants"], residual, entry["log_spread"], header
         )

@@ -53,6 +53,8 @@ def pipe_use(kernels: Kernels) -> tuple[tuple[str, ...], Floats, Mask]:
     the share of the other's time in which it works.
     """
     names = (*CUBE, *VECTOR)
+    if not any(name in kernels.pipes for name in names):  # no counters: nothing to hold for each kernel
+        return names, np.broadcast_to(0.0, (len(names), len(kernels))), np.zeros(len(kernels), np.bool_)
     table = np.array([kernels.pipe(name) for name in names])
     counted = np.asarray(~np.isnan(table).all(axis=0), dtype=np.bool_)
     cube_us = np.nan_to_num(kernels.pipe("aicore_time(us)"))

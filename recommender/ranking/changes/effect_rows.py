@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.nouns.effects import Effect
-from kg.triples.serialisation import all_of
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -17,10 +15,13 @@ from recommender.ranking.changes.posterior import (
     effect_state,
     posterior,
 )
+from recommender.ranking.changes.shares import balanced_effects
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
+    from kg.nouns.effects import Effect
     from kg.nouns.gain import Gain
+    from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
 
@@ -65,7 +66,11 @@ class EffectRow:
 
 
 def effect_rows(
-    graph: GraphStore, tree: HardwareTree, components: Components = EQUAL, strategy: str = ""
+    graph: GraphStore,
+    tree: HardwareTree,
+    components: Components = EQUAL,
+    strategy: str = "",
+    trials: TrialStore | None = None,
 ) -> list[EffectRow]:
     """Return every effect, by strategy and context.
 
@@ -74,8 +79,9 @@ def effect_rows(
         tree: Its hardware.
         components: How the variance between contexts divides.
         strategy: Id of the only strategy wanted; all if empty.
+        trials: Tell which source reported which gain; None to leave the effects as the graph counts them.
     """
-    every = list(all_of(graph, Effect))
+    every = balanced_effects(graph, trials)
     priors: dict[str, Prior] = {}
     rows = []
     for effect in every:

@@ -28,6 +28,7 @@ from recommender.ranking.changes.posterior import (
     effect_state,
     posterior,
 )
+from recommender.ranking.changes.shares import balanced_effects
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Configuration, Problem, Source
     from kg.nouns.gain import Gain
+    from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.applicability.gate import Applicability
@@ -136,12 +138,20 @@ class StrategyRanker:
         graph: The knowledge.
         tree: Its hardware.
         components: How the variance of gains between contexts divides.
+        trials: Tell which source reported which gain, so that each has one vote; None to leave that out.
     """
 
-    def __init__(self, graph: GraphStore, tree: HardwareTree, components: Components = EQUAL) -> None:
+    def __init__(
+        self,
+        graph: GraphStore,
+        tree: HardwareTree,
+        components: Components = EQUAL,
+        trials: TrialStore | None = None,
+    ) -> None:
         self._graph = graph
         self._tree = tree
         self._components = components
+        self._trials = trials
         self._strategies = StrategyFinder(graph)
         self._models: dict[str, Model | None] = {}
         self._sources_of: dict[tuple[object, ...], tuple[Source, ...]] = {}
@@ -156,7 +166,7 @@ class StrategyRanker:
 
     @cached_property
     def _effects(self) -> list[Effect]:
-        return list(all_of(self._graph, Effect))
+        return balanced_effects(self._graph, self._trials)
 
     @cached_property
     def _failures(self) -> TreatmentFailures:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import NotHere
     from recommender.space.space import SearchSpace
 
-LOG_SPREAD, CUBE_LOG_SPREAD = 0.6, 0.25
+LOG_SPREAD, CUBE_LOG_SPREAD = 0.7, 0.25
 """Standard deviation of the logarithm of a good library's time over that of the best tile by the model:
 products on six parts of GPUs, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first
 stands for all else."""
@@ -52,7 +52,7 @@ class PlannedKernel:
 
     Attributes:
         plan: The plan.
-        recommendations: Start and alternatives; empty where cases decide, which are recommendations
+        recommendations: Start, alternatives and changed ones; empty where cases decide, which are listed
             themselves.
         notes: What was assumed.
     """
@@ -67,7 +67,9 @@ def kernel_plan(
     facts: Mapping[str, float | str],
     *,
     version: str,
+    k: int = 3,
     cases: Sequence[Recommendation] = (),
+    is_near: bool = True,
     declared: SearchSpace | None = None,
     label: str = "",
 ) -> PlannedKernel | None:
@@ -77,7 +79,9 @@ def kernel_plan(
         problem: The question.
         facts: Facts of its hardware.
         version: Identifier of the knowledge.
+        k: How many configurations to list at most: the start, others, then single changes of it.
         cases: Configurations of known cases, best first, that rules let pass.
+        is_near: Whether the cases are near enough to decide; else the model does, in their parameters.
         declared: The space that the user has; None for the one that hardware and shape allow.
         label: Name of the device as people write it.
 
@@ -103,6 +107,7 @@ def kernel_plan(
     case = next((item for item in cases if set(item.configuration) & set(domain.columns)), None)
     if case is None and cases and "language" not in problem.workload.traits:
         return None
+    case = case if is_near else None
     current = dict(problem.current or {})
     broken = domain.broken(current)
     choice = choose_rows(question, domain, times, {} if case is None else case.configuration)
@@ -122,10 +127,10 @@ def kernel_plan(
         label=label or question.device.id,
     )
     plan = kernel.plan(choice, problem, version, not_fitting(current, broken))
-    rows = () if case is not None else (choice.start, *choice.others)
+    rows = () if case is not None else (choice.start, *choice.others, *(row for row, _ in choice.steps))
     return PlannedKernel(
         plan=plan,
-        recommendations=tuple(kernel.recommendation(row, problem, version) for row in rows),
+        recommendations=tuple(kernel.recommendation(row, problem, version) for row in rows[:k]),
         notes=(*question.notes, *assumptions(question), *domain.notes),
     )
 

@@ -12,6 +12,7 @@ from kg.nouns.values import Settings, show
 from kg.terms.purposes import plain_key
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
+from recommender.ranking.plan.simulation import joined, simulated
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
 from recommender.ranking.start import Origin, PlanSetting
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Assignment
+    from recommender.cost_model.question import Question
     from recommender.ranking.changes.strategies import RankedStrategy
     from recommender.ranking.starts.agreement import AgreedSetting
 
@@ -54,11 +56,17 @@ def of_strategy(
     place: int,
     begun: Mapping[str, object],
     version: str,
+    *,
+    question: Question | None = None,
 ) -> ChangeCandidate | None:
-    """A strategy as a change; None if it is expected to lose, or if experts decided otherwise."""
-    gain = item.gain if item.effects else None
-    if gain is not None and gain.probability_of_gain < LEAST_CHANCE:
+    """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
+    seen = item.gain if item.effects else None
+    change_of = simulated(question, item.strategy.configuration)
+    gain = joined(seen, change_of.gain)
+    if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):
         return None
+    if gain is not None:
+        gain = gain.capped(item.match.ceiling)
     overrules = any(one.parameter in begun for one in item.strategy.sets)
     if overrules and gain is None:
         return None
@@ -70,7 +78,7 @@ def of_strategy(
         how=recommendation.how,
         settings=tuple(_assigned(one, item) for one in item.strategy.sets),
         gain=gain,
-        tier=_tier(item),
+        tier="modelled" if seen is None and gain is not None else _tier(item),
         provided=item.provided,
         accuracy=item.strategy.accuracy,
         conflicts=item.conflicts,

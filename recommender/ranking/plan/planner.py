@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Where
 from kg.nouns.values import show
+from kg.terms.metrics import is_step_rate
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
@@ -97,13 +98,15 @@ class Planner:
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts)
         chosen = without_conflicts(candidates)
+        offered = {item.key for one in chosen for item in one.change.settings}
+        elsewhere = [item for item in starts.not_here if item.strategy not in offered]
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=starts.alternatives,
             changes=tuple(one.change for one in chosen[:k]),
             further=tuple(one.change for one in chosen[k:]),
-            not_here=(*starts.not_here, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
+            not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
         )
         return Planned(
             plan=plan,
@@ -118,6 +121,7 @@ class Planner:
     ) -> list[ChangeCandidate]:
         further = {(item.where, plain_key(item.key)): item for item in starts.further}
         shares = recipe_shares(starts)
+        question = starts.question if is_step_rate(problem.objective, problem.workload.kind) else None
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[ChangeCandidate] = []
         for place, item in enumerate(ranked):
@@ -125,7 +129,7 @@ class Planner:
                 if _same(item, further[key]):
                     further.pop(key)
             share = share_of(item.strategy, shares)
-            one = of_strategy(problem, item, share, place, begun, self.version)
+            one = of_strategy(problem, item, share, place, begun, self.version, question=question)
             if one is not None and not with_priors:
                 bare = replace(one.recommendation, gain=one.change.gain, basis=basis_of(one.change))
                 one = replace(one, recommendation=bare)

@@ -10,6 +10,7 @@ from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
+    from recommender.cost_model.question import Question
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.resemblance import WeighedRecipe
@@ -33,6 +34,7 @@ class StartDraft:
         refused: Those that may not, with the reason.
         weighed: The recipes.
         notes: What was assumed, and what could not be asked.
+        question: What layouts were priced by; None if they have no price.
     """
 
     situation: Situation
@@ -40,6 +42,7 @@ class StartDraft:
     refused: list[NotHere]
     weighed: list[WeighedRecipe]
     notes: list[str] = field(default_factory=list)
+    question: Question | None = None
 
     @property
     def agreed(self) -> list[AgreedSetting]:

@@ -20,7 +20,7 @@ from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
 from recommender.ranking.starts.layout_options import SHORTEST, layout_options, on_devices, smallest_fit
-from recommender.ranking.starts.pricing import layout_question
+from recommender.ranking.starts.pricing import layout_question, started_question
 from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.recipe import Recipe
+    from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.question import Question
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.resemblance import WeighedRecipe
 
 
@@ -53,6 +55,7 @@ class Starts:
         not_here: Settings of recipes that are not for this question.
         recipes: The recipes behind them, nearest first.
         notes: What was assumed, and what could not be asked.
+        question: What the first layout was priced by, its settings included; None if it has no price.
     """
 
     situation: Situation
@@ -62,6 +65,13 @@ class Starts:
     not_here: tuple[NotHere, ...] = ()
     recipes: tuple[WeighedRecipe, ...] = ()
     notes: tuple[str, ...] = ()
+    question: Question | None = None
+
+    def checks(self, metric: str) -> bool:
+        """Whether a limit on a metric was held against the price of the layouts."""
+        if self.question is None:
+            return False
+        return metric == "peak_memory" or any(item.metric == metric for item in self.first.expected)
 
 
 class StartFinder:
@@ -79,6 +89,7 @@ class StartFinder:
         self._withheld = withheld
         self._finder = StrategyFinder(graph)
         self._models: dict[str, Model | None] = {}
+        self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
 
     @cached_property
     def frameworks(self) -> list[Framework]:
@@ -114,6 +125,12 @@ class StartFinder:
         """The settings of the release in use; None where none ship."""
         return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
+    def priced(
+        self, situation: Situation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
+    ) -> LayoutQuestion | None:
+        """What layouts are priced by, given what some recipes agree on; None if there is nothing."""
+        return layout_question(self._draft(situation, list(weighed)), sizes, self._tree)
+
     def find(self, situation: Situation, sizes: Mapping[str, Value]) -> Starts:
         """The start configurations of a situation.
 
@@ -123,10 +140,8 @@ class StartFinder:
         """
         weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        weighed = screen.usable(weighed)
-        agreed = [item for item in agreed_settings(weighed) if item.share >= WORTH_TESTING]
-        kept, refused = screen.sift(agreed)
-        draft = StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
+        draft = self._draft(situation, screen.usable(weighed))
+        agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
@@ -141,9 +156,18 @@ class StartFinder:
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
-        return self._starts(draft, found)
+        priced = started_question(draft.question, layouts[0], found[0]) if layouts else None
+        return self._starts(draft, found, priced)
 
-    def _starts(self, draft: StartDraft, found: Sequence[StartConfiguration]) -> Starts:
+    def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
+        """What recipes agree on, before a layout is chosen."""
+        screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
+        kept, refused = screen.sift(_worth_testing(weighed))
+        return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
+
+    def _starts(
+        self, draft: StartDraft, found: Sequence[StartConfiguration], question: Question | None = None
+    ) -> Starts:
         company, begun = Company.of(draft.weighed), {plain_key(item.key) for item in draft.agreed}
         return Starts(
             situation=draft.situation,
@@ -153,6 +177,7 @@ class StartFinder:
             not_here=tuple(draft.refused),
             recipes=tuple(draft.weighed),
             notes=tuple(dict.fromkeys([draft.situation.framework.note, *draft.notes])),
+            question=question,
         )
 
     def _layouts(
@@ -163,6 +188,7 @@ class StartFinder:
         asked = layout_question(draft, sizes, self._tree)
         if asked is None:
             return []
+        draft.question = asked.question
         options = layout_options(asked)
         if not options:
             smallest = smallest_fit(asked)
@@ -203,9 +229,11 @@ class StartFinder:
         return ParallelLayout(dp=situation.devices)
 
     def _recipes(self, situation: Situation) -> list[Recipe]:
-        roles = {str(role) for role in situation.roles}
-        found = recipes_of(self._graph, situation.framework.id, roles)
-        return [item for item in found if item.id not in self._withheld]
+        key = (situation.framework.id, situation.roles)
+        if key not in self._recipes_of:
+            found = recipes_of(self._graph, key[0], {str(role) for role in key[1]})
+            self._recipes_of[key] = [item for item in found if item.id not in self._withheld]
+        return self._recipes_of[key]
 
     def _path(self, hardware: str) -> tuple[str, ...]:
         if not hardware:
@@ -223,6 +251,10 @@ class StartFinder:
             except UnknownEntityError:
                 self._models[name] = None
         return self._models[name]
+
+
+def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
+    return [item for item in agreed_settings(weighed) if item.share >= WORTH_TESTING]
 
 
 def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:

@@ -210,6 +210,7 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
     capacity = question.machine.device.memory_capacity
     if question.phase != "training":
         capacity *= USABLE_MEMORY
+    capacity = min([capacity, *(limit.maximum for limit in asked.limits if limit.metric == "peak_memory")])
     fitting = np.nonzero(~(needed > capacity))[0]
     if not len(fitting):
         return

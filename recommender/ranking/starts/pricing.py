@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.question import Question, is_step
+from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.starts.draft import QUANTISATION, quantises
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import LayoutQuestion
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.layout_choice import ChosenLayout
 
 FOUR_BIT = "w4"
 USUAL_LENGTH = 4096
@@ -59,6 +62,28 @@ def layout_question(
     )
 
 
+def started_question(
+    question: Question | None, chosen: ChosenLayout, start: StartConfiguration
+) -> Question | None:
+    """The question with the layout and the settings of a start: what changes are simulated on."""
+    layout = chosen.option.layout
+    if question is None:
+        return None
+    names = {item.key.lstrip("-").replace("-", "_"): item.value for item in start.settings}
+    layers = int(question.model.layers) or None
+    switches = translate(names, question.phase, count=question.machine.count, layers=layers).settings
+    sizes: dict[str, object] = {
+        "tensor_parallel": layout.tp,
+        "pipeline_parallel": layout.pp,
+        "data_parallel": layout.dp,
+        "expert_parallel": layout.ep,
+    }
+    if question.phase == "training":
+        sizes["context_parallel"] = layout.cp
+    settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
+    return replace(question, settings=settings)
+
+
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     """What recipes of training agree on, and a length where none is stated."""
     settings.setdefault("zero_stage", 1)
@@ -82,6 +107,12 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if quantised is not None:
         first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
         return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
-    if stated := question.settings.get("precision"):
-        return str(stated)
-    return "bf16" if question.machine.device.facts.get("peak_bf16_flops") else "fp16"
+    own = "bf16" if question.machine.device.facts.get("peak_bf16_flops") else "fp16"
+    if not (stated := question.settings.get("precision")):
+        return own
+    try:
+        question.machine.device.peak(str(stated))
+    except (InputError, MissingFactError):
+        draft.notes.append(f"layouts are priced in {own}: nothing is known of the device in {stated}")
+        return own
+    return str(stated)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
 _DRAFTS = "speculative_"
+_WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
+"""Recipes switch the prefix cache off because they are timed on random prompts."""
 _DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
 _QUICK_NO = frozenset({"false", "none", "0"})
 
@@ -101,7 +103,7 @@ class Screen:
         def is_taken(setting: RecipeSetting) -> bool:
             place = (setting.where, setting.key)
             if place not in taken:
-                found = release.look_up(setting.key, SettingPlace(setting.where.value))
+                found = release.look_up(setting.key, SettingPlace(setting.where.value), suggest=False)
                 taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
             return taken[place]
 
@@ -153,7 +155,7 @@ class Screen:
         if plain in _QUANTISES and precision in SIXTEEN_BIT:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         if plain.startswith(_DRAFTS):
-            if facts.get("speculative") is False:
+            if "speculative" in self.situation.problem.workload.traits and facts.get("speculative") is False:
                 return NotHere(strategy=item.key, because="no drafts are asked for", fact="speculative")
             if plain in _DRAFT_MODELS and item.first.model != self.situation.model.id:
                 return NotHere(
@@ -161,8 +163,12 @@ class Screen:
                     because=f"{item.value} drafts for {item.first.reported_model}",
                     fact="model",
                 )
-        if plain == "no_enable_prefix_caching" and (self.situation.number("shared_prefix_share") or 0) > 0:
-            return NotHere(strategy=item.key, because="prompts share prefixes", fact="shared_prefix_share")
+        shared = self.situation.number("shared_prefix_share")
+        if plain in _WITHOUT_PREFIXES and shared != 0:
+            because = (
+                "prompts share prefixes" if shared else "only for prompts that share no prefix: not stated"
+            )
+            return NotHere(strategy=item.key, because=because, fact="shared_prefix_share")
         return None
 
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import zipfile
+import zlib
 from typing import TYPE_CHECKING
 
+from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.vector_log import VectorLog, read_header
-from kg.errors import WorkspaceError
+from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
 from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest
+from recommender.experiment.journal import SUFFIX, find, names
+from recommender.files import PINNED, folder_faults
 from recommender.store.inspection import CheckResult, Severity
 from recommender.store.upkeep.marks import Marks
 
@@ -26,7 +32,7 @@ DEEP_BYTES = 1_000_000_000
 """Up to this size of a workspace every row, triple and vector is read unless told otherwise (issue 15)."""
 
 REPAIR = "tunegraph doctor --repair"
-RESTORE = "restore a copy of the workspace, all of it; else ingest the files again into a new one"
+RESTORE = "tunegraph kb restore a backup; else ingest the files again into a new workspace"
 SHOWN_FAULTS = 3
 
 
@@ -36,12 +42,13 @@ def size_bytes(layout: WorkspaceFiles) -> int:
     return sum(part.stat().st_size for part in parts if part.is_file())
 
 
-def examine(layout: WorkspaceFiles, *, deep: bool) -> Iterator[CheckResult]:
-    """Check live graph, published graph, rows and vectors.
+def examine(layout: WorkspaceFiles, *, deep: bool, cache: Path | None = None) -> Iterator[CheckResult]:
+    """Check live graph, published graph, rows, vectors, saved files and the text model.
 
     Args:
         layout: The workspace.
         deep: Read every triple, row and vector; else open the parts and compare their marks.
+        cache: The user's cache directory, where text models are; None to leave the model out.
     """
     if is_held(layout.lock):
         yield CheckResult(
@@ -58,6 +65,9 @@ def examine(layout: WorkspaceFiles, *, deep: bool) -> Iterator[CheckResult]:
         yield _check_rows(layout)
         faults = vector_faults(layout)
         yield _result("vector records", faults, "every checksum agrees", REPAIR)
+        yield _result("saved files", saved_faults(layout), "every digest agrees", RESTORE)
+        if cache is not None:
+            yield from _check_text_model(layout, cache)
 
 
 def live_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
@@ -118,10 +128,11 @@ def row_faults(layout: WorkspaceFiles, records: Mapping[int, BatchRecord]) -> li
     """
     with TrialStore(layout.trials, read_only=True) as trials:
         found = seals.digests(trials.file, max(records, default=0))
+        vectors = seals.vector_digests(trials.file)
     faults, before = [], ""
     for number, record in records.items():
         digest = found.get(number, seals.BatchDigest())
-        if record.seal and digest.seal(number, before) != record.seal:
+        if record.seal and digest.seal(number, before, vectors.get(number, "")) != record.seal:
             faults.append(f"the rows of batch {number} are not those that were acknowledged")
         before = record.seal
     return faults
@@ -134,7 +145,7 @@ def file_faults(layout: WorkspaceFiles) -> list[str]:
 
 
 def vector_faults(layout: WorkspaceFiles) -> list[str]:
-    """List what is wrong with the vector log by itself."""
+    """List what is wrong with the vector log by itself, and batches whose vectors are not those sealed."""
     try:
         header = read_header(layout.vectors)
         dimension, encoder = header.get("dimension"), header.get("encoder")
@@ -143,11 +154,63 @@ def vector_faults(layout: WorkspaceFiles) -> list[str]:
         log = VectorLog(layout.vectors, dimension, str(encoder), read_only=True)
         try:
             damaged = log.damaged()
+            with TrialStore(layout.trials, read_only=True) as trials:
+                sealed = seals.vector_digests(trials.file)
+            wrong = [
+                f"the vectors of batch {number} are not those that were acknowledged"
+                for number, digest in sorted(sealed.items())
+                if log.remade < number and log.digest(number) != digest
+            ]
         finally:
             log.close()
-    except WorkspaceError as error:
+    except (WorkspaceError, ValueError) as error:
         return [str(error)]
-    return [f"{len(damaged)} records are not what was written"] if damaged else []
+    return [f"{len(damaged)} records are not what was written"] if damaged else wrong
+
+
+def saved_faults(layout: WorkspaceFiles) -> list[str]:
+    """List versions, imports, tests and learned files that are not what was written."""
+    faults: list[str] = []
+    for place in (layout.versions, layout.generations):
+        folders = sorted(place.iterdir()) if place.is_dir() else []
+        faults += [fault for folder in folders if folder.is_dir() for fault in folder_faults(folder)]
+    for path in sorted(layout.imports.glob("*.nt.gz")):
+        try:
+            gzip.decompress(path.read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            faults.append(f"{path} is damaged: {error}")
+    for name in names(layout.experiments):
+        try:
+            find(layout.experiments, name)
+            path = layout.experiments / f"{name}{SUFFIX}"
+            if not is_held(path) and not path.read_bytes().endswith(b"\n"):
+                faults.append(f"{path} ends within a line: it was cut, or a crash cut it; resume the test")
+        except (WorkspaceError, InputError) as error:
+            faults.append(str(error))
+    for path in sorted(layout.models.glob("*.npz")):
+        try:
+            with zipfile.ZipFile(path) as arrays:
+                if damaged := arrays.testzip():
+                    faults.append(f"{path} is damaged in {damaged}")
+        except (OSError, zipfile.BadZipFile, zlib.error) as error:
+            faults.append(f"{path} is damaged: {error}")
+    return faults
+
+
+def _check_text_model(layout: WorkspaceFiles, cache: Path) -> Iterator[CheckResult]:
+    manifest = layout.read()
+    name, pinned = manifest.get("encoder"), manifest.get(PINNED)
+    if not isinstance(name, str) or not (model := OnnxTextEncoder(cache, name)).available:
+        return
+    if not isinstance(pinned, dict):
+        yield CheckResult(
+            about="text model",
+            severity=Severity.NOTE,
+            says="the workspace has not noted its digests",
+            remedy=REPAIR,
+        )
+        return
+    yield _result("text model", model.verify(pinned), f"{name}, every byte as this workspace noted", REPAIR)
 
 
 def _shares_blocks(folder: Path, other: Path) -> bool:
@@ -168,7 +231,7 @@ def _compare_marks(layout: WorkspaceFiles) -> CheckResult:
         return _result("marks", [str(error)], "", RESTORE)
     older_live = marks.published is not None and marks.published > marks.graph
     agreed = f"all parts end with batch {marks.graph}"
-    return _result("marks", faults, agreed, REPAIR if older_live else RESTORE)
+    return _result("marks", faults, agreed, REPAIR if older_live or marks.only_rows_ahead else RESTORE)
 
 
 def _check_rows(layout: WorkspaceFiles) -> CheckResult:

@@ -16,7 +16,6 @@ from kg.rows import seals
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import open_newest
-from recommender.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,15 +79,36 @@ class Marks:
 
     def contradictions(self) -> Iterator[str]:
         """Say what is ahead of what, or differs, beyond what a crash can leave."""
+        yield from self._differences()
+        if ahead := self.rows_ahead:
+            yield ahead
+
+    @property
+    def only_rows_ahead(self) -> bool:
+        """Whether the one contradiction is rows that the graph never acknowledged.
+
+        That is what a loss of power leaves: rows reach the disk before the graph does. An older copy of the
+        graph looks the same but for ``workspace.json``, which then names a newer batch.
+        """
+        return bool(self.rows_ahead) and not any(self._differences())
+
+    @property
+    def rows_ahead(self) -> str:
+        """Say how far the rows are ahead of the graph; empty if not beyond what a crash can leave."""
+        here = self.graph
+        if self.noted is not None and self.noted > here:
+            return f"the trial store has acknowledged batch {self.noted}, the graph ends with batch {here}"
+        if self.newest_row > here + 1:
+            return f"the trial store has rows of batch {self.newest_row}, the graph ends with batch {here}"
+        return ""
+
+    def _differences(self) -> Iterator[str]:
+        """Say which parts cannot belong together, whatever the rows beyond the graph are."""
         here = self.graph
         if self.manifest and (noted := self.manifest[0]) > here:
             yield f"workspace.json has acknowledged batch {noted}, the graph ends with batch {here}"
         if self.published is not None and self.published > here:
             yield f"the published graph has batch {self.published}, the live graph ends with batch {here}"
-        if self.noted is not None and self.noted > here:
-            yield f"the trial store has acknowledged batch {self.noted}, the graph ends with batch {here}"
-        elif self.newest_row > here + 1:
-            yield f"the trial store has rows of batch {self.newest_row}, the graph ends with batch {here}"
         expected = sum(record.rows for record in self.records.values())
         if self.rows != expected:
             yield f"the graph acknowledges {expected:,} rows, the trial store has {self.rows:,} of them"
@@ -122,7 +142,7 @@ def note_in_manifest(layout: WorkspaceFiles, batch: int, seal: str) -> None:
         OSError: It cannot be written; the older mark stands, which is true too.
     """
     if layout.manifest.is_file() and _manifest_mark(layout) != (batch, seal):
-        write_json(layout.manifest, {**layout.read(), KEY: {"batch": batch, "seal": seal}})
+        layout.write({**layout.read(), KEY: {"batch": batch, "seal": seal}})
 
 
 def _manifest_mark(layout: WorkspaceFiles) -> tuple[int, str] | None:

@@ -11,7 +11,9 @@ from kg.rows import seals
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import batch_triples, newest_batch
 from kg.triples.snapshots import publish
+from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.upkeep.marks import Marks, note_in_manifest
+from recommender.store.versions import sweep_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +33,7 @@ PUBLISH_EVERY_S = 5.0
 class BatchChain:
     """The acknowledged batches of a workspace, in the hands of its one writer.
 
-    What a crash left of an unacknowledged batch is swept from the rows.
+    What a crash left of an unacknowledged batch is swept from rows, versions and what was learned.
 
     Attributes:
         newest: Number of the newest acknowledged batch.
@@ -80,7 +82,12 @@ class BatchChain:
         self._sweep()
 
     def acknowledge(
-        self, activity: Batch, added: list[Triple], removed: list[Triple], touched: Iterable[int] = ()
+        self,
+        activity: Batch,
+        added: list[Triple],
+        removed: list[Triple],
+        touched: Iterable[int] = (),
+        vectors: str = "",
     ) -> None:
         """Seal a batch and write it to the graph in one step, which acknowledges it.
 
@@ -89,10 +96,11 @@ class BatchChain:
             added: What it adds to the graph.
             removed: What it takes away.
             touched: Keys of the problems that have new rows.
+            vectors: Digest of its vectors; empty if it brings none.
         """
         rows = self._trials.file
-        seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal)
-        seals.record(rows, activity.number, seal)
+        seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal, vectors)
+        seals.record(rows, activity.number, seal, vectors)
         # problems of one task share their workload: without repeats a fifth less work
         triples = list(dict.fromkeys([*added, *batch_triples(replace(activity, seal=seal))]))
         if removed:
@@ -126,6 +134,8 @@ class BatchChain:
             self.publish()
 
     def _sweep(self) -> None:
+        sweep_learned(self._layout, self.newest)
+        sweep_versions(self._layout, self.newest)
         if swept := self._trials.sweep(self.newest):
             logger.warning(
                 "swept %d rows of batch %d, which was not finished; they lie in the quarantine of %s",

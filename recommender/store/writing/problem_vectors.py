@@ -11,6 +11,7 @@ from embeddings.index import ProblemIndex
 from embeddings.vector_log import write_log
 from kg.errors import IndexMismatchError, WorkspaceError
 from kg.nouns.entities import Problem
+from kg.rows import seals
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of
 
@@ -55,11 +56,17 @@ class ProblemVectors:
         self._trials = trials
         self._make_encoder = make_encoder
         self._open(batch)
+        self._check_newest(batch)
 
-    def append(self, problems: Sequence[Problem], batch: int) -> None:
-        """Add the vectors of problems that have rows but no vector, and wait until they are on the disk."""
+    def append(self, problems: Sequence[Problem], batch: int) -> str:
+        """Add the vectors of problems that have rows but no vector, and wait until they are on the disk.
+
+        Returns:
+            Digest of the vectors of the batch.
+        """
         keys = [self._trials.problem_key(problem.id) for problem in problems]
         self._index.append(np.array(keys, np.int64), batch, self.encoder.encode(problems))
+        return self._index.digest(batch)
 
     def reopen(self, batch: int) -> None:
         """Make the encoder again from a graph that has changed; all vectors too where they become others."""
@@ -89,6 +96,9 @@ class ProblemVectors:
 
     def _open(self, batch: int) -> None:
         self.encoder = self._make_encoder(HardwareTree(self._graph))
+        if batch and not self._layout.vectors.exists():  # damaged ones were put aside
+            logger.warning("there are no vectors: making all of them again")
+            self._encode_again(batch)
         try:
             self._index = self._vectors_on_disk()
         except IndexMismatchError:
@@ -101,6 +111,21 @@ class ProblemVectors:
             raise WorkspaceError(f"{self._layout.vectors} has {ahead}", hint="tunegraph doctor --repair")
         self._index.sweep(batch)
 
+    def _check_newest(self, batch: int) -> None:
+        """Refuse vectors that are an older copy: the newest that a seal vouches for are not among them.
+
+        Raises:
+            WorkspaceError: They are not.
+        """
+        sealed = seals.vector_digests(self._trials.file)
+        number = max((item for item in sealed if item <= batch), default=0)
+        if number > self._index.remade and self._index.digest(number) != sealed[number]:
+            self._index.close()
+            raise WorkspaceError(
+                f"{self._layout.vectors} has not the vectors of batch {number}, or has others",
+                hint="nothing was changed; tunegraph doctor --repair makes them again",
+            )
+
     def _vectors_on_disk(self) -> ProblemIndex:
         return ProblemIndex(self._layout.root, self.encoder.dimension, self.encoder.hash)
 
@@ -112,4 +137,6 @@ class ProblemVectors:
         keys = np.array([key for key, _ in pairs], np.int64)
         order = np.argsort(keys, kind="stable")
         part = (keys[order], batch, vectors[order])
-        write_log(self._layout.vectors, self.encoder.dimension, self.encoder.hash, [part] if pairs else [])
+        encoder = self.encoder
+        parts = [part] if pairs else []
+        write_log(self._layout.vectors, encoder.dimension, encoder.hash, parts, remade=batch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from kg.lock import WriterLock
 from kg.nouns.knowledge import Model
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from kg.triples.graph import Triple
     from kg.triples.hardware_tree import HardwareTree
     from recommender.files import WorkspaceFiles
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -221,8 +223,7 @@ class Writer:
         if not rows and not completed and not is_trusted_anew:
             self._is_torn = False
             return Additions(repeated=len(cases))
-        if fresh:
-            self._vectors.append(fresh, number)
+        vectors = self._vectors.append(fresh, number) if fresh else ""
         activity = Batch(
             number=number,
             time=now,
@@ -241,7 +242,7 @@ class Writer:
             triples += to_triples(noun)
         obsolete, current = ledger.triples()
         touched = {key for problem_id in groups if (key := self.trials.problem_key(problem_id)) is not None}
-        self._chain.acknowledge(activity, triples + current, removed + obsolete, touched)
+        self._chain.acknowledge(activity, triples + current, removed + obsolete, touched, vectors)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
@@ -269,8 +270,14 @@ class Writer:
         self._chain.acknowledge(activity, triples, removed)
 
     def revise(
-        self, removed: Iterable[Triple], added: Iterable[Triple], trusts: Mapping[str, Trust], *, mark: str
-    ) -> None:
+        self,
+        removed: Iterable[Triple],
+        added: Iterable[Triple],
+        trusts: Mapping[str, Trust],
+        *,
+        mark: str,
+        prepare: Callable[[int, Sequence[Triple], Sequence[Triple]], T],
+    ) -> T:
         """Change what is known and how far sources are trusted, as one batch.
 
         Args:
@@ -278,6 +285,8 @@ class Writer:
             added: What is said instead.
             trusts: Trust of sources by id; their gains go over to the effects of that trust.
             mark: What to remember the batch by.
+            prepare: Writes what is to hold from the batch on; gets its number and the knowledge that goes and
+                comes with it, just before the graph acknowledges it. Its result is returned.
         """
         if self._is_torn:
             self._clear_away()
@@ -289,10 +298,12 @@ class Writer:
             for source_id, trust in trusts.items():
                 self._trusts.set(source_id, trust, number, ledger, obsolete, current)
         without, instead = ledger.triples()
+        prepared = prepare(number, obsolete, current)
         activity = Batch(number=number, time=now, completed=(mark,))
         self._chain.acknowledge(activity, current + instead, obsolete + without)
         self._is_torn = False
         self.changed()
+        return prepared
 
     def take_in(self, added: Sequence[Triple], name: str) -> None:
         """Add checked triples as one batch that :meth:`undo` can take back.

@@ -32,7 +32,8 @@ FACTS = {
     "full_attention_layers", "sliding_attention_layers", "linear_attention_layers", "sparse_attention_layers",
     "compressed_4_layers", "compressed_128_layers", "sliding_window", "sparse_top_k", "index_heads",
     "index_head_dim", "global_kv_heads", "global_head_dim", "linear_key_heads", "linear_value_heads",
-    "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size", "mtp_layers",
+    "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size",
+    "mtp_layers", "pooling",
 }  # fmt: skip
 TEXTS = {"attention_kind"}
 KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}

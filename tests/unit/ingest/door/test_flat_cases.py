@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from ingest.door.records import Records
 from ingest.exporting import write_file
 from kg.errors import InputError
 from kg.nouns.entities import Case
+from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +76,7 @@ def test_a_cell_keeps_the_type_of_its_value(value: object) -> None:
 
 
 def test_a_name_that_no_header_can_hold_is_refused(tmp_path: Path, names: NameResolver) -> None:
-    case = untimed(names, 1, config={"two\nlines": 1})
+    case = replace(untimed(names, 1), configuration=Settings({"two\nlines": 1}))  # of an older workspace
     with (tmp_path / "x.csv").open("wb") as stream, pytest.raises(InputError, match="name of a column"):
         write_file("csv", [case], stream)
 

@@ -336,3 +336,21 @@ def test_a_control_character_in_a_name_or_a_reason_is_a_fault(names: NameResolve
     assert "control character" in refused(names, record)
     record["outcome"]["reason"] = "line one\n\tline two"
     assert Records(names).case(record)
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [("task", "op"), ("hardware", "name"), ("source", "path"), ("source", "repo"), ("config", "a\nb")],
+)
+def test_a_name_with_a_line_end_is_refused(
+    names: NameResolver, record: Record, section: str, key: str
+) -> None:
+    record[section] = {**record.get(section, {}), key: "one\ntwo"}
+    with pytest.raises(RecordError, match="a name with a line end"):
+        Records(names).case(record)
+
+
+def test_texts_may_have_lines(names: NameResolver, record: Record) -> None:
+    record["source"]["note"] = "one\ntwo"
+    record["config"]["script"] = "one\ntwo"
+    assert Records(names).case(record).configuration["script"] == "one\ntwo"

@@ -309,7 +309,6 @@ def test_a_second_writer_is_told(path: Path, store: TrialStore, monkeypatch: pyt
 def test_closing_leaves_one_file(path: Path) -> None:
     with TrialStore(path) as store:
         store.add(1, problem(), [trial(1, 1.0)])
-        store.flush()
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     with TrialStore(path, read_only=True) as reader:
         assert reader.counts().trials == 1

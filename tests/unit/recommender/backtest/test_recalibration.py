@@ -73,6 +73,7 @@ def _width(answer: Answer) -> float:
     return gain.high - gain.low
 
 
+@pytest.mark.long
 def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: Path) -> None:
     with workspace(empty_path, tmp_path, 40) as opened:
         before = opened.knowledge_version
@@ -85,12 +86,13 @@ def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: 
         assert opened.knowledge_version != before
         again = ask(opened)
         assert [i.configuration for i in again] == [i.configuration for i in first]
-    reopened = Outlook.load(opened.layout.outlook, CIRCUMSTANCES)
+    reopened = Outlook.load(opened.snapshot.learned.outlook, CIRCUMSTANCES)
     assert reopened.origin.startswith("calibrate --retrieval")
     # Its own errors are small, so its intervals are narrower than what ships for all the world.
     assert _width(again) < _width(first)
 
 
+@pytest.mark.long
 def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
     with workspace(empty_path, tmp_path, 3) as opened:
         before = opened.knowledge_version
@@ -99,9 +101,10 @@ def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
         assert done.similarity is None
         assert [note.split(" as ")[0] for note in done.notes] == ["similarity stays", "intervals stay"]
         assert opened.knowledge_version == before
-        assert not opened.layout.outlook.exists()
+        assert not opened.snapshot.learned.outlook.exists()
 
 
+@pytest.mark.long
 def test_recalibration_waits_for_no_other_writer_and_leaves_its_files(
     empty_path: Path, tmp_path: Path
 ) -> None:
@@ -112,7 +115,7 @@ def test_recalibration_waits_for_no_other_writer_and_leaves_its_files(
         ):
             opened.recalibrate()
         assert "tunegraph ingest" in str(error.value)
-        assert not opened.layout.outlook.exists()
+        assert not opened.snapshot.learned.outlook.exists()
 
 
 def test_an_empty_workspace_teaches_nothing(empty_path: Path, tmp_path: Path) -> None:

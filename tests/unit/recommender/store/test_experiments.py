@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,12 @@ from tests.unit.recommender.experiment.trials import design
 if TYPE_CHECKING:
     from recommender.experiment.journal import Logged
 
-QUESTION: dict[str, object] = {"model": "llama-2-7b", "phase": "training", "hardware": "ascend-910b3"}
+QUESTION: dict[str, object] = {
+    "model": "llama-2-7b",
+    "phase": "training",
+    "hardware": "ascend-910b3",
+    "count": 8,
+}
 
 
 def measured(workspace: Workspace, strategy: str) -> Logged:
@@ -35,9 +41,10 @@ def measured(workspace: Workspace, strategy: str) -> Logged:
 
 
 def test_an_outcome_is_learned_once(tmp_path: Path, shipped_path: Path) -> None:
-    Workspace.create(tmp_path / "w", cache=shipped_path.parent / "cache", text_model=None)
+    shutil.copytree(shipped_path, tmp_path / "w")
     with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as workspace:
-        strategy = next(iter(workspace.recommend(workspace.problem(QUESTION)[0]))).strategy
+        answer = workspace.recommend(workspace.problem(QUESTION)[0])
+        strategy = next(item.strategy for item in answer if item.strategy)
         logged = measured(workspace, strategy)
         first, second = workspace.experiments.tell(logged), workspace.experiments.tell(logged)
         assert first is not None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kg.errors import InputError, WorkspaceError
+from kg.nouns.effects import Effect
 from kg.nouns.entities import Trust
 from kg.nouns.provenance import Batch
 from kg.triples.serialisation import all_of
@@ -204,3 +206,15 @@ def test_a_workspace_is_not_joined_with_itself_or_with_nothing(
         ours.merge(ours.layout.root)
     with pytest.raises(WorkspaceError, match="not a workspace"):
         ours.merge(tmp_path / "nothing")
+
+
+def test_a_gain_that_no_strategy_has_is_passed_over(make: Callable[..., Workspace], tmp_path: Path) -> None:
+    """The other workspace took it in before there was a limit."""
+    with make("ours", line(1.0, block=32)) as ours, make("theirs", line(1.0, **PUBLISHED)) as theirs:
+        with sqlite3.connect(theirs.layout.trials) as rows:
+            rows.execute("UPDATE trials SET value = value / 1000 WHERE strategy <> ''")
+        dry = ours.merge(theirs.layout.root, dry_run=True)
+        merged = ours.merge(theirs.layout.root)
+        assert (merged.added.rows, merged.conflict_count) == (0, dry.conflict_count)
+        assert any("more than any strategy does" in item.theirs for item in merged.conflicts)
+        assert list(all_of(ours.graph, Effect)) == []

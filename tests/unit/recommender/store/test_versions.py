@@ -58,7 +58,11 @@ def strategy(identifier: str, **sets: object) -> Strategy:
         labels={"en": identifier},
         kind="documented",
         phases=("training",),
-        sets=tuple(Assignment(parameter=name, value=value) for name, value in sets.items()),  # type: ignore[arg-type]
+        hardware=("acme",),
+        sets=tuple(
+            Assignment(parameter=name, value=value, software="torch")  # type: ignore[arg-type]
+            for name, value in sets.items()
+        ),
         sources=(MANUAL,),
     )
 
@@ -226,6 +230,8 @@ def test_a_source_that_lies_is_distrusted_and_going_back_trusts_it_again(path: P
             [case(name, -0.9, liar, 128 * n) for n in range(1, 5) for name in ("overlap", "fuse", "pack")]
         )
     with opened(path) as workspace:
+        means = {item.strategy: item.mean for item in all_of(workspace.graph, Effect)}
+        assert all((means[name] or 0) < 0 for name in ("overlap", "fuse", "pack"))
         poisoned = {item.strategy: item.gain for item in workspace.recommend(problem(), k=20)}
         effects = sorted(all_of(workspace.graph, Effect), key=repr)
     taken = step(path, most=0)
@@ -236,7 +242,8 @@ def test_a_source_that_lies_is_distrusted_and_going_back_trusts_it_again(path: P
             before, after = poisoned[name], healed[name]
             assert before is not None
             assert after is not None
-            assert before.expected < 0 < after.expected
+            assert before.expected > 0  # beside honest ones the liar has one vote, however often it speaks
+            assert after.expected > 0
         assert workspace.validate() == []
         assert [source.trust for source in all_of(workspace.graph, Source) if source.title == "liar"] == [
             "low"
@@ -248,7 +255,7 @@ def test_a_source_that_lies_is_distrusted_and_going_back_trusts_it_again(path: P
         assert sorted(all_of(workspace.graph, Effect), key=repr) == effects
         assert workspace.trials.trust_of(liar.id) is Trust.MEDIUM
         assert workspace.lineage.diff("v0", "now") == []
-        assert not workspace.layout.components.exists()
+        assert not workspace.snapshot.learned.components.exists()
 
 
 def test_new_hardware_is_ranked_from_its_kin(path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.unit.recommender.ranking.kernel_questions import GPU, NPU, problem
 
 
 def plan(npu: bool = False, operator: str = "gemm", **more: Any) -> PlannedKernel:
-    options = {name: more.pop(name) for name in ("cases", "declared") if name in more}
+    options = {name: more.pop(name) for name in ("cases", "declared", "is_near", "k") if name in more}
     made = kernel_plan(
         problem(operator, npu=npu, **more), NPU if npu else GPU, version="v", label="device", **options
     )
@@ -64,6 +64,7 @@ def test_a_plan_is_modelled_and_says_so() -> None:
     assert {setting["from"] for setting in json["start"]["settings"]} == {"cost model"}
     assert len(json["alternatives"]) == 2
     assert [item.gain for item in made.recommendations] == [None] * 3
+    assert len(plan(k=5).recommendations) == 5
     assert "layout" in json["start"]
     assert json["start"]["layout"] is None
 
@@ -99,6 +100,13 @@ def test_cases_in_other_parameters_answer_unless_a_language_is_asked_for() -> No
     cases = [case(framework="vllm")]
     assert kernel_plan(problem(), GPU, version="v", cases=cases) is None
     assert plan(cases=cases, language="triton").recommendations
+
+
+def test_cases_from_too_far_leave_the_start_to_the_model() -> None:
+    made = plan(cases=[case(BLOCK_SIZE_M=32, num_warps=2)], is_near=False)
+    assert {str(item.origin) for item in made.plan.start.settings} == {"cost model"}
+    assert made.recommendations
+    assert kernel_plan(problem(), GPU, version="v", cases=[case(framework="x")], is_near=False) is None
 
 
 def test_what_is_no_kernel_has_no_plan() -> None:

@@ -24,13 +24,13 @@ def spelled(asked: KernelQuestion, configuration: dict[str, Value]) -> dict[str,
 
 
 def test_a_tiling_structure_is_complete() -> None:
-    asked = question(npu=True, language="ascend-c", shape={"M": 4096, "N": 5120, "K": 4096})
+    asked = question(npu=True, language="ascend-c", shape={"M": 2048, "N": 2560, "K": 4096})
     found = spelled(asked, TILING)
     assert TILING.items() <= found.items()
     assert (found["stepM"], found["stepN"], found["stepKa"], found["stepKb"]) == (1, 1, 4, 2)
     assert found["MatmulConfig"] == "CFG_MDL"
     m, n = int(str(found["singleCoreM"])), int(str(found["singleCoreN"]))
-    assert -(-4096 // m) * -(-5120 // n) == 20
+    assert -(-2048 // m) * -(-2560 // n) == 20
     assert m % 128 == n % 256 == 0
     assert "MatmulConfig" not in spelled(asked, {**TILING, "depthA1": 2, "depthB1": 2})
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sqlite3
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def ingest(path: Path, sizes: range) -> None:
+def write_cases(path: Path, sizes: range) -> Path:
     file = path.parent / f"{sizes.start}.jsonl"
     records = [
         {
@@ -33,6 +36,11 @@ def ingest(path: Path, sizes: range) -> None:
         for size in sizes
     ]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+def ingest(path: Path, sizes: range) -> None:
+    file = write_cases(path, sizes)
     with Workspace.editor(path, cache=path.parent) as editor:
         editor.ingest([file])
 
@@ -72,7 +80,7 @@ def test_a_graph_older_than_the_rows_is_refused_and_no_row_is_touched(filled: Pa
         ingest(filled, range(20, 21))
     with pytest.raises(WorkspaceError, match="no graph here fits the rows"):
         Workspace.repair(filled, cache=tmp_path)
-    assert "restore a copy of the workspace" in faults(filled)["marks"]
+    assert "tunegraph kb restore" in faults(filled)["marks"]
     assert (layout.trials.read_bytes(), layout.vectors.read_bytes(), layout.manifest.read_bytes()) == before
 
 
@@ -99,6 +107,30 @@ def test_a_lost_live_graph_is_refused_and_made_again_from_the_published_one(
     [done] = Workspace.repair(filled, cache=filled.parent)
     assert done.startswith("the live graph is made again from")
     assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+def test_rows_ahead_of_a_graph_that_a_loss_of_power_cut_are_set_aside(filled: Path, tmp_path: Path) -> None:
+    layout = WorkspaceFiles(filled)
+    shutil.copytree(layout.live, tmp_path / "on the disk")
+    child = os.fork()
+    if not child:  # three rows and a mark, of which the power takes what the graph said
+        with Workspace.editor(filled, cache=tmp_path) as editor:
+            editor.ingest([write_cases(filled, range(6, 9))], batch_rows=1)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    shutil.rmtree(layout.live)
+    shutil.copytree(tmp_path / "on the disk", layout.live)
+    with pytest.raises(WorkspaceError, match="acknowledged batch 5, the graph ends with batch 1"):
+        ingest(filled, range(20, 21))
+    assert faults(filled)["marks"] == "tunegraph doctor --repair"
+    done = Workspace.repair(filled, cache=tmp_path)
+    assert [text.partition(" (")[0] for text in done[1:]] == ["the vectors are made again"]
+    assert done[0].startswith("3 rows of batches 2 to 5, which the graph does not acknowledge")
+    assert (faults(filled), rows(filled)) == ({}, 5)
+    with TrialStore(layout.trials, read_only=True) as store:
+        assert [batch for batch, _ in seals.quarantine(store.file)] == [2, 3, 4]
+    ingest(filled, range(6, 9))
+    assert (faults(filled), rows(filled)) == ({}, 8)
 
 
 @pytest.mark.parametrize("part", ["live", "published"])
@@ -133,6 +165,48 @@ def test_a_changed_vector_is_found_and_made_again(filled: Path) -> None:
     log.write_bytes(content)
     assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
     assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+def test_vectors_of_another_workspace_are_found_and_made_again(filled: Path, tmp_path: Path) -> None:
+    """Same keys, same batch, right checksums: only the digest in the seal tells."""
+    other = tmp_path / "other" / "workspace"
+    Workspace.create(other, cache=tmp_path, text_model=None, with_shipped=False)
+    ingest(other, range(11, 16))
+    shutil.copyfile(WorkspaceFiles(other).vectors, WorkspaceFiles(filled).vectors)
+    assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
+    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 5)
+    ingest(filled, range(30, 33))  # vectors made again have no seal of their own, later ones have
+    assert (faults(filled), rows(filled)) == ({}, 8)
+
+
+def test_older_vectors_are_refused_and_made_again(filled: Path, tmp_path: Path) -> None:
+    log = WorkspaceFiles(filled).vectors
+    shutil.copyfile(log, tmp_path / "older")
+    ingest(filled, range(6, 9))
+    shutil.copyfile(tmp_path / "older", log)
+    with pytest.raises(WorkspaceError, match="has not the vectors of batch 2"):
+        ingest(filled, range(20, 21))
+    assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
+    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert (faults(filled), rows(filled)) == ({}, 8)
+
+
+def test_a_flip_in_what_was_saved_beside_the_graph_is_found(filled: Path) -> None:
+    layout = WorkspaceFiles(filled)
+    with Workspace.editor(filled, cache=filled.parent) as editor:
+        editor.evolve(datetime(2026, 6, 1, tzinfo=UTC))
+    for path in (layout.versions / "v0" / "version.json", layout.learned(2).components, layout.manifest):
+        content = path.read_bytes()
+        for place in range(0, len(content), 7):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            try:
+                is_seen = faults(filled) != {}
+            except WorkspaceError:
+                is_seen = True
+            assert is_seen or path == layout.manifest  # of which the name of the digest is not digested
+        path.write_bytes(content)
     assert (faults(filled), rows(filled)) == ({}, 5)
 
 

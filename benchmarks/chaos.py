@@ -1,0 +1,108 @@
+"""Kill, damage, starve and crowd workspaces, and count what goes wrong without a word.
+
+A small workspace with cases, knowledge, versions, an import, an A/B test and a calibration is treated badly:
+commands that write are killed with signal 9 at random moments; files are flipped and cut; parts are replaced by
+older copies; the first lines of an export are imported; files cannot grow or may not be written; clocks jump;
+twenty processes read beside a writer. After each, readers, the next writer and doctor say what they see.
+
+    python -m benchmarks.chaos [--kills 1000] [--flips 500] [--prefixes 200] [--quick] [--seed 1]
+
+Prints a line for whatever is wrong; the last line is JSON: silent (damage that nobody tells, and workspaces that
+are neither as before nor as after), rows_lost, tracebacks, share_told (of damage outside free space), and the
+counts of each part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from benchmarks.disorder import places
+from benchmarks.disorder.children import run
+from benchmarks.disorder.conditions import clock_jumps, many_readers, no_permission, no_room
+from benchmarks.disorder.damage import flip_often, import_prefixes, restore_parts
+from benchmarks.disorder.kills import kill_often
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import children_import_from_here
+
+READERS = 20
+LONG = {"kills": 1000, "flips": 500, "prefixes": 200, "parts": 60, "tight": 100, "reading_s": 30.0}
+QUICK = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9, "reading_s": 3.0}
+
+
+def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, object]:
+    """Do all of it in a folder; return the figures.
+
+    Args:
+        place: An empty folder.
+        amounts: How much of each, as :data:`LONG`.
+        seed: Of the random choices.
+    """
+    children_import_from_here()
+    rng = Random(seed)
+    say = partial(print, file=sys.stderr, flush=True)
+    place.chmod(0o755)  # a child that steps down from root has to get in
+    made = run(_make, place)
+    if made.error:
+        raise RuntimeError(made.error)
+    started = time.monotonic()
+    parts: dict[str, object] = {}
+
+    def timed(name: str, part: object) -> None:
+        nonlocal started
+        parts[name] = part
+        say(f"{name}: {part} in {time.monotonic() - started:.0f} s")
+        started = time.monotonic()
+
+    timed("kills", kills := kill_often(place, int(amounts["kills"]), rng, say))
+    timed("flips", flips := flip_often(place, int(amounts["flips"]), rng, say))
+    timed("prefixes", prefixes := import_prefixes(place, int(amounts["prefixes"]), rng, say))
+    timed("parts", older := restore_parts(place, int(amounts["parts"]), rng, say))
+    timed("no_room", tight := no_room(place, int(amounts["tight"]), rng, say))
+    timed("no_permission", still := no_permission(place, say))
+    timed("clocks", clocks := clock_jumps(place, say))
+    timed("readers", crowd := many_readers(place, READERS, amounts["reading_s"], say))
+    damages, conditions = (flips, prefixes, older), (tight, still, clocks, crowd)
+    return {
+        "silent": kills.torn
+        + kills.unlike
+        + sum(x.silent for x in damages)
+        + sum(x.torn for x in conditions),
+        "rows_lost": kills.rows_lost,
+        "broken": kills.broken,
+        "tracebacks": sum(x.tracebacks for x in (*damages, *conditions)),
+        "share_told": flips.share_told,
+        **{name: asdict(part) for name, part in parts.items()},  # type: ignore[call-overload]  # all are dataclasses
+    }
+
+
+def _make(_: object, place: Path) -> None:
+    places.make(place)
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a few of each, in less than two minutes")
+    parser.add_argument("--seed", type=int, default=1)
+    for name in LONG:
+        parser.add_argument(f"--{name.replace('_', '-')}", type=float)
+    given = parser.parse_args()
+    amounts = dict(QUICK if given.quick else LONG)
+    amounts |= {name: value for name in LONG if (value := getattr(given, name)) is not None}
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        started = time.monotonic()
+        figures = measure(Path(folder), amounts, given.seed)
+        last_line({**figures, "duration_s": round(time.monotonic() - started, 1)})
+
+
+if __name__ == "__main__":
+    main()

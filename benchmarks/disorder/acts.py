@@ -1,0 +1,145 @@
+"""Every command that writes, on a small workspace; and a look at what it left."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.disorder.places import NOW, content, editor, faults, reader
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Tell = Callable[[object], None]
+
+ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore")
+"""Commands after which a workspace is as before or as after."""
+RESUMABLE = ("ingest", "merge", "ab", "search")
+"""Commands that are several batches; done again, they end where they would have ended."""
+ACTS = (*ONE_STEP, *RESUMABLE)
+EVALUATIONS = 6
+
+
+def act(tell: Tell, name: str, place: Path, path: Path) -> None:
+    """Do one command on the workspace at ``path``, with the files of ``place``.
+
+    Args:
+        tell: Called with the number of rows that were acknowledged, or of evaluations.
+        name: One of :data:`ACTS`.
+        place: What ``places.make`` has filled.
+        path: The workspace.
+    """
+    match name:
+        case "ingest":
+            rows = 0
+
+            def acknowledged(added: Any) -> None:
+                nonlocal rows
+                rows += added.rows
+                tell(rows)
+
+            with editor(path) as writing:
+                writing.ingest([place / "second.jsonl"], batch_rows=3, on_batch=acknowledged)
+        case "import":
+            with editor(path) as writing:
+                writing.import_graph(place / "more.nt")
+        case "undo":
+            with editor(path) as writing:
+                writing.undo(int((place / "imported").read_text()))
+        case "merge":
+            with reader(path) as workspace:
+                workspace.merge(place / "other")
+        case "calibrate":
+            with editor(path) as writing:
+                writing.save_learned(_learned())
+        case "evolve":
+            with editor(path) as writing:
+                writing.evolve(NOW + timedelta(days=1))
+        case "revert":
+            with editor(path) as writing:
+                writing.revert(NOW + timedelta(days=2), "v0")
+        case "restore":
+            Workspace.restore(path, place / "backup")
+        case "ab":
+            with reader(path) as workspace:
+                experiments = workspace.experiments
+                question = {"op": "toy", "shape": {"M": 1, "N": 64}, "hardware": "chip"}
+                subject = experiments.of_problem(question, "")
+                logged = experiments.record_files(
+                    place / "table.csv", metrics=("kernel_time:ms",), subject=subject, name="test"
+                )
+                experiments.tell(logged)
+        case "search":
+            _search(tell, place, path)
+        case _:
+            raise ValueError(name)
+
+
+def look(_: Tell, path: Path) -> dict[str, object]:
+    """What a reader sees, what the next writer makes of it, and what doctor says."""
+    first = content(path)
+    with editor(path):
+        pass
+    return {"first": first, "then": content(path), "faults": faults(path), "ended": ended(path)}
+
+
+def examine(_: Tell, path: Path) -> tuple[list[str], dict[str, object] | None, str]:
+    """What doctor says, what readers see (None if they cannot), and why they cannot."""
+    from kg.errors import TuningError
+
+    try:
+        found = faults(path)
+    except TuningError as error:
+        found = [f"{type(error).__name__}: {error}"]
+    try:
+        return found, content(path), ""
+    except TuningError as error:
+        return found, None, str(error)
+
+
+def _learned() -> dict[str, bytes]:
+    from recommender.calibration.similarity import Similarity
+
+    return {"similarity.json": json.dumps(Similarity.shipped().to_json()).encode()}
+
+
+def ended(path: Path) -> int:
+    """Evaluations that the log of a search beside a workspace holds."""
+    journal = path.parent / f"{path.name}.journal"
+    states: list[int] = []
+    for line in journal.read_text().splitlines() if journal.exists() else []:
+        try:
+            operation = json.loads(line)
+        except ValueError:  # the end of a killed writer's line
+            continue
+        if operation["op_code"] == 4:
+            states.append(operation.get("state", 0))
+        elif operation["op_code"] == 6:
+            states[operation["trial_id"]] = operation["state"]
+    return sum(state in {1, 2, 3} for state in states)
+
+
+def _search(tell: Tell, place: Path, path: Path) -> None:
+    """A search of a few commands; its log lies beside the workspace."""
+    from kg.errors import InputError
+    from recommender.search.logged_search import LoggedSearch
+
+    journal = path.parent / f"{path.name}.journal"
+    raw = {
+        "name": "toy",
+        "parameters": {"x": [0, 1, 2, 3, 4, 5, 6, 7]},
+        "default": {"x": 0},
+        "metrics": {"kernel_time": {"path": "t", "unit": "s"}},
+        "command": ["echo", '{{"t": 1.{x}}}'],
+        "stop": {"evaluations": EVALUATIONS},
+        "timeout_s": 20,
+    }
+    try:
+        search = LoggedSearch.open(str(journal))
+    except InputError:  # it did not begin, or was killed before it had
+        with reader(path) as workspace:
+            search = workspace.search(raw, log=str(journal), folder=place, base={})
+    search.run(base={}, on_progress=lambda at: tell(at.done))

@@ -1,0 +1,178 @@
+"""Files of a workspace flipped, cut and replaced by older copies; parts of an export imported."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.disorder.acts import act, examine, look
+from benchmarks.disorder.children import run
+from benchmarks.disorder.places import content, editor, reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from random import Random
+
+PARTS = ("graph", "trials.sqlite3", "vectors.log", "workspace.json", "learned", "versions", "imports")
+
+
+@dataclass(slots=True)
+class DamageFigures:
+    """The outcome of damage.
+
+    Attributes:
+        done: How often something was damaged.
+        told: Doctor said so, or nothing could be opened.
+        harmless: Doctor said nothing, and readers see what they saw: free space, logs, caches.
+        silent: Doctor said nothing, and readers see something else.
+        tracebacks: Something ended in a traceback or died.
+        files: Files that were damaged, by name, with how often nobody told.
+    """
+
+    done: int = 0
+    told: int = 0
+    harmless: int = 0
+    silent: int = 0
+    tracebacks: int = 0
+    files: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def share_told(self) -> float | None:
+        """Share of the damage outside free space that doctor tells."""
+        count = self.told + self.silent + self.tracebacks
+        return self.told / count if count else None
+
+
+def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]) -> DamageFigures:
+    """Flip a bit in a file of a workspace, or cut it; every file has the same chance.
+
+    Args:
+        place: What ``places.make`` has filled.
+        number: How often.
+        rng: Chooses file, place and kind.
+        say: Gets a line for whatever is wrong.
+    """
+    full, path = place / "full", place / "flipped"
+    if not full.exists():
+        shutil.copytree(place / "base", full)
+        for name in ("ab", "calibrate", "ingest"):
+            done = run(act, name, place, full)
+            if done.error:
+                raise RuntimeError(f"{name}: {done.error}")
+    sound = run(examine, full).value
+    if sound is None or sound[0]:
+        raise RuntimeError(f"not sound before any damage: {sound}")
+    files = sorted(
+        item.relative_to(full) for item in full.rglob("*") if item.is_file() and item.stat().st_size
+    )
+    figures = DamageFigures()
+    for _ in range(number):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(full, path)
+        file = rng.choice(files)
+        raw = bytearray((path / file).read_bytes())
+        at = rng.randrange(len(raw))
+        if is_cut := rng.random() < 0.2:
+            del raw[at:]
+        else:
+            raw[at] ^= 1 << rng.randrange(8)
+        (path / file).write_bytes(raw)
+        what = f"{file} {'cut' if is_cut else 'flipped'} at {at}"
+        _count(figures, run(examine, path), (sound[1],), what, say)
+    shutil.rmtree(path, ignore_errors=True)
+    return figures
+
+
+def restore_parts(place: Path, number: int, rng: Random, say: Callable[[str], None]) -> DamageFigures:
+    """Put an older copy of some parts in a workspace that has gone on; then a writer must refuse or be right."""
+    figures, path = DamageFigures(), place / "patched"
+    now = run(examine, place / "grown").value
+    for _ in range(number):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(place / "grown", path)
+        chosen = [part for part in PARTS if rng.random() < 0.5]
+        for part in chosen:
+            old, new = place / "base" / part, path / part
+            if not old.exists():
+                continue
+            shutil.rmtree(new) if new.is_dir() else new.unlink(missing_ok=True)
+            (shutil.copytree if old.is_dir() else shutil.copyfile)(old, new)
+        seen = run(examine, path)
+        states = (now[1], run(examine, place / "base").value[1])  # all older parts are an older workspace
+        _count(figures, seen, states, f"older {', '.join(chosen)}", say)
+        if seen.value is not None and seen.value[0]:
+            before = (path / "trials.sqlite3").read_bytes()
+            written = run(act, "ingest", place, path)
+            if written.error and not written.is_explained:
+                figures.tracebacks += 1
+                say(f"older {', '.join(chosen)}: a writer ended with {written.error}")
+            elif not written.error and run(examine, path).value[0]:
+                figures.silent += 1
+                say(f"older {', '.join(chosen)}: a writer went on over a fault")
+            elif written.error and (path / "trials.sqlite3").read_bytes() != before:
+                figures.silent += 1
+                say(f"older {', '.join(chosen)}: a writer that refused changed the rows")
+    shutil.rmtree(path, ignore_errors=True)
+    return figures
+
+
+def import_prefixes(place: Path, number: int, rng: Random, say: Callable[[str], None]) -> DamageFigures:
+    """Import the first lines of an export: refused whole, or every reader works."""
+    figures, path = DamageFigures(), place / "prefix"
+    lines = (place / "graph.nt").read_text(encoding="utf-8").splitlines(keepends=True)
+    empty = run(look, place / "empty").value["first"]
+    for _ in range(number):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(place / "empty", path)
+        at = rng.randrange(len(lines) + 1)
+        (place / "prefix.nt").write_text("".join(lines[:at]), encoding="utf-8")
+        done = run(_import, place / "prefix.nt", path)
+        figures.done += 1
+        if done.error and not done.is_explained:
+            figures.tracebacks += 1
+            say(f"{at} lines: {done.error}")
+            continue
+        seen = run(look, path)
+        is_right = seen.value is not None and not seen.value["faults"] and run(_violations, path).value == 0
+        if not is_right or (done.error and seen.value["then"] != empty):
+            figures.silent += 1
+            say(f"{at} lines: {done.error or 'taken in'}, then {seen.error or seen.value}")
+        elif done.error:
+            figures.told += 1
+        else:
+            figures.harmless += 1
+    shutil.rmtree(path, ignore_errors=True)
+    return figures
+
+
+def _violations(_: Callable[[object], None], path: Path) -> int:
+    with reader(path) as workspace:
+        return len(workspace.validate())
+
+
+def _import(_: Callable[[object], None], file: Path, path: Path) -> int:
+    with editor(path) as writing:
+        writing.import_graph(file)
+    return int(str(content(path)["rows"]))
+
+
+def _count(
+    figures: DamageFigures, seen: Any, sound: tuple[object, ...], what: str, say: Callable[[str], None]
+) -> None:
+    figures.done += 1
+    if seen.value is None:
+        figures.tracebacks += 1
+        say(f"{what}: {seen.error or 'the process died'}")
+        return
+    found, readable, _ = seen.value
+    if found:
+        figures.told += 1
+    elif readable in sound:
+        figures.harmless += 1
+        figures.files[what.split(" ", maxsplit=1)[0].rpartition("/")[2]] += 1
+    else:
+        figures.silent += 1
+        say(f"{what}: nobody says so, and readers see something else")

@@ -1,0 +1,38 @@
+"""``tunegraph kb backup`` and ``kb restore``: the workspace to one file and back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context import open_workspace, settings
+
+
+def backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="File to write; only you can read it.", dir_okay=False)],
+) -> None:
+    """Copy the workspace to one file that is checked when it is written; others may read and write."""
+    with open_workspace(context) as workspace:
+        made = workspace.backup(file)
+    print(
+        f"wrote {made.rows:,} rows up to batch {made.batch} to {file} ({made.size_bytes / 1e6:,.1f} MB)",
+        file=sys.stderr,
+    )
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file that kb backup wrote.", dir_okay=False)],
+) -> None:
+    """Put a backup in the place of the workspace, all of it or nothing; the old one is renamed."""
+    from recommender.workspace import Workspace
+
+    path = settings(context).workspace
+    restored = Workspace.restore(path, file)
+    print(f"{path} holds {restored.rows:,} rows up to batch {restored.batch} now", file=sys.stderr)
+    if restored.replaced is not None:
+        print(f"  what was there is {restored.replaced}", file=sys.stderr)

@@ -1,0 +1,69 @@
+"""Gains of changes by paired simulation: the same problem with and without the change, on the cost model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError
+from kg.nouns.gain import NORMAL_90, Gain
+from recommender.cost_model.change import GAIN_SPREAD, modelled_change
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
+
+LEAST_LOG_GAIN = 0.01
+"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part of
+the step hides it; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedChange:
+    """What the cost model says of a change.
+
+    Attributes:
+        gain: Log gain in throughput with its interval; None where the cost model has nothing to say.
+        fits: Whether the memory suffices with it.
+    """
+
+    gain: Gain | None = None
+    fits: bool = True
+
+
+UNSAID = SimulatedChange()
+
+
+def simulated(question: Question | None, configuration: Mapping[str, Value]) -> SimulatedChange:
+    """A change simulated on a problem.
+
+    Args:
+        question: The start as the cost model was asked about it; None if it has no price.
+        configuration: What the change sets, by the names of a framework.
+    """
+    if question is None:
+        return UNSAID
+    try:
+        change = modelled_change(question, configuration)
+    except (InputError, MissingFactError):
+        return UNSAID
+    if change is None:
+        return UNSAID
+    fits = change.after.fits is not False or change.before.fits is False
+    expected = change.log_gain
+    if abs(expected) < LEAST_LOG_GAIN:
+        return SimulatedChange(fits=fits)
+    half = NORMAL_90 * GAIN_SPREAD
+    return SimulatedChange(gain=Gain(expected=expected, low=expected - half, high=expected + half), fits=fits)
+
+
+def joined(one: Gain | None, other: Gain | None) -> Gain | None:
+    """Two independent expectations of one gain as one, each weighing by its precision."""
+    if one is None or other is None:
+        return one or other
+    weights = [1 / max(gain.deviation, 1e-3) ** 2 for gain in (one, other)]
+    expected = (one.expected * weights[0] + other.expected * weights[1]) / sum(weights)
+    half = NORMAL_90 / sum(weights) ** 0.5
+    return Gain(expected=expected, low=expected - half, high=expected + half)

@@ -1,0 +1,70 @@
+"""The short form of ``benchmarks/chaos.py``: nothing is lost, torn or silent; the quick form in the long tier."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import chaos
+from benchmarks.disorder import places
+from benchmarks.disorder.acts import ONE_STEP, act, look
+from benchmarks.disorder.children import run
+from benchmarks.disorder.damage import flip_often
+from benchmarks.disorder.kills import KillFigures, Reference, judge, kill_often
+from benchmarks.protocols.processes import children_import_from_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("chaos")
+    children_import_from_here()
+    made = run(make, folder)
+    assert not made.error
+    return folder
+
+
+def make(_: object, folder: Path) -> None:
+    places.make(folder)
+
+
+@pytest.mark.parametrize("name", ["calibrate", "evolve", "revert"])
+def test_a_step_that_is_killed_leaves_what_was_before_or_after(place: Path, name: str) -> None:
+    said: list[str] = []
+    figures = kill_often(place, 2, random.Random(4), said.append, (name,))
+    assert name in ONE_STEP
+    assert (figures.torn, figures.broken, figures.rows_lost, figures.unlike) == (0, 0, 0, 0), said
+    assert figures.kills == 2
+
+
+def test_flips_are_told_or_harmless(place: Path) -> None:
+    said: list[str] = []
+    figures = flip_often(place, 8, random.Random(2), said.append)
+    assert (figures.done, figures.silent, figures.tracebacks) == (8, 0, 0), said
+
+
+def test_a_torn_workspace_is_counted(place: Path) -> None:
+    """The harness can fail: where the learned files of a step are gone after it, each look counts."""
+    path = place / "work"
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(place / "base", path)
+    before, done = run(look, path), run(act, "calibrate", place, path)
+    assert not done.error
+    after = run(look, path)
+    shutil.rmtree(path / "learned")
+    figures = KillFigures()
+    reference = Reference(before.value["then"], after.value["then"], 1.0)
+    said = judge(figures, place, path, "calibrate", reference, None)
+    assert figures.torn == 1, said
+
+
+@pytest.mark.long
+def test_the_quick_form_finds_nothing_silent(tmp_path: Path) -> None:
+    figures = chaos.measure(tmp_path, dict(chaos.QUICK), seed=5)
+    wrong = ("silent", "rows_lost", "broken", "tracebacks")
+    assert {name: figures[name] for name in wrong} == dict.fromkeys(wrong, 0)

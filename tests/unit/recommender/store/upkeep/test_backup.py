@@ -1,0 +1,211 @@
+"""A backup is what readers saw, whole; a damaged or cut one is refused; a restore is all or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kg.errors import InputError, WorkspaceError
+from kg.lock import WriterLock
+from recommender.files import WorkspaceFiles
+from recommender.store.upkeep import exchange
+from recommender.workspace import Workspace
+
+
+def write_cases(path: Path, sizes: range) -> Path:
+    file = path.parent / f"{sizes.start}.jsonl"
+    records = [
+        {
+            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+            "config": {"block": 8},
+            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
+            "source": {"repo": "a/b"},
+        }
+        for size in sizes
+    ]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+def ingest(path: Path, sizes: range, batch_rows: int = 4000) -> None:
+    with Workspace.editor(path, cache=path.parent) as editor:
+        editor.ingest([write_cases(path, sizes)], batch_rows=batch_rows)
+
+
+def rows(path: Path) -> int:
+    """Count the rows of a workspace that must have no fault."""
+    found = [item for item in Workspace.examine(path, deep=True) if item.severity == "fault"]
+    with Workspace.open(path, cache=path.parent) as workspace:
+        assert found + [item for item in workspace.check() if item.severity == "fault"] == []
+        return workspace.trials.counts().trials
+
+
+def back_up(path: Path, file: Path) -> None:
+    with Workspace.open(path, cache=path.parent) as workspace:
+        workspace.backup(file)
+
+
+@pytest.fixture
+def filled(empty_path: Path) -> Path:
+    ingest(empty_path, range(1, 6))
+    return empty_path
+
+
+def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: Path) -> None:
+    (filled / "experiments").mkdir()
+    (filled / "experiments" / "one.log").write_text("kept\n")
+    with Workspace.open(filled, cache=tmp_path) as workspace:
+        made = workspace.backup(tmp_path / "file")
+        before = sorted(map(str, workspace.graph.triples()))
+    assert (made.rows, made.batch, made.size_bytes) == (5, 1, (tmp_path / "file").stat().st_size)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    restored = Workspace.restore(tmp_path / "other" / "new", tmp_path / "file")
+    assert (restored.rows, restored.replaced) == (5, None)
+    new = tmp_path / "other" / "new"
+    assert new.stat().st_mode & 0o777 == 0o700
+    assert rows(new) == 5
+    with Workspace.open(new, cache=tmp_path) as workspace:
+        assert sorted(map(str, workspace.graph.triples())) == before
+    assert (new / "experiments" / "one.log").read_text() == "kept\n"
+    ingest(new, range(6, 9))
+    assert rows(new) == 8
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_what_was_there_is_renamed_and_readers_go_on(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_exchange: bool
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(exchange, "_exchange", lambda *_: False)
+    back_up(filled, tmp_path / "file")
+    ingest(filled, range(6, 12))
+    with Workspace.open(filled, cache=tmp_path) as reader:
+        done = Workspace.restore(filled, tmp_path / "file")
+        assert reader.trials.counts().trials == 11
+        assert len(list(reader.graph.triples())) > 0
+        reader.refresh()
+        assert reader.trials.counts().trials == 5
+    assert done.replaced == tmp_path / "workspace.before-restore-1"
+    assert (rows(filled), rows(done.replaced)) == (5, 11)
+    assert sorted(item.name for item in tmp_path.iterdir() if item.name.startswith(".")) == []
+
+
+def test_a_backup_beside_a_writer_is_of_one_acknowledged_state(filled: Path, tmp_path: Path) -> None:
+    child = os.fork()
+    if not child:
+        ingest(filled, range(100, 1100), batch_rows=5)
+        os._exit(0)
+    try:
+        for number in range(4):
+            back_up(filled, tmp_path / f"{number}")
+            time.sleep(0.3)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    for number in range(4):
+        assert Workspace.restore(tmp_path / f"r{number}", tmp_path / f"{number}").rows == rows(
+            tmp_path / f"r{number}"
+        )
+
+
+def test_every_cut_and_every_flip_of_a_backup_is_refused(filled: Path, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    before = sorted(item.name for item in filled.iterdir())
+    places = [*range(0, len(content), len(content) // 40), len(content) - 1]
+    for place in places:
+        flipped = bytearray(content)
+        flipped[place] ^= 4
+        for damaged in (bytes(flipped), content[:place]):
+            (tmp_path / "damaged").write_bytes(damaged)
+            with pytest.raises(InputError, match="is no backup, or it is cut or damaged"):
+                Workspace.restore(filled, tmp_path / "damaged")
+    assert sorted(item.name for item in filled.iterdir()) == before
+    assert rows(filled) == 5
+
+
+def test_a_backup_that_is_cut_leaves_nothing_under_its_name(filled: Path, tmp_path: Path) -> None:
+    for delay in (0.0, 0.02, 0.05, 0.1):
+        child = os.fork()
+        if not child:
+            back_up(filled, tmp_path / "file")
+            os._exit(0)
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if (tmp_path / "file").exists():
+            assert Workspace.restore(tmp_path / f"r{delay}", tmp_path / "file").rows == 5
+            (tmp_path / "file").unlink()
+
+
+def test_a_restore_that_is_cut_leaves_the_old_or_the_new(filled: Path, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "file")
+    ingest(filled, range(6, 12))
+    for delay in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2):
+        child = os.fork()
+        if not child:
+            Workspace.restore(filled, tmp_path / "file")
+            os._exit(0)
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert rows(filled) in {5, 11}
+
+
+def test_what_cannot_be_backed_up_or_restored_is_refused_in_words(filled: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("mine")
+    with pytest.raises(InputError, match="is there already"):
+        back_up(filled, tmp_path / "there")
+    with pytest.raises(InputError, match="cannot be written"):
+        back_up(filled, tmp_path / "no" / "folder")
+    with pytest.raises(InputError, match="cannot be read"):
+        Workspace.restore(filled, tmp_path / "nothing")
+    back_up(filled, tmp_path / "file")
+    with (
+        WriterLock(WorkspaceFiles(filled).lock, command="tunegraph ingest"),
+        pytest.raises(WorkspaceError, match="tunegraph ingest"),
+    ):
+        Workspace.restore(filled, tmp_path / "file")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.jpg").touch()
+    with pytest.raises(WorkspaceError, match="neither empty nor a workspace"):
+        Workspace.restore(tmp_path / "photos", tmp_path / "file")
+    assert (tmp_path / "there").read_text() == "mine"
+
+
+def test_a_damaged_workspace_is_not_backed_up(filled: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(filled, copy)
+    log = WorkspaceFiles(copy).vectors
+    content = bytearray(log.read_bytes())
+    content[-40] ^= 1
+    log.write_bytes(content)
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        back_up(copy, tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_writer_waits_only_for_a_restore(filled: Path, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "file")
+    failed: list[Exception] = []
+
+    def write() -> None:
+        try:
+            ingest(filled, range(20, 25))
+        except WorkspaceError as error:
+            failed.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    back_up(filled, tmp_path / "second")
+    writer.join()
+    assert failed == []
+    assert rows(filled) == 10
