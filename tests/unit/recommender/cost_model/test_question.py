@@ -66,19 +66,23 @@ def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:
 
 
 LINK = {"link_bandwidth_bytes_per_s": 1e11}
-MAKER = ("maker", "", "", {})
+MAKER: tuple[str, str, str, dict[str, float]] = ("maker", "", "", {})
 
 
 def server(
-    name: str, count: float, held: str = "chip", **facts: float
+    name: str, count: float, held: str = "chip", links: dict[str, float] | None = None
 ) -> tuple[str, str, str, dict[str, float]]:
-    return name, "maker", held, {"device_count": count, **facts}
+    return name, "maker", held, {"device_count": count, **(links or {})}
 
 
 def test_a_device_usually_sits_in_the_smallest_server_from_eight_on_whose_links_are_stated() -> None:
     chip = ("chip", "maker", "", {"memory_bytes": 1e9})
-    others = [server("card", 2, **LINK), server("bare", 8), server("foreign", 8, held="other", **LINK)]
-    small, large = server("small", 8, **LINK), server("large", 16, **LINK)
+    others = [
+        server("card", 2, links=LINK),
+        server("bare", 8),
+        server("foreign", 8, held="other", links=LINK),
+    ]
+    small, large = server("small", 8, links=LINK), server("large", 16, links=LINK)
     assert usual_server(tree(MAKER, chip, *others, large, small), "chip") == "small"
     assert usual_server(tree(MAKER, chip, *others, large), "chip") == "large"
     assert usual_server(tree(MAKER, chip, *others), "chip") == ""
@@ -86,7 +90,7 @@ def test_a_device_usually_sits_in_the_smallest_server_from_eight_on_whose_links_
 
 def test_a_device_that_states_its_links_needs_no_server() -> None:
     linked = ("chip", "maker", "", LINK)
-    assert usual_server(tree(MAKER, linked, server("small", 8, **LINK)), "chip") == ""
+    assert usual_server(tree(MAKER, linked, server("small", 8, links=LINK)), "chip") == ""
     assert usual_server(tree(MAKER, linked), "of nobody") == ""
 
 

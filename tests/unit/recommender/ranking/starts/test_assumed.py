@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recommender.ranking.start import Origin, ParallelLayout
@@ -12,7 +14,9 @@ from tests.unit.recommender.ranking.starts.situations import situation
 def flags(
     framework: str, layout: ParallelLayout, settings: dict[str, object], **facts: float
 ) -> dict[str, object]:
-    made = assumed_settings(situation(framework=framework, **facts), layout, settings)
+    about = situation(framework=framework)
+    about = replace(about, facts={**about.facts, **facts})
+    made = assumed_settings(about, layout, settings)
     assert all(item.origin is Origin.COST_MODEL for item in made)
     return {item.key: item.value for item in made}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,9 @@ from tests.unit.recommender.ranking.starts.situations import (
     situation,
     weighed,
 )
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
 
 LAYOUT = ParallelLayout(tp=2, dp=4)
 CHOSEN = ChosenLayout(
@@ -55,7 +59,7 @@ def write(
 
 
 def values(start: StartConfiguration) -> dict[str, object]:
-    found = {item.key: item.value for item in start.settings}
+    found: dict[str, object] = {item.key: item.value for item in start.settings}
     assert len(found) == len(start.settings), "a key stands twice"
     return found
 
@@ -112,7 +116,7 @@ def test_less_agreed_settings_stay_out() -> None:
 
 
 def test_what_runs_now_stays_and_is_said_to() -> None:
-    current = {"block_size": 128, "own_knob": 3, "MY_OWN": "x", "cudagraph_mode": "NONE"}
+    current: dict[str, Value] = {"block_size": 128, "own_knob": 3, "MY_OWN": "x", "cudagraph_mode": "NONE"}
     start = write(*SETTINGS, about=situation(current=current))
     kept = {item.key: item.value for item in start.settings if item.origin is Origin.CURRENT}
     assert kept == {
