@@ -70,7 +70,7 @@ def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
     assert ran.code == 0, ran.err
     written = yaml.safe_load(ran.out)
     limits = [rule["expression"].partition("<= ")[2] for rule in written["constraints"]]
-    assert limits[:4] == ["65536", "65536", "131072", "524288"]
+    assert [limit for limit in limits if limit][:4] == ["65536", "65536", "131072", "524288"]
     assert written["parameters"]["usedCoreNum"] == [5, 10, 20]
     assert "left out: baseK=128: larger than K=64" in ran.err
 

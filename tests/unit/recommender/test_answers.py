@@ -25,12 +25,12 @@ def ask(shipped: Workspace, k: int = 5, **more: Any) -> Answer:
 
 
 def test_strategies_together_stay_below_the_ceiling_and_exclude_nothing(shipped: Workspace) -> None:
-    shares = {"allreduce-wait": 0.28, "normalisation-traffic": 0.31}
-    answer = ask(shipped, 8, model="bert-large", shape={"seq_len": 128}, bottlenecks=shares)
+    shares = {"pipeline-bubble": 0.25, "pipeline-imbalance": 0.2}
+    answer = ask(shipped, 8, count=8, bottlenecks=shares)
     both = answer.together
     assert both is not None
     assert both.ceiling is not None
-    assert both.ceiling == pytest.approx(-math.log1p(-0.59))
+    assert both.ceiling == pytest.approx(-math.log1p(-0.45))
     assert both.gain.high <= both.ceiling + 1e-9
     chosen = [item for item in answer if item.id in both.ids]
     assert len(chosen) == len(both.ids) >= 2
@@ -47,9 +47,9 @@ def test_one_recommendation_has_nothing_to_be_together_with(shipped: Workspace) 
 
 
 def test_what_cannot_run_is_left_out_with_rule_source_and_certainty(shipped: Workspace) -> None:
-    answer = ask(shipped, 50, count=8, current={"tensor_model_parallel_size": 2})
+    answer = ask(shipped, 50, count=8)
     found = {item["rule"]: item for item in answer.to_json()["refused"]}
-    assert found["the layout fits the devices"]["certainty"] == "high"
+    assert found["it applies here"]["certainty"] == "high"
     assert "it applies here" in found
     proposed = {str(item.configuration) for item in answer}
     others = [item for item in answer.refused if item.rule != "it applies here"]
