@@ -197,23 +197,10 @@ def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_wh
     assert any(note.startswith("not modelled: ascend-310p3") for note in unknown["notes"])
 
 
-def test_a_limit_that_nothing_keeps_leaves_out_all_whose_memory_can_be_told(ask: Any) -> None:
-    found = ask(
-        *(
-            "recommend",
-            "--model",
-            "bert-large",
-            "--hardware",
-            "910B3",
-            "--count",
-            1,
-            "--shape",
-            "seq_len=128",
-        ),
-        *("--limit", "peak_memory<=1MB", "-k", 50),
+def test_a_limit_on_the_memory_that_nothing_keeps_is_infeasible(run: Any) -> None:
+    ran = run(
+        *("recommend", "--model", "bert-large", "--phase", "training", "--hardware", "910B3", "--count", 1),
+        *("--shape", "seq_len=128", "--limit", "peak_memory<=1MB", "-k", 50, "--json"),
     )
-    refused = [item for item in found["refused"] if item["rule"] == "the limit on peak_memory is kept"]
-    assert refused
-    assert found["changes"] == []
-    assert found["unchecked_limits"] == []
-    assert "no layout is modelled to keep peak_memory <= 1e+06 B" in found["notes"]
+    assert ran.code == 4
+    assert (ran.json["start"]["fits"], ran.json["changes"], ran.json["unchecked_limits"]) == (False, [], [])

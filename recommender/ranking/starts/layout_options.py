@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,10 +39,9 @@ DEEPEST = 64
 USABLE_MEMORY = 0.9
 """Share of the memory that a serving engine may fill: vLLM's default of --gpu-memory-utilization."""
 
-PEAK_MEMORY = "peak_memory"
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
-    "latency": "request_s", PEAK_MEMORY: PEAK_MEMORY,
+    "latency": "request_s",
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
@@ -83,6 +82,7 @@ class LayoutQuestion:
         limits: Bounds on other metrics.
         concurrency: Requests at once; None if not stated.
         splits: Whether the framework splits a model over devices at all.
+        degrees: Parallel sizes that run now, by the names of the cost model.
     """
 
     question: Question
@@ -90,6 +90,7 @@ class LayoutQuestion:
     limits: tuple[Limit, ...] = ()
     concurrency: float | None = None
     splits: bool = True
+    degrees: Mapping[str, object] = field(default_factory=dict)
 
 
 def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
@@ -152,6 +153,8 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
                 "data_parallel": replicas, "expert_parallel": experts,
             }  # fmt: skip
+            if any(base[name] != size for name, size in asked.degrees.items()):
+                continue
             yield from (_with_batch(base, row, training=training) for row in _batches(asked, replicas))
 
 
@@ -243,7 +246,7 @@ def _option(
         layout=layout,
         settings={name: value for name, value in _spelt(row).items() if name not in degrees},
         log_merit=_merit(asked, results),
-        within_limits=all(_holds(limit, {**results, PEAK_MEMORY: needed}) for limit in asked.limits),
+        within_limits=all(_holds(limit, results) for limit in asked.limits),
         memory_bytes=needed,
         results=results,
         spread=steps.spread if steps is not None else float("nan"),
