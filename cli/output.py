@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 500
 """Columns of a table that goes into a file or a pipe: nothing is folded there."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of all JSON output; raised when a key changes its meaning or goes away."""
 
 

@@ -81,8 +81,8 @@ class Recommender:
         neighbours = self.retriever.find(problem)
         rules = self.feasibility.of(problem, model, neighbours)
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
-            if impossible := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:
-                raise _nothing(problem, neighbours, impossible)
+            if formats := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:
+                raise _nothing(problem, neighbours, formats)
             planned = self.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
             if planned is not None:
                 return self._planned(problem, planned, neighbours, rules, notes)

@@ -31,7 +31,7 @@ class Ran:
     @property
     def json(self) -> Any:
         content = json.loads(self.out)
-        assert content["schema_version"] == 1
+        assert content["schema_version"] == 2
         return content
 
     @property

@@ -36,7 +36,7 @@ def test_stats_count_what_is_there(run: Any) -> None:
 def test_what_its_shapes_do_not_allow_is_found(run: Any, toy_path: Path) -> None:
     ran = run("kb", "validate", "--json", workspace=toy_path)
     assert ran.code == 0
-    assert ran.json == {"schema_version": 1, "conforms": True, "violations": []}
+    assert ran.json == {"schema_version": 2, "conforms": True, "violations": []}
     nameless = Triple(hardware_iri("nameless"), RDF_TYPE, TG.HARDWARE_PROFILE)
     files = WorkspaceFiles(toy_path)
     with OxigraphStore(files.live) as graph:

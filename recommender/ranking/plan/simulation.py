@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
 
 LEAST_LOG_GAIN = 0.01
-"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part of
-the step hides it; a choice."""
+"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
+of the step hides it; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kg.errors import UnknownEntityError
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Model
+from kg.nouns.recipe import Where
 from kg.terms.purposes import plain_key
 from kg.triples.finders import StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of, from_graph
@@ -199,6 +200,7 @@ class StartFinder:
             if smallest is None or situation.devices is not None:
                 return self._unfit(draft, smallest.layout if smallest else None)
             asked = on_devices(asked, smallest.layout.devices)
+            draft.question = asked.question
             options = layout_options(asked)
             draft.notes.append(
                 f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
@@ -236,7 +238,9 @@ class StartFinder:
         key = (situation.framework.id, situation.roles)
         if key not in self._recipes_of:
             found = recipes_of(self._graph, key[0], {str(role) for role in key[1]})
-            self._recipes_of[key] = [item for item in found if item.id not in self._withheld]
+            self._recipes_of[key] = [
+                item for item in found if item.id not in self._withheld and not _has_own_launcher(item)
+            ]
         return self._recipes_of[key]
 
     def _path(self, hardware: str) -> tuple[str, ...]:
@@ -255,6 +259,14 @@ class StartFinder:
             except UnknownEntityError:
                 self._models[name] = None
         return self._models[name]
+
+
+def _has_own_launcher(recipe: Recipe) -> bool:
+    """Whether it configures another program of the framework, whose settings do not go with its flags.
+
+    MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism.
+    """
+    return any(item.where is Where.YAML for item in recipe.settings)
 
 
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:

@@ -59,6 +59,7 @@ class LayoutOption:
         log_merit: Natural log of the objective, higher is better; None where it cannot be priced.
         within_limits: Whether all limits hold that the cost model knows.
         memory_bytes: On the fullest device.
+        is_sure_to_fit: Whether that was held against the memory of the device: it may be unknown.
         results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
         spread: Standard deviation of the log of the time.
     """
@@ -68,6 +69,7 @@ class LayoutOption:
     log_merit: float | None
     within_limits: bool
     memory_bytes: float
+    is_sure_to_fit: bool = True
     results: Mapping[str, float]
     spread: float
 
@@ -83,6 +85,7 @@ class LayoutQuestion:
         concurrency: Requests at once; None if not stated.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
+        most_at_once: Requests that an engine takes at once where the number that come is not stated.
     """
 
     question: Question
@@ -91,6 +94,7 @@ class LayoutQuestion:
     concurrency: float | None = None
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
+    most_at_once: float | None = None
 
 
 def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
@@ -109,10 +113,13 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
 
 
 def smallest_fit(asked: LayoutQuestion, most: int = 1024) -> LayoutOption | None:
-    """The layout on the fewest devices, in powers of two, that holds the model; None up to ``most``."""
-    count = asked.question.machine.count
-    while count < most:
-        count *= 2
+    """The layout on the fewest devices that holds the model, in steps of servers; None up to ``most``."""
+    twos = [2**k for k in range(most.bit_length())]
+    for count in sorted(
+        {*twos, *(3 * two for two in twos[3:])}
+    ):  # 24 and 48 are three and six servers of eight
+        if not asked.question.machine.count < count <= most:
+            continue
         if options := layout_options(on_devices(asked, count)):
             return options[0]
     return None
@@ -175,7 +182,9 @@ def _expert_degrees(asked: LayoutQuestion, span: int, *, training: bool) -> list
 
 def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
     if asked.question.phase != "training":
-        most = max(1, math.ceil(asked.concurrency / replicas)) if asked.concurrency else BATCHES[-1]
+        most = asked.most_at_once or float(BATCHES[-1])
+        if asked.concurrency:
+            most = max(1, math.ceil(asked.concurrency / replicas))
         sizes = [size for size in BATCHES if size < most]  # what does not fit at once waits
         if asked.objective in SHORTEST:  # a short time for all that come at once, or for one
             sizes, most = [], most if asked.concurrency else 1
@@ -248,6 +257,7 @@ def _option(
         log_merit=_merit(asked, results),
         within_limits=all(_holds(limit, results) for limit in asked.limits),
         memory_bytes=needed,
+        is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
         results=results,
         spread=steps.spread if steps is not None else float("nan"),
     )

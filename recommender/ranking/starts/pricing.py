@@ -60,6 +60,7 @@ def layout_question(
         concurrency=situation.number("concurrency"),
         splits=situation.framework.id in SPLITTING,
         degrees={name: size for name, size in settings.items() if name in _DEGREES},
+        most_at_once=_most_at_once(draft),
     )
 
 
@@ -83,6 +84,12 @@ def started_question(
         sizes["context_parallel"] = layout.cp
     settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
     return replace(question, settings=settings)
+
+
+def _most_at_once(draft: StartDraft) -> float | None:
+    """Sequences of an engine that recipes let in; None where they do not say."""
+    value = draft.value("max_num_seqs")
+    return float(value) if value is not None and value.isdigit() else None
 
 
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:

@@ -65,13 +65,15 @@ def written(
     settings += [_planned(item, situation, layout) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
+        if chosen.option.log_merit is None:
+            priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     settings = _with_current(settings, situation, screen)
     return StartConfiguration(
         framework=framework.id,
         version=framework.version,
         layout=layout,
-        fits=True if chosen else None,
+        fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen) if chosen else (),
         because=tuple(_because(draft, chosen)),
@@ -166,7 +168,8 @@ def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
 def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
     lines = []
     if chosen is not None:
-        said = f"{chosen.option.layout} fits with {chosen.option.memory_bytes / 1e9:.0f} GB of each device"
+        verb = "fits with" if chosen.option.is_sure_to_fit else "needs"
+        said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"
         batch = chosen.option.settings.get("batch")
         if isinstance(batch, int | float):
             said += f" at {batch:.0f} sequences an engine"
