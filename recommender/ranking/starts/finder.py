@@ -194,7 +194,10 @@ class StartFinder:
         if not options and asked.degrees:
             asked = replace(asked, degrees={})
             options = layout_options(asked)
-            draft.notes.append("the parallel sizes that run now do not go with the model on these devices")
+            if options:
+                draft.notes.append(
+                    "the parallel sizes that run now do not go with the model on these devices"
+                )
         if not options:
             smallest = smallest_fit(asked)
             if smallest is None or situation.devices is not None:
