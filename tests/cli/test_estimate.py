@@ -105,7 +105,13 @@ def test_a_missing_fact_is_named(run: Any) -> None:
     ran = run("estimate", "--model", "llama-2-7b", "--hardware", "ascend-310p3", "--set", "seq_len=128")
     assert ran.code == 3
     assert "peak_bf16_flops is not known" in ran.err
-    amd = ("estimate", "--model", "llama-2-7b", "--hardware", "instinct-mi300x")  # no server of it states links
+    amd = (
+        "estimate",
+        "--model",
+        "llama-2-7b",
+        "--hardware",
+        "instinct-mi300x",
+    )  # no server of it states links
     links = run(*amd, "--count", 8, "--set", "seq_len=128", "--set", "tp=8")
     assert links.code == 3
     assert "link_bandwidth" in links.err

@@ -191,6 +191,13 @@ class StartFinder:
             return []
         draft.question = asked.question
         options = layout_options(asked)
+        if not options and asked.degrees:
+            asked = replace(asked, degrees={})
+            options = layout_options(asked)
+            if options:
+                draft.notes.append(
+                    "the parallel sizes that run now do not go with the model on these devices"
+                )
         if not options:
             smallest = smallest_fit(asked)
             if smallest is None or situation.devices is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,10 +39,9 @@ DEEPEST = 64
 USABLE_MEMORY = 0.9
 """Share of the memory that a serving engine may fill: vLLM's default of --gpu-memory-utilization."""
 
-PEAK_MEMORY = "peak_memory"
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
-    "latency": "request_s", PEAK_MEMORY: PEAK_MEMORY,
+    "latency": "request_s",
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
@@ -85,6 +84,7 @@ class LayoutQuestion:
         limits: Bounds on other metrics.
         concurrency: Requests at once; None if not stated.
         splits: Whether the framework splits a model over devices at all.
+        degrees: Parallel sizes that run now, by the names of the cost model.
         most_at_once: Requests that an engine takes at once where the number that come is not stated.
     """
 
@@ -93,6 +93,7 @@ class LayoutQuestion:
     limits: tuple[Limit, ...] = ()
     concurrency: float | None = None
     splits: bool = True
+    degrees: Mapping[str, object] = field(default_factory=dict)
     most_at_once: float | None = None
 
 
@@ -159,6 +160,8 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
                 "data_parallel": replicas, "expert_parallel": experts,
             }  # fmt: skip
+            if any(base[name] != size for name, size in asked.degrees.items()):
+                continue
             yield from (_with_batch(base, row, training=training) for row in _batches(asked, replicas))
 
 
@@ -252,7 +255,7 @@ def _option(
         layout=layout,
         settings={name: value for name, value in _spelt(row).items() if name not in degrees},
         log_merit=_merit(asked, results),
-        within_limits=all(_holds(limit, {**results, PEAK_MEMORY: needed}) for limit in asked.limits),
+        within_limits=all(_holds(limit, results) for limit in asked.limits),
         memory_bytes=needed,
         is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
         results=results,

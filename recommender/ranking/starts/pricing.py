@@ -59,6 +59,7 @@ def layout_question(
         limits=problem.limits,
         concurrency=situation.number("concurrency"),
         splits=situation.framework.id in SPLITTING,
+        degrees={name: size for name, size in settings.items() if name in _DEGREES},
         most_at_once=_most_at_once(draft),
     )
 

@@ -96,10 +96,23 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
 
 
 def test_a_limit_that_no_layout_keeps_is_said(shipped: Workspace) -> None:
-    assert (
-        "no layout is modelled to keep peak_memory <= 1e+06 B"
-        in starts(shipped, limits=["peak_memory<=1MB"]).notes
-    )
+    notes = starts(shipped, limits=["tpot<=1us"]).notes
+    assert "no layout is modelled to keep tpot <= 1e-06 s" in notes
+
+
+def test_a_limit_on_the_memory_is_the_memory(shipped: Workspace) -> None:
+    assert starts(shipped, limits=["peak_memory<=2GB"]).first.fits is False
+
+
+def test_parallel_sizes_that_run_now_are_those_of_the_layout(shipped: Workspace) -> None:
+    found = starts(shipped, count=4, current={"tensor_parallel_size": 2})
+    for start in (found.first, *found.alternatives):
+        assert start.layout is not None
+        assert start.layout.tp == 2
+        assert {item.key: item.value for item in start.settings}["--tensor-parallel-size"] == 2
+    other = starts(shipped, count=2, current={"tensor_parallel_size": 64})
+    assert other.first.fits
+    assert "the parallel sizes that run now do not go with the model on these devices" in other.notes
 
 
 def test_a_limit_that_the_first_layout_breaks_moves_it_back(shipped: Workspace) -> None:

@@ -138,8 +138,16 @@ def test_a_limit_on_the_memory_is_one() -> None:
     maximum = min(one.memory_bytes for one in free) * 1.01
     limit = Limit(metric="peak_memory", maximum=maximum, unit="B")
     limited = layout_options(replace(question(), limits=(limit,)))
-    assert limited[0].memory_bytes <= maximum
-    assert all(one.within_limits == (one.memory_bytes <= maximum) for one in limited)
+    assert limited
+    assert all(one.memory_bytes <= maximum for one in limited)
+
+
+def test_sizes_that_run_now_hold() -> None:
+    found = layout_options(replace(question(), degrees={"tensor_parallel": 2}))
+    assert {one.layout for one in found} == {
+        one.layout for one in layout_options(question()) if one.layout.tp == 2
+    }
+    assert layout_options(replace(question(), degrees={"tensor_parallel": 3})) == []
 
 
 def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:

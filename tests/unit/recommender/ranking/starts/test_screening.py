@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings
 from kg.terms.setting_registry import registry
 from recommender.ranking.starts.agreement import AgreedSetting
 from recommender.ranking.starts.screening import Screen
@@ -44,7 +45,7 @@ def only(item: AgreedSetting, **facts: object) -> tuple[str, str]:
         (agreed("--gpu-memory-utilization", "0.90"), "", "default"),
         (agreed("--gpu-memory-utilization", "0.95"), "--gpu-memory-utilization", ""),
         (agreed("--enable-chunked-prefill"), "", "default"),
-        (agreed("--no-enable-prefix-caching"), "--no-enable-prefix-caching", ""),
+        (agreed("--no-enable-prefix-caching"), "", "shared_prefix_share"),
         (agreed("--kv-cache-dtype", "fp77"), "", "release"),
     ],
 )
@@ -85,15 +86,24 @@ def test_without_a_registry_of_the_framework_everything_passes() -> None:
         (agreed("--quantization", "fp8"), {"precision": "bfloat16"}, "precision"),
         (agreed("--quantization", "fp8"), {"precision": "fp8"}, ""),
         (agreed("--kv-cache-dtype", "fp8"), {"precision": "fp16"}, "precision"),
-        (agreed("speculative_config.method", "mtp"), {"speculative": False}, "speculative"),
         (agreed("speculative_config.method", "mtp"), {"speculative": True}, ""),
         (agreed("speculative_config.model", "/d", first=recipe(model="large")), {}, "model"),
         (agreed("speculative_config.model", "/d"), {}, ""),
         (agreed("--no-enable-prefix-caching"), {"shared_prefix_share": 0.4}, "shared_prefix_share"),
+        (agreed("--no-enable-prefix-caching"), {"shared_prefix_share": 0.0}, ""),
     ],
 )
 def test_the_question_itself_rules_out(item: AgreedSetting, facts: dict[str, object], fact: str) -> None:
     assert only(item, **facts)[1] == fact
+
+
+def test_drafts_are_left_out_only_where_the_question_says_so() -> None:
+    item, about = agreed("speculative_config.method", "mtp"), situation(speculative=False)
+    assert screen(about).sift([item])[0] == [item]  # nothing drafts now, which is no wish
+    work = replace(about.problem.workload, traits=Settings({"speculative": "none"}))
+    asked = replace(about, problem=replace(about.problem, workload=work))
+    kept, refused = screen(asked).sift([item])
+    assert (kept, refused[0].fact) == ([], "speculative")
 
 
 def strategy(hardware: str, value: int = 64) -> Strategy:
