@@ -21,8 +21,8 @@ of the step hides it; a choice."""
 
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})
-"""Settings whose modelled gain is not used: the cost model takes this overlap for free up to 0.7 of the time of
-the products, which is five to fifteen times what was published of it."""
+"""Settings whose modelled gain is not used: the cost model takes this overlap for free up to 0.7 of the
+time of the products, which is five to fifteen times what was published of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

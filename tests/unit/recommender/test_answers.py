@@ -62,5 +62,5 @@ def test_a_limit_on_memory_is_checked_where_everything_is_told(shipped: Workspac
         current={"tensor_model_parallel_size": 8, "use_distributed_optimizer": True},
     )  # fmt: skip
     assert [limit.metric for limit in told.unchecked] == ["accuracy_loss"]
-    untold = ask(shipped, 2, count=8, limits=["peak_memory<=60GB"])
-    assert [limit.metric for limit in untold.unchecked] == ["peak_memory"]
+    planned = ask(shipped, 2, count=8, limits=["peak_memory<=60GB"])  # held against the layouts of the start
+    assert planned.unchecked == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from recommender.ranking.starts.layout_options import LayoutOption
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
 
 
-def option(merit: float | None = 0.0, *, within: bool = True, **sizes: int) -> LayoutOption:
+def option(merit: float | None = 0.0, *, within: bool = True, **sizes: Any) -> LayoutOption:
     return LayoutOption(
         layout=ParallelLayout(**sizes),
         settings={},

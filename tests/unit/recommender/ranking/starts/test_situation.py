@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -56,8 +56,10 @@ def test_what_nobody_read_is_unknown() -> None:
 def test_phase_and_role_say_which_recipes_can_be_compared(
     phase: str, role: str | None, name: str, roles: set[Role]
 ) -> None:
-    made = situation(phase=phase, **({"role": role} if role else {}))
-    assert (made.phase, made.roles) == (name, roles)
+    facts: dict[str, Any] = {"role": role} if role else {}
+    made = situation(phase=phase, **facts)
+    assert made.phase == name
+    assert made.roles == roles
     assert made.is_training == (phase == "training")
 
 
