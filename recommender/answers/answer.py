@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.nouns.entities import Limit, Problem
+    from recommender.cost_model.question import Question
     from recommender.ranking.combination import Combination
     from recommender.ranking.feasibility.feasibility import Refusal
     from recommender.ranking.plan.plan import Plan
@@ -64,6 +65,7 @@ class Answer:
         plan: Where to start and what to change. Of a model its changes are the recommendations; of a kernel
             these
             are configurations. None where neither can be planned.
+        priced: The start of a plan as the cost model was asked about it; None if it has no price.
     """
 
     problem: Problem
@@ -78,6 +80,7 @@ class Answer:
     regret: Mapping[int, float] = field(default_factory=dict)
     abstention: Abstention | None = None
     plan: Plan | None = None
+    priced: Question | None = None
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)

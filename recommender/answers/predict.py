@@ -62,7 +62,17 @@ def predict(
     notes_of_all = [*answer.notes, *notes]
     now = None if question is None else modelled_now(question)
     changes = {item.id: _change(item, question, notes_of_all) for item in answer}
-    benefits = [_benefit(item, changes[item.id], now, answer.problem, intensity_g_per_kwh) for item in answer]
+    benefits = [
+        _benefit(
+            item,
+            changes[item.id],
+            now,
+            answer.problem,
+            intensity_g_per_kwh,
+            is_simulated=question is not None and question is answer.priced,
+        )
+        for item in answer
+    ]
     supported = [item for item in benefits if item.throughput is not None]
     if not supported or answer.abstention is not None:
         why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
@@ -149,15 +159,15 @@ def _change(item: Recommendation, question: Question | None, notes: list[str]) -
         return None
 
 
-def _kinds(item: Recommendation, change: SettingsChange | None) -> Iterator[str]:
-    """How the gain of a recommendation is known."""
+def _kinds(item: Recommendation, change: SettingsChange | None, *, is_simulated: bool) -> Iterator[str]:
+    """How the gain of a recommendation is known; one that was simulated rests on no prior."""
     if item.gain is not None:
         kinds = [support.kind for support in item.evidence if support.kind in {"timed", *map(str, Kind)}]
         named = {"timed": "measured"}
         told = dict.fromkeys(
             named.get(kind, kind) for kind in kinds if kind not in {"claimed", "winner", "target"}
         )
-        yield from told or ["prior"]
+        yield from told or ([] if is_simulated and change is not None else ["prior"])
     if change is not None:
         yield str(Kind.MODELLED)
 
@@ -168,16 +178,20 @@ def _benefit(
     now: ModelledConfiguration | None,
     problem: Problem,
     intensity_g_per_kwh: float | None,
+    *,
+    is_simulated: bool,
 ) -> Benefit:
+    """What one recommendation is worth; a simulated gain has the cost model in it already."""
     modelled = (
         change.log_gain
         if change is not None and is_step_rate(problem.objective, problem.workload.kind)
         else None
     )
-    gain = weighed(item.gain, modelled)
+    gain = item.gain if is_simulated else weighed(item.gain, modelled)
     if gain is not None and item.ceiling is not None:
         gain = gain.capped(item.ceiling)
-    kind = " + ".join(dict.fromkeys(_kinds(item, change if modelled is not None else None)))
+    kinds = _kinds(item, change if modelled is not None else None, is_simulated=is_simulated)
+    kind = " + ".join(dict.fromkeys(kinds))
     rests = [item.basis] if item.gain is not None else []
     if change is not None:
         rests.append("cost model: " + ", ".join(f"{n} {a} to {b}" for n, (a, b) in change.settings.items()))

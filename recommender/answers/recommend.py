@@ -162,6 +162,7 @@ class Recommender:
             version=self.version,
             recommendations=tuple(recommendations),
             plan=planned.plan,
+            priced=planned.starts.question,
             notes=tuple(
                 note
                 for note in dict.fromkeys(

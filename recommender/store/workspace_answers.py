@@ -122,6 +122,8 @@ class WorkspaceAnswers(WorkspaceContents):
         check_intensity(intensity_g_per_kwh)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.server(server).id if server else ""
+        if answer.priced is not None and not around:
+            return predict(answer, answer.priced, intensity_g_per_kwh=intensity_g_per_kwh, notes=())
         question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around)
         return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
 

@@ -70,9 +70,9 @@ class Starts:
 
     def checks(self, metric: str) -> bool:
         """Whether a limit on a metric was held against the price of the layouts."""
-        if self.question is None:
-            return False
-        return metric == "peak_memory" or any(item.metric == metric for item in self.first.expected)
+        if metric == "peak_memory":
+            return self.first.fits is not None
+        return any(item.metric == metric for item in self.first.expected)
 
 
 class StartFinder:

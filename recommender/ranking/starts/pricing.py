@@ -67,9 +67,9 @@ def layout_question(
 def started_question(
     question: Question | None, chosen: ChosenLayout, start: StartConfiguration
 ) -> Question | None:
-    """The question with the layout and the settings of a start: what changes are simulated on."""
+    """The question with the layout and the settings of a start; None if that has no price."""
     layout = chosen.option.layout
-    if question is None:
+    if question is None or chosen.option.log_merit is None:
         return None
     names = {item.key.lstrip("-").replace("-", "_"): item.value for item in start.settings}
     layers = int(question.model.layers) or None
