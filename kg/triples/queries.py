@@ -195,6 +195,19 @@ _QUERIES = (
 } ORDER BY ?fact ?node ?value""",
     ),
     NamedQuery(
+        name="disagreements",
+        answers="Which facts do two sources state differently?",
+        columns=("node", "fact", "value", "source", "other", "other_source"),
+        parameters=(),
+        body="""WHERE {
+  ?node tg:hasFact ?one , ?two .
+  ?one tg:factName ?fact ; tg:value ?value ; prov:wasDerivedFrom ?from .
+  ?two tg:factName ?fact ; tg:value ?other ; prov:wasDerivedFrom ?to .
+  FILTER(STR(?one) < STR(?two) && ?value != ?other)
+  ?from dcterms:title ?source . ?to dcterms:title ?other_source .
+} ORDER BY ?node ?fact ?value""",
+    ),
+    NamedQuery(
         name="models-of-family",
         answers="Which models does a family have, and how large are they?",
         columns=("model", "label", "architecture", "parameters"),

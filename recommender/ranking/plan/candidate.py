@@ -9,7 +9,7 @@ from kg.nouns.entities import Kind
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
-from kg.terms.purposes import plain_key
+from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
 from recommender.ranking.plan.simulation import joined, simulated
@@ -67,9 +67,9 @@ def of_strategy(
         return None
     if gain is not None:
         gain = gain.capped(item.match.ceiling)
-    overrules = any(one.parameter in begun for one in item.strategy.sets)
-    if overrules and gain is None:
-        return None
+    overruled = [one.parameter for one in item.strategy.sets if one.parameter in begun]
+    if overruled and (gain is None or any(purpose(name) is Purpose.LAYOUT for name in overruled)):
+        return None  # one size of a layout is not changed alone
     recommendation = as_recommendation(item, problem, version)
     change = PlanChange(
         id=recommendation.id,

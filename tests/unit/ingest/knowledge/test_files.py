@@ -19,6 +19,7 @@ from kg.nouns.knowledge import (
 )
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.queries import query_named
 from kg.triples.serialisation import from_graph, to_triples
 
 GOOD = """
@@ -258,6 +259,12 @@ def test_two_sources_that_disagree_are_both_kept_and_the_more_trusted_holds() ->
     store.extend([triple for noun in nouns for triple in to_triples(noun)])
     assert set(from_graph(store, HardwareProfile, "acme-1").facts) == set(device.facts)
     assert HardwareTree(store).facts("acme-1")["memory_bytes"] == 34359738368
+    ((_, fact, *values),) = [
+        [str(term) for term in row] for row in query_named("disagreements").run(store, {})
+    ]
+    assert "memory_bytes" in fact
+    assert any("Forum" in text for text in values)
+    assert any("Spec" in text for text in values)
 
 
 def test_a_condition_with_an_unknown_word_names_line_word_and_nearest() -> None:

@@ -185,6 +185,7 @@ EXPECTED: dict[str, tuple[dict[str, str], list[tuple[object, ...]]]] = {
             ("ascend-910b3", "memory_bytes", 64, "documented", "high", None, "A book", BOOK.url),
         ],
     ),
+    "disagreements": ({}, []),
     "models-of-family": ({"family": "bert"}, [("bert-large", "BERT-large", "encoder", 340)]),
     "problems-on-hardware": (
         {"hardware": "ascend-910b3"},
