@@ -209,6 +209,7 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
     question = asked.question
     model = _padded(question.model, pipeline)
     configurations = [{**question.settings, **_spelt(row)} for row in rows]
+    held: dict[str, Floats] = {}
     while configurations:
         try:
             held = memory_bytes(model, question.phase, configurations, question.machine.count)
