@@ -48,7 +48,9 @@ def test_a_step_is_shown_saved_told_apart_and_undone(run: Any, place: Path) -> N
     back = run("kb", "revert", "v0", workspace=place)
     assert (back.code, back.out) == (0, "went back to v0; saved as v2\n")
     assert run("kb", "diff", "v0", workspace=place).out == "nothing differs\n"
-    [one] = run("kb", "effects", "--strategy", "serving-cpu-binding", "--json", workspace=place).json["effects"]
+    [one] = run("kb", "effects", "--strategy", "serving-cpu-binding", "--json", workspace=place).json[
+        "effects"
+    ]
     assert {"n", "last_evidence", "drift", "trust"} <= set(one)
     assert one["posterior"]["low_factor"] < one["posterior"]["expected_factor"] < one["mean_factor"]
 
