@@ -83,7 +83,7 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
 def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     """Parameters of one device outside and inside the routed experts."""
     tp, pp = s["tensor_parallel"], s["pipeline_parallel"]
-    routed = model.expert_parameters * model.layers
+    routed = model.routed_parameters
     dense = (model.parameters - routed) / (tp * pp)
     # the wider of expert parallelism and tensor split cuts the experts
     return dense, routed / (pp * np.maximum(s["expert_parallel"], tp))
