@@ -33,7 +33,7 @@ TIMM = ("pt291-cu130-pro6000maxq", "pt240-cu124-rtx3090", "pt113-cu117-rtx3090")
 ZOO = ("HEAD", "dc392048fc72f26dd23be33140f1fda7e4200c39", "091983f6bc151306a786d955bbbe259e09efebad")
 """Commits of the model zoo; networks were taken out of it with time."""
 DETECTION_SIDE = 800
-"""Input for which torchvision counts the operations of its detectors (with mmdetection's counts at 800 x 1280)."""
+"""Input of torchvision's counts of detectors: they are to mmdetection's at 800 x 1280 as 800 to 1280."""
 _TRAINING = re.compile(
     r"_(3rdparty|\d+xb|in1k|in21k|imagenet|b\d|timm|cifar|official|zeroshot|coco|caption|vqa).*"
 )

@@ -21,8 +21,8 @@ from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import Dimension, share_of, unit
 from kg.triples.model_sizes import DECISIVE
-from kg.triples.network_table import network_facts
 from kg.triples.names import normalise, slug
+from kg.triples.network_table import network_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -29,7 +29,7 @@ def model_facts(graph: GraphStore, problem: Problem) -> dict[str, float | str]:
 
 
 def facts_of(model: Model) -> dict[str, float | str]:
-    """Facts of a model by name, with its architecture; operations of the table where the graph has no sizes."""
+    """Facts of a model by name, with its architecture; those of the table where the graph has no sizes."""
     known = plain_facts({fact.name: fact.value for fact in model.facts})
     if not SIZED & set(known):
         names = (model.id, *model.labels.values(), *model.aliases)

@@ -1,4 +1,4 @@
-"""Networks known by their operations: the table ``data/models/networks.csv``, read when a model's sizes are missing.
+"""Networks known by their operations alone, for models whose sizes the graph does not hold.
 
 A name may carry what an edition adds to it: ``ResNeSt50_ID1234_for_PyTorch`` is ``ResNeSt50``.
 """
@@ -39,7 +39,7 @@ def names_without_edition(text: str) -> Iterator[str]:
 
 
 def network_facts(name: str) -> Mapping[str, float | str]:
-    """Facts of a network and ``operations_source``, the page that states them; empty if the table lacks it."""
+    """Facts of a network and ``operations_source``, the page that states them; empty if there are none."""
     table = _table()
     return next((table[key] for one in names_without_edition(name) if (key := normalise(one)) in table), {})
 
