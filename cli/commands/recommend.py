@@ -22,6 +22,7 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.from_profile import ProfileOption, with_profile
+from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
@@ -56,6 +57,7 @@ def recommend(
     from_profile: ProfileOption = None,
     k: NumberOption = 5,
     form: FormatOption = "",
+    write: WriteOption = "",
     explore: ExploreOption = False,
     seed: SeedOption = None,
     verify: VerifyOption = "",
@@ -95,7 +97,9 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
-    if verify and as_json:
+    if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
+        write_script(answer, write, question.from_command)
+    elif verify and as_json:
         pass  # the test prints its own
     elif as_json or form == "json":
         output.as_json(answer.to_json())

@@ -348,3 +348,23 @@ def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Pat
                workspace=empty_path)  # fmt: skip
     assert near.code == 0, near.out
     assert "Expected above the best time" in near.out
+
+
+SERVE = """export HCCL_OP_EXPANSION_MODE=AIV
+vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 64
+"""
+
+
+def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -> None:
+    script, tuned = tmp_path / "serve.sh", tmp_path / "tuned.sh"
+    script.write_text(SERVE)
+    question = ("recommend", "--from-command", script, *B3, "--write")
+    ran = run(*question, tuned)
+    assert ran.code == 0
+    assert ran.out.startswith(f"--- {script}\n+++ {tuned}\n")
+    assert "--tensor-parallel-size 4" in tuned.read_text()
+    assert "--quantization" not in tuned.read_text()
+    assert script.read_text() == SERVE
+    again = run(*question, tuned)
+    assert (again.code, again.out) == (2, "")
+    assert f"{tuned} exists" in again.fault
