@@ -152,10 +152,18 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
-        return ModelSizes(
-            name, *[0.0] * 13, number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
-            activations=number_of("activations_per_sample"),
+        none = dict.fromkeys(
+            ("layers", "hidden", "inner", "heads", "kv_heads", "head_size", "vocabulary", "matrices",
+             "experts", "chosen", "shared", "expert_inner", "kv_width", "tokens_per_image"), 0.0,
         )  # fmt: skip
+        return ModelSizes(
+            id=name,
+            flops_per_sample=number_of("flops_per_sample"),
+            known_parameters=number_of("parameters"),
+            activations=number_of("activations_per_sample"),
+            causal=False,
+            **none,
+        )
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)
