@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.cost_models.effect_settings import Comparison, balanced, compare
+from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
 from benchmarks.cost_models.published_rows import PublishedQuestion, question_of
 from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
@@ -86,13 +86,7 @@ def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
     """Signs and order of published gains, and why the other rows cannot be expressed."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    found: list[Comparison] = []
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        try:
-            found.append(compare(row, known))
-        except (NotExpressibleError, MissingFactError, InputError) as reason:
-            reasons[re.sub(r"^\S+: ", "", str(reason))].append(row["id"])
+    found, reasons = compare_all(rows, known)
     print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
     for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"  {len(held):3d}  {text}: {' '.join(held)}")
@@ -118,6 +112,15 @@ def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
             f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
         }  # fmt: skip
     result |= backtest(found)
+    close = [
+        abs(np.log(first / second)) <= np.log(2) if first * second > 0 else False
+        for first, second in (one.log_gains for one in found)
+    ]
+    result |= {
+        "effects_expressible": len(found),
+        "effects_sign_balanced": result["sign_balanced_accuracy"],
+        "effects_within_factor_2": round(float(np.mean(close)), 3) if close else None,
+    }
     result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
     print({name: value for name, value in result.items() if name != "inexpressible"})
     return result
@@ -129,16 +132,14 @@ def backtest(found: list[Comparison]) -> dict[str, object]:
     for one in found:
         if "memory" in one.row["metric"]:
             continue
-        sign = 1 if one.row["direction"].startswith("higher") else -1
-        published, predicted = (sign * np.log1p(sign * gain / 100) for gain in (one.published, one.predicted))
-        document = re.sub(r"(\.md).*", r"\1", one.row["source"])
-        logs.append((document, published - predicted))
+        predicted, published = one.log_gains
+        logs.append((document(one.row), published - predicted))
     inside, widths = [], []
-    for document in {name for name, _ in logs}:
-        others = [error for name, error in logs if name != document]
+    for page in {name for name, _ in logs}:
+        others = [error for name, error in logs if name != page]
         reach = float(np.quantile(np.abs(others), min(1.0, 0.9 * (1 + 1 / max(len(others), 1)))))
         for name, error in logs:
-            if name == document:
+            if name == page:
                 inside.append(abs(error) <= reach)
                 widths.append(2 * reach)
     return {
