@@ -80,8 +80,8 @@ def device_and_server(tree: HardwareTree, hardware: str, server: str = "") -> tu
 def usual_server(tree: HardwareTree, device: str) -> str:
     """The server that a device usually sits in, where its own facts do not say how devices are linked.
 
-    That is the one with the fewest devices, from eight on, whose links are known. Empty if none is, or if the
-    device states its links.
+    That is the one with the fewest devices, from eight on, whose links are known, else the largest of the
+    smaller ones. Empty if none is, or if the device states its links.
     """
     if not tree.node(device) or LINK_FACTS & set(tree.facts(device)):
         return ""
@@ -89,8 +89,8 @@ def usual_server(tree: HardwareTree, device: str) -> str:
     for identifier in tree.servers(device):
         facts = tree.facts(identifier)
         count = facts.get("device_count", 0)
-        if isinstance(count, int | float) and count >= SMALLEST_SERVER and LINK_FACTS & set(facts):
-            around.append((float(count), identifier))
+        if isinstance(count, int | float) and LINK_FACTS & set(facts):
+            around.append((float(count) if count >= SMALLEST_SERVER else 1e9 - count, identifier))
     return min(around, default=(0.0, ""))[1]
 
 

@@ -56,6 +56,7 @@ class ModelSizes:
         linear_state: Rows of that state: the width of its keys.
         attended: Positions that a query chooses (sparse attention); 0 if it sees all.
         index_width: Elements a position has for that choice, all index heads together.
+        activations: Elements written for a sample, for networks without layers here; 0 if unknown.
     """
 
     id: str
@@ -87,6 +88,7 @@ class ModelSizes:
     linear_state: float = 0.0
     attended: float = 0.0
     index_width: float = 0.0
+    activations: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -162,25 +164,9 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
         return ModelSizes(
-            name,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            number_of("flops_per_sample"),
-            number_of("parameters"),
-            False,
-            0,
-        )
+            name, *[0.0] * 13, number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
+            activations=number_of("activations_per_sample"),
+        )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)

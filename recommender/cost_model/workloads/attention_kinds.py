@@ -109,7 +109,7 @@ def _dense_attention_us(
         ]
     )  # fmt: skip
     facts = {**device.facts}
-    if "peak_bf16_flops" not in facts and device.get("peak_fp16_flops"):
+    if "peak_bf16_flops" not in facts:
         facts["peak_bf16_flops"] = device.peak("fp16")
     times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
     if phase == "decode":
