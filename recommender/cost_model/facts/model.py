@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 ROTARY_SIZE = 64.0
 """Elements of a compressed row that hold its position (DeepSeek-V2 and all that took its attention over)."""
 
+NETWORK = "network"
+"""Kind of a network that is known by its operations alone."""
+
 DECODERS = frozenset({"decoder", "moe-decoder", "encoder-decoder", "multimodal"})
 
 
@@ -86,6 +89,14 @@ class ModelSizes:
     attended: float = 0.0
     index_width: float = 0.0
     activations: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """Kind of network as measured steps tell them apart: dense or with experts, and its attention."""
+        if not self.layers:
+            return NETWORK
+        attention = " latent" * self.latent + " linear" * bool(self.linear_layers)
+        return ("experts" if self.experts else "dense") + attention
 
     @property
     def attention_parameters(self) -> float:
