@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.deployments.served_cases import ServedCase
+    from recommender.ranking.deployments.served_cases import ServedCase, Work
 
 SAMPLE = 450
 """Rows that are fitted to: their covariance costs the cube of their number."""
@@ -45,12 +45,14 @@ _LOSS_OF_NONE = 1e6
 
 
 def fit_kernel(
-    tree: HardwareTree, sizes_of: Callable[[str], Mapping[str, Value]], cases: Sequence[ServedCase]
+    tree: HardwareTree,
+    sizes_of: Callable[[str], Mapping[str, Value]],
+    cases: Callable[[Work | None], Sequence[ServedCase]],
 ) -> StepKernel:
     """The kernel under which a sample of measured rows is most likely."""
     from scipy.optimize import minimize
 
-    known, parts, times = Deployments(tree, sizes_of, lambda: cases).rows()
+    known, parts, times = Deployments(tree, sizes_of, cases).rows(None)
     chosen = np.random.default_rng(0).permutation(len(times))[:SAMPLE]
     remains = (np.log(times) - np.log(parts @ fit_factors(known, parts, times)))[chosen]
     sample = known.part(chosen)
@@ -86,8 +88,8 @@ def main() -> int:
             if is_serving(path):
                 (source / path.name).symlink_to(path.resolve())
         workspace = load(source, Path(folder) / "world", {"*": 1.0}).workspace
-        cases = served_cases(workspace.snapshot.graph, workspace.trials)
-        kernel = fit_kernel(workspace.hardware, workspace.snapshot.sizes_of, cases)
+        cases = served_cases(workspace.snapshot.graph, workspace.trials, workspace.hardware)
+        kernel = fit_kernel(workspace.hardware, workspace.snapshot.sizes_of, lambda _: cases)
     shown = {name: float(f"{value:.4g}") for name, value in asdict(kernel).items()}
     if not all(map(math.isfinite, shown.values())):
         return 1

@@ -45,9 +45,10 @@ from recommender.ranking.deployments.deployments import DeploymentQuestion, Depl
 from recommender.ranking.deployments.served_cases import Work, deployment_of, served_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.calibration.step_rates import StepKernel
     from recommender.ranking.deployments.deployment import Deployment
     from recommender.ranking.deployments.served_cases import ServedCase
     from recommender.ranking.start import ParallelLayout
@@ -232,17 +233,17 @@ class Bench:
     def __init__(self, workspace: Workspace, *, is_nested: bool, peer: str | None) -> None:
         self.workspace = workspace
         self.tree: HardwareTree = workspace.hardware
-        self.cases = served_cases(workspace.snapshot.graph, workspace.trials)
+        self.cases = served_cases(workspace.snapshot.graph, workspace.trials, workspace.hardware)
         self.is_nested = is_nested
         self.peer = peer
         self.scores: dict[tuple[str, str], Scores] = defaultdict(Scores)
-        self.raters: dict[tuple[object, ...], Deployments] = {}
+        self.kernels: dict[tuple[object, ...], StepKernel | None] = {}
 
     def run(self, tables: Sequence[Table]) -> dict[str, Any]:
         """Ask all, and sum up."""
         for table in tables:
             for part in CLASSES:
-                cases = self.known(part, table)
+                cases = self.known(part, table.question.work)
                 if cases:
                     self.ask(part, table, cases)
             if self.peer:
@@ -264,25 +265,24 @@ class Bench:
             for name in names
         }
 
-    def known(self, part: str, table: Table) -> list[ServedCase]:
-        """What may be known of a table in a class; nothing where the class does not have it."""
-        work = table.question.work
+    def hidden(self, part: str, work: Work) -> Callable[[Work], bool]:
+        """What may not be known of some work in a class."""
         vendor = self.tree.above(work.device, Level.VENDOR)
+        return {
+            "known_device": lambda other: other == work,
+            "new_model": lambda other: other.model == work.model,
+            "same_vendor": lambda other: other.device == work.device,
+            "other_vendor": lambda other: self.tree.above(other.device, Level.VENDOR) == vendor,
+        }[part]
 
-        def may(case: ServedCase) -> bool:
-            other = case.work
-            if part == "known_device":
-                return other != work
-            if part == "new_model":
-                return other.model != work.model
-            if part == "same_vendor":
-                return other.device != work.device
-            return self.tree.above(other.device, Level.VENDOR) != vendor
-
-        cases = [case for case in self.cases if may(case)]
+    def known(self, part: str, work: Work) -> list[ServedCase]:
+        """What may be known of some work in a class; nothing where the class does not have it."""
+        is_hidden = self.hidden(part, work)
+        cases = [case for case in self.cases if not is_hidden(case.work)]
         devices = {case.work.device for case in cases}
         if part in {"known_device", "new_model"} and work.device not in devices:
             return []
+        vendor = self.tree.above(work.device, Level.VENDOR)
         vendors = {self.tree.above(device, Level.VENDOR) for device in devices}
         return [] if part == "same_vendor" and vendor not in vendors else cases
 
@@ -290,28 +290,30 @@ class Bench:
         """Ask one table in one class, and judge ours and what is simpler."""
         question = table.question
         work = question.work
-        hidden = {"known_device": work, "new_model": work.model, "same_vendor": work.device}
-        key = (part, hidden.get(part, self.tree.above(work.device, Level.VENDOR)))
-        if key not in self.raters:
-            kernel = None
+        snapshot = self.workspace.snapshot
+        is_hidden = self.hidden(part, work)
+        groups = {"known_device": work, "new_model": work.model, "same_vendor": work.device}
+        key = (part, groups.get(part, self.tree.above(work.device, Level.VENDOR)))
+        if key not in self.kernels:
+            self.kernels[key] = None
             if self.is_nested:
                 from tools.fit_step_rates import fit_kernel
 
-                kernel = fit_kernel(self.tree, self.workspace.snapshot.sizes_of, cases)
-            self.raters[key] = Deployments(self.tree, self.workspace.snapshot.sizes_of, lambda: cases, kernel)
+                self.kernels[key] = fit_kernel(self.tree, snapshot.sizes_of, lambda _: cases)
+
+        def near(asked: Work | None) -> list[ServedCase]:
+            return served_cases(snapshot.graph, self.workspace.trials, self.tree, asked, is_hidden=is_hidden)
+
+        ours = Deployments(self.tree, snapshot.sizes_of, near, self.kernels[key])
         asked = {"ours": question}
         if question.limits:
             domain = replace(question.domain, most_at_once=UNSTATED)
             asked["load_unstated"] = replace(question, domain=domain)
         for name, one in asked.items():
             started = time.process_time()
-            proposed = [_key(item.deployment) for item in self.raters[key].rate(one)]
+            proposed = [_key(item.deployment) for item in ours.rate(one)]
             self.take(name, part, table, proposed, time.process_time() - started)
-        if ("cost_model", work.device) not in self.raters:
-            self.raters["cost_model", work.device] = Deployments(
-                self.tree, self.workspace.snapshot.sizes_of, list
-            )
-        alone = self.raters["cost_model", work.device].rate(question)
+        alone = Deployments(self.tree, snapshot.sizes_of, lambda _: []).rate(question)
         self.take("cost_model", part, table, [_key(item.deployment) for item in alone], 0.0)
         self.take("nearest", part, table, self.nearest(table, cases), 0.0)
         self.take(

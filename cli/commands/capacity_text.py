@@ -79,8 +79,9 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         one = found.nearest
         if one is not None:
             print(
-                f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout} on {one.rated.devices}, "
-                f"{one.rated.deployment.concurrency:g} at once, TPOT {output.quantity(one.rated.tpot_s, 's')}, "
+                f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout},"
+                f" {one.rated.devices} devices, {one.rated.deployment.concurrency:g} at once,"
+                f" TPOT {output.quantity(one.rated.tpot_s, 's')}, "
                 f"TTFT {output.quantity(one.rated.ttft_s, 's')}: {one.rated.chance:.0%} likely to keep them."
             )
         return
@@ -93,9 +94,7 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
     output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
     tiers = {"measured elsewhere" if item.rated.near else "modelled" for item in options}
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
-    print(
-        f"\n{' and '.join(sorted(tiers))}; times within a factor of {factor:.2g} (90 %), the chance is of the limits."
-    )
+    print(f"\nThroughput and times: {' and '.join(sorted(tiers))}, within a factor of {factor:.2g} (90 %).")
     if len(found.options) > most:
         print(f"{len(found.options) - most} more: -k {min(len(found.options), 50)} lists them.")
     for limit in found.unchecked:

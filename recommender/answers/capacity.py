@@ -234,8 +234,9 @@ def _undominated(options: Sequence[CapacityOption]) -> list[CapacityOption]:
     def beaten(item: CapacityOption) -> bool:
         mine = merits(item)
         return any(
-            theirs != mine and all(a >= b for a, b in zip(theirs, mine, strict=True))
-            for theirs in map(merits, options)
+            ((theirs := merits(other)) != mine and all(a >= b for a, b in zip(theirs, mine, strict=True)))
+            or (theirs == mine and other.rated.deployment.concurrency < item.rated.deployment.concurrency)
+            for other in options
         )
 
     kept = [item for item in options if not beaten(item)]

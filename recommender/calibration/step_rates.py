@@ -2,8 +2,8 @@
 
 Measured time is the sum of the modelled parts, each with a factor of its own, times what remains. The factors
 are fitted to the measured rows (a prior holds them near 1); the log of what remains is a Gaussian process
-over layout, load and lengths, part of it common to all hardware, models and frameworks, part of it their own. So a
-new device or model borrows what the known ones share.
+over layout, load and lengths, part of it common to all hardware, models and frameworks, part of it their
+own. So a new device or model borrows what the known ones share.
 
 n, m: rows known and asked. P: parts.
 """

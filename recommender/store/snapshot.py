@@ -176,7 +176,11 @@ class WorkspaceSnapshot:
         from recommender.ranking.deployments.deployments import Deployments
         from recommender.ranking.deployments.served_cases import served_cases
 
-        return Deployments(self.hardware, self.sizes_of, lambda: served_cases(self.graph, self.trials))
+        return Deployments(
+            self.hardware,
+            self.sizes_of,
+            lambda work: served_cases(self.graph, self.trials, self.hardware, work),
+        )
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -202,7 +206,7 @@ class WorkspaceSnapshot:
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
             strategies=strategies,
             planner=Planner(
-                starts=StartFinder(self.graph, self.hardware),
+                starts=StartFinder(self.graph, self.hardware, deployments=lambda: self.deployments),
                 strategies=strategies,
                 version=self.knowledge_version,
             ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_ROWS = 700
-"""Measured rows that answer a question, the nearest: their covariance costs the cube of their number."""
 MODELLED_SPREAD = 0.45
 """Spread of a modelled time where nothing measured speaks: that of the cost model's serving step."""
 _POINTS = tuple(NormalDist().inv_cdf((place + 0.5) / 15) for place in range(15))
@@ -63,7 +61,7 @@ class Deployments:
     Args:
         tree: Knows hardware.
         sizes_of: Facts of a model by its id.
-        cases: Reads the measured deployments, once they are needed.
+        cases: Reads the measured deployments nearest to some work, or all.
         kernel: Likeness of configurations.
     """
 
@@ -71,7 +69,7 @@ class Deployments:
         self,
         tree: HardwareTree,
         sizes_of: Callable[[str], Mapping[str, Value]],
-        cases: Callable[[], Sequence[ServedCase]],
+        cases: Callable[[Work | None], Sequence[ServedCase]],
         kernel: StepKernel | None = None,
     ) -> None:
         self._tree = tree
@@ -79,7 +77,8 @@ class Deployments:
         self._cases = cases
         self._kernel = kernel
         self._numbers: dict[str, int] = {}
-        self._rates: dict[Work, StepRates] = {}
+        self._rates: dict[Work, StepRates | None] = {}
+        self._near: dict[Work | None, Counter[tuple[str, ParallelLayout]]] = {}
 
     def rate(self, question: DeploymentQuestion) -> list[RatedDeployment]:
         """Every layout of the domain that fits, with the load that suits it best, best first."""
@@ -111,7 +110,7 @@ class Deployments:
             spreads = np.full(len(priced), MODELLED_SPREAD)
         else:
             times, spreads = measured.predict(self._features([(work, one) for one, _ in priced]), parts)
-        near = self._near
+        near = self._near[work]
         return [
             _rated(
                 question, one, price, math.exp(time), float(spread), near.get((one.framework, one.layout), 0)
@@ -119,45 +118,51 @@ class Deployments:
             for (one, price), time, spread in zip(priced, times.tolist(), spreads.tolist(), strict=True)
         ]
 
+    def expected_times(
+        self, work: Work, asked: Sequence[Deployment]
+    ) -> list[tuple[float, float, int] | None] | None:
+        """What measured rows make of the modelled time of an output token.
+
+        Returns:
+            For each deployment the factor on its modelled time, the standard deviation of the log, and the
+            number of measured rows of its layout; None where it has no price. None for all if nothing is
+            measured.
+        """
+        rates = self.measured(work)
+        if rates is None:
+            return None
+        prices = self._pricer.prices([(work, one) for one in asked])
+        places = [place for place, price in enumerate(prices) if price is not None]
+        found: list[tuple[float, float, int] | None] = [None] * len(asked)
+        if not places:
+            return found
+        parts = np.array([price.parts_s for price in prices if price is not None])
+        means, spreads = rates.predict(self._features([(work, asked[place]) for place in places]), parts)
+        factors = np.exp(means) / parts.sum(axis=1)
+        for place, factor, spread in zip(places, factors.tolist(), spreads.tolist(), strict=True):
+            one = asked[place]
+            found[place] = (factor, spread, self._near[work].get((one.framework, one.layout), 0))
+        return found
+
     def measured(self, work: Work) -> StepRates | None:
         """Rates from the measured rows that are nearest to some work; None if there are none."""
-        if not self._rows:
-            return None
         if work not in self._rates:
-            self._rates[work] = StepRates.fit(self._kernel or StepKernel.shipped(), *self.rows(work))
+            known, parts, times = self.rows(work)
+            kernel = self._kernel or StepKernel.shipped()
+            self._rates[work] = StepRates.fit(kernel, known, parts, times) if len(times) else None
         return self._rates[work]
 
-    def rows(self, work: Work | None = None) -> tuple[StepFeatures, Floats, Floats]:
-        """Features, modelled parts and measured seconds of the measured rows; of the nearest to some work."""
-        rows = self._rows
-        if work is not None:
-            rows = sorted(rows, key=lambda row: -self._closeness(work, row[0].work))[:MOST_ROWS]
-        parts = np.array([price.parts_s for _, price, _ in rows])
-        times = np.array([time for _, _, time in rows])
-        return self._features([(case.work, case.deployment) for case, _, _ in rows]), parts, times
-
-    @cached_property
-    def _rows(self) -> list[tuple[ServedCase, DeploymentPrice, float]]:
-        """Measured deployments that have a price, with the time of an output token that follows."""
-        cases = self._cases()
+    def rows(self, work: Work | None) -> tuple[StepFeatures, Floats, Floats]:
+        """Features, modelled parts and measured seconds of the measured rows nearest to some work, or of all."""
+        cases = self._cases(work)
         prices = self._pricer.prices([(case.work, case.deployment) for case in cases])
-        return [
-            (case, price, implied_time_s(case, price))
-            for case, price in zip(cases, prices, strict=True)
-            if price is not None
-        ]
-
-    @cached_property
-    def _near(self) -> Mapping[tuple[str, ParallelLayout], int]:
-        counts: dict[tuple[str, ParallelLayout], int] = {}
-        for case, _, _ in self._rows:
-            key = (case.deployment.framework, case.deployment.layout)
-            counts[key] = counts.get(key, 0) + 1
-        return counts
-
-    def _closeness(self, one: Work, other: Work) -> float:
-        shared = len(set(self._tree.path(one.device)) & set(self._tree.path(other.device)))
-        return shared + 2.0 * (one.model == other.model) + (one.precision == other.precision)
+        priced = [(case, price) for case, price in zip(cases, prices, strict=True) if price is not None]
+        self._near[work] = Counter((case.deployment.framework, case.deployment.layout) for case, _ in priced)
+        return (
+            self._features([(case.work, case.deployment) for case, _ in priced]),
+            np.array([price.parts_s for _, price in priced]),
+            np.array([implied_time_s(case, price) for case, price in priced]),
+        )
 
     def _features(self, rows: Sequence[tuple[Work, Deployment]]) -> StepFeatures:
         kinds, sizes, switches = [], [], []

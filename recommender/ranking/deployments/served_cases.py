@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
 
 RATE = "tokens/s/device"
 """Unit of a throughput that counts input and output tokens of each device in use."""
+MOST_READ = 700
+"""Deployments that answer a question, the nearest: their covariance costs the cube of their number."""
+_OPERATORS = frozenset({"serve", "llm_serve", "infer", "llm_generate"})
 _MEASURED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
 
 
@@ -60,49 +64,65 @@ class ServedCase:
 
 
 def served_cases(
-    graph: GraphStore, trials: TrialStore, is_hidden: Callable[[ProblemRow, Problem], bool] | None = None
+    graph: GraphStore,
+    trials: TrialStore,
+    tree: HardwareTree,
+    work: Work | None = None,
+    *,
+    is_hidden: Callable[[Work], bool] | None = None,
 ) -> list[ServedCase]:
     """Measured deployments of a workspace; a configuration measured several times has their median.
 
     Args:
         graph: Describes the problems.
         trials: Their rows.
-        is_hidden: Problems that must not answer; for backtests.
+        tree: Knows hardware.
+        work: Read what is nearest to it, by device and model; everything if None.
+        is_hidden: Work that must not answer; for backtests.
     """
-    names = set(trials.operators()) & {"serve", "llm_serve", "infer", "llm_generate"}
+    names = set(trials.operators()) & _OPERATORS
+    rows = [row for row in trials.summary(trials.keys()) if row.operator in names]
+    rows = [row for row in rows if row.metric == "throughput" and row.model]
+    if work is not None:
+        path = set(tree.path(work.device))
+
+        def closeness(row: ProblemRow) -> float:
+            return len(path & set(tree.path(row.hardware))) + 2.0 * (row.model == work.model)
+
+        rows.sort(key=closeness, reverse=True)
     rates: dict[tuple[Work, Deployment], list[float]] = {}
-    rows = [
-        row for row in trials.summary(trials.keys()) if row.operator in names and row.metric == "throughput"
-    ]
     for row in rows:
+        if work is not None and len(rates) >= MOST_READ:
+            break
         problem = from_graph(graph, Problem, row.id)
-        work = work_of(problem)
-        if work is None or problem.objective.unit != RATE or (is_hidden and is_hidden(row, problem)):
+        other = work_of(problem)
+        if other is None or problem.objective.unit != RATE or (is_hidden and is_hidden(other)):
             continue
         stated = problem.workload.shape.get("concurrency")
         for trial in trials.rows(row.id):
             value = trial.measurement.value
             deployment = deployment_of(trial.configuration, stated)
             if value and deployment is not None and trial.kind in _MEASURED:
-                rates.setdefault((work, deployment), []).append(value)
+                rates.setdefault((other, deployment), []).append(value)
     return [
-        ServedCase(work=work, deployment=deployment, rate=median(found))
-        for (work, deployment), found in rates.items()
+        ServedCase(work=other, deployment=deployment, rate=median(found))
+        for (other, deployment), found in rates.items()
     ]
 
 
-def work_of(problem: Problem) -> Work | None:
-    """What a problem serves; None if lengths, model or precision are not stated."""
+def work_of(problem: Problem, precision: str = "") -> Work | None:
+    """What a problem serves, in ``precision`` if it is given; None if lengths, model or it are not stated."""
     work = problem.workload
     lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
-    if work.kind is not WorkloadKind.SERVING or not work.model or not work.precision:
+    precision = precision or work.precision or ""
+    if work.kind is not WorkloadKind.SERVING or not work.model or not precision:
         return None
     if not all(isinstance(item, int | float) and item > 0 for item in lengths):
         return None
     return Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=work.precision,
+        precision=precision,
         input_len=float(str(lengths[0])),
         output_len=float(str(lengths[1])),
     )
