@@ -8,6 +8,7 @@ is withheld.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
@@ -78,13 +79,13 @@ def main() -> int:
     from benchmarks.answers.serving import is_serving
     from benchmarks.worlds.world import load
 
-    if len(sys.argv) != 2:
-        print("usage: python -m tools.fit_step_rates CASES", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("cases", type=Path, help="folder of cases")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "known"
         source.mkdir()
-        for path in sorted(Path(sys.argv[1]).glob("*.jsonl*")):
+        for path in sorted(given.cases.glob("*.jsonl*")):
             if is_serving(path):
                 (source / path.name).symlink_to(path.resolve())
         workspace = load(source, Path(folder) / "world", {"*": 1.0}).workspace

@@ -169,7 +169,7 @@ def tables_of(path: Path, workspace: Workspace) -> list[Table]:
     """The tables of a file that can be asked: a limit or the greatest throughput, two layouts, one of them wrong."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows_of(path):
-        if "concurrency" not in row["task"]["shape"]:  # the load is chosen with the layout
+        if {"slo", "load"} & set(row["task"]):  # the load is chosen with the layout, or is all that fits
             groups[row["group_id"]].append(row)
     found = []
     for rows in groups.values():
