@@ -10,45 +10,30 @@ from typing import Annotated
 
 import typer
 
-from cli.ab import commands as ab
-from cli.commands import kb
-from cli.commands.calibrate import calibrate
-from cli.commands.diagnose import diagnose
-from cli.commands.doctor import doctor
-from cli.commands.estimate import estimate
-from cli.commands.evolve import evolve
-from cli.commands.explain import explain
-from cli.commands.ingest import ingest
-from cli.commands.predict import predict
-from cli.commands.recommend import recommend, similar
-from cli.commands.sensitivity import sensitivity
+from cli.late import LateTyper
 from cli.output import make_harmless
-from cli.search import commands as search
 from tunegraph.packages import __version__
 from tunegraph.places import Places
 
-app = typer.Typer(
+app = LateTyper(
     name="tunegraph",
     help="Recommend tuning configurations from a knowledge graph of measured cases.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(recommend)
-app.command()(explain)
-app.command()(diagnose)
-app.command()(similar)
-app.command()(ingest)
-app.add_typer(kb.app, name="kb")
-app.command()(estimate)
-app.command()(predict)
-app.command()(sensitivity)
-app.add_typer(search.app, name="search")
-app.add_typer(ab.app, name="ab")
-app.command()(calibrate)
-app.command()(evolve)
-app.command()(doctor)
+app.add("recommend", "cli.commands.recommend:recommend")
+app.add("explain", "cli.commands.explain:explain")
+app.add("diagnose", "cli.commands.diagnose:diagnose")
+app.add("similar", "cli.commands.recommend:similar")
+app.add("ingest", "cli.commands.ingest:ingest")
+app.add("estimate", "cli.commands.estimate:estimate")
+app.add("predict", "cli.commands.predict:predict")
+app.add("sensitivity", "cli.commands.sensitivity:sensitivity")
+app.add("calibrate", "cli.commands.calibrate:calibrate")
+app.add("evolve", "cli.commands.evolve:evolve")
+app.add("doctor", "cli.commands.doctor:doctor")
+app.add("kb", "cli.commands.kb:app")
+app.add("search", "cli.search.commands:app")
+app.add("ab", "cli.ab.commands:app")
 
 
 def _version(wanted: bool) -> None:

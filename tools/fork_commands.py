@@ -2,13 +2,15 @@
 
     PYTHONPATH=TREE python -P tools/fork_commands.py < requests
 
-A request is a line of JSON: arguments, folder, and the files for stdin, stdout and stderr. The answer is a
-line of JSON on stdout: the exit code, or how else it ended, and the processor time.
+A request is a line of JSON: arguments, folder, the files for stdin, stdout and stderr, and the environment
+where it is not this process's. The answer is a line of JSON on stdout: the exit code, or how else it ended,
+and the processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -27,15 +29,18 @@ WARM = ("typer", "yaml", "numpy", "faiss", "tokenizers", "pyoxigraph")
 
 def main() -> None:
     """Fork a child for each question that comes, and say how it ended; the child is the command line."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
+    )
+    parser.add_argument("--warm", action="store_true", help="import all modules of the project before")
+    is_warm = parser.parse_args().warm
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     command_line = importlib.import_module("cli.main").main
-    for name in WARM:
+    for name in (*WARM, *(modules_of(sys.modules["cli"].__path__[0]) if is_warm else ())):
         with suppress(ImportError):
             importlib.import_module(name)
+    gc.freeze()
     if threading.active_count() > 1 or len(list(Path("/proc/self/task").glob("*"))) > 1:
         raise SystemExit("a library started a thread when it was imported: a fork would hang; see WARM")
     for line in requests:
@@ -52,10 +57,21 @@ def main() -> None:
         print(json.dumps({"code": code, "cpu_s": round(cpu_s, 2)}), file=answers, flush=True)
 
 
+def modules_of(cli: str) -> list[str]:
+    """All modules beside the package of the command line, and those that are imported late."""
+    tree = Path(cli).parent
+    own = ("kg", "embeddings", "ingest", "recommender", "cli")
+    found = [path.relative_to(tree).with_suffix("") for name in own for path in (tree / name).rglob("*.py")]
+    return ["rich.table", *(".".join(path.parts) for path in found if path.name != "__init__")]
+
+
 def _become(request: dict[str, Any]) -> None:
     """Take on what the shell would have given: folder, arguments, streams, a session of its own."""
     os.setsid()
     os.chdir(request["folder"])
+    if "environment" in request:
+        os.environ.clear()
+        os.environ.update(request["environment"])
     for number, (name, flags) in enumerate(
         (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
     ):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.ab.consent import AllowValueOption
+from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.values import pairs, share, span_s
 from kg.errors import InputError
@@ -16,11 +17,10 @@ if TYPE_CHECKING:
     from kg.nouns.values import Settings
     from recommender.experiment.impact import Prices
 
-app = typer.Typer(
+app = LateTyper(
     name="ab",
     help="A/B tests that stay honest while they are watched; their outcomes teach the graph.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    add_completion=False,
 )
 
 ControlOption = Annotated[

@@ -11,12 +11,15 @@ import typer
 from cli.commands.kb_backup import backup, restore
 from cli.commands.kb_list import list_
 from cli.context import open_for_writing, open_workspace
+from cli.late import LateTyper
 from cli.options import JsonOption, finite
 from cli.values import pairs
 from kg.errors import InputError
 
-app = typer.Typer(
-    help="Look into the knowledge base, check it, add to it, carry it in and out.", no_args_is_help=True
+app = LateTyper(
+    name="kb",
+    help="Look into the knowledge base, check it, add to it, carry it in and out.",
+    add_completion=False,
 )
 
 app.command("list")(list_)

@@ -172,7 +172,6 @@ def _verify(
 def _write(form: str, answer: Answer) -> None:
     """Print the configurations in the form of another program, best first."""
     from cli import output
-    from cli.commands.plan_text import paste_lines
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
@@ -182,7 +181,7 @@ def _write(form: str, answer: Answer) -> None:
     if answer.plan is not None and answer.problem.workload.model:
         start = answer.plan.start
         settings = Settings({item.key.lstrip("-"): item.value for item in start.settings})
-        choices.insert(0, RecommendedConfiguration(configuration=settings, flags=tuple(paste_lines(start))))
+        choices.insert(0, RecommendedConfiguration(configuration=settings, flags=tuple(start.paste_lines)))
     remarks = [] if answer.abstention is not None else _expected_loss(answer)
     written = write_answer(form, answer.problem, choices, remarks=remarks)
     print(written.text, end="")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.context import open_workspace
+from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.search.options import (
     AccuracyOption,
@@ -47,11 +48,10 @@ from cli.search.worker import worker
 from cli.values import limits, pairs, span_s
 from kg.errors import InputError
 
-app = typer.Typer(
+app = LateTyper(
     name="search",
     help="Search for the best configuration, starting from what is known of similar problems.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    add_completion=False,
 )
 
 

@@ -87,6 +87,8 @@ def estimate_problem(
         MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
     question = Question.of(problem, sizes, tree, server=server, phase=phase)
+    if not question.model.layers and "operations_source" in sizes:
+        notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
     if question.ignored:
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
     try:

@@ -1,4 +1,4 @@
-"""The real script in a process of its own, and files to give it."""
+"""Command lines in a process of their own, and files to give them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+import cli.main
 from recommender.workspace import Workspace
 from tests.cli.cases import case_line
+from tools.recording.forker import Forker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,8 +79,29 @@ def clean(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> dict[
 
 
 @pytest.fixture(scope="session")
-def run(script: str, clean: dict[str, str], shipped_path: Path) -> Run:
-    """Runs the script on the shipped workspace or another, and sees that no traceback comes out."""
+def forker(clean: dict[str, str]) -> Iterator[Forker]:
+    """A process that has imported the project, and forks a child for each command line.
+
+    Most of what a short command takes is to import; ``test_start`` and what needs a shell, another user or
+    another Python start the installed script itself.
+    """
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    made = Forker(Path(cli.main.__file__).parent.parent, clean | threads, is_warm=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def run(
+    script: str,
+    clean: dict[str, str],
+    shipped_path: Path,
+    forker: Forker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Run:
+    """Runs a command line on the shipped workspace or another, and sees that no traceback comes out."""
+    streams = tmp_path_factory.mktemp("streams")
+    files = {"stdin": os.devnull, "stdout": str(streams / "out"), "stderr": str(streams / "err")}
 
     def call(
         *arguments: object,
@@ -87,15 +110,24 @@ def run(script: str, clean: dict[str, str], shipped_path: Path) -> Run:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> Ran:
-        done = subprocess.run(
-            [*before, script, "--workspace", str(workspace or shipped_path), *map(str, arguments)],
-            capture_output=True,
-            env={**clean, **(environment or {})},
-            cwd=folder,
-            check=False,
-            timeout=120,
-        )
-        ran = Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+        words = ["--workspace", str(workspace or shipped_path), *map(str, arguments)]
+        surroundings = {**clean, **(environment or {})}
+        if before or any(name.startswith("PYTHON") for name in environment or ()):
+            done = subprocess.run(
+                [*before, script, *words],
+                capture_output=True,
+                env=surroundings,
+                cwd=folder,
+                check=False,
+                timeout=120,
+            )
+            ran = Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+        else:
+            place = str(folder or Path.cwd())
+            end = forker.ask({"folder": place, "arguments": words, "environment": surroundings, **files})
+            assert isinstance(end["code"], int), end["code"]
+            out, err = (Path(files[name]).read_bytes().decode() for name in ("stdout", "stderr"))
+            ran = Ran(code=end["code"], out=out, err=err)
         assert "Traceback" not in ran.err, ran.err
         return ran
 

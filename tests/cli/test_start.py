@@ -98,8 +98,8 @@ def test_a_package_of_another_behind_ours_does_not_matter(run: Any, tmp_path: Pa
 
 def commands(group: Any, path: str = "tunegraph") -> Iterator[tuple[str, Any]]:
     yield path, group
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, f"{path} {name}")
+    for name in getattr(group, "commands", {}):
+        yield from commands(group.get_command(None, name), f"{path} {name}")
 
 
 @pytest.mark.parametrize(("path", "command"), list(commands(typer.main.get_command(app))))

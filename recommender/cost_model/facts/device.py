@@ -155,7 +155,7 @@ class Device:
         if short == "fp16" and self.ascend and self.get("peak_int8_ops"):
             # a cube multiplies 16 x 16 x 16 numbers a cycle in 16 bit, 16 x 32 x 16 in 8 bit
             return self.number("peak_int8_ops") / 2
-        if short in {"fp8", "tf32", "int4", "fp4"} and self.get(*_PEAKS["fp16"], *_PEAKS["bf16"]):
+        if short in {"bf16", "fp8", "tf32", "int4", "fp4"} and self.get(*_PEAKS["fp16"], *_PEAKS["bf16"]):
             held = [known for known, facts in _PEAKS.items() if self.get(*facts)]
             raise InputError(
                 f"precision: {self.id} has no {short} matrix unit", hint=f"it computes {', '.join(held)}"

@@ -79,7 +79,10 @@ class Network:
     @property
     def outside(self) -> float:
         """One-way bandwidth of a device to another node, byte/s."""
-        return self._number("measured_network_bandwidth_bytes_per_s", "network_bandwidth_bytes_per_s")
+        # cards of one host that no link joins talk over its PCIe
+        names = ("measured_network_bandwidth_bytes_per_s", "network_bandwidth_bytes_per_s")
+        cards = "PCIe between cards" in str(self.facts.get("link_topology", ""))
+        return self._number(*(["pcie_bandwidth_bytes_per_s"] if cards else []), *names)
 
 
 def collective_us(

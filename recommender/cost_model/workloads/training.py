@@ -25,6 +25,7 @@ from recommender.cost_model.workloads.layouts import (
     layer_activation,
     memory_parts,
     shares,
+    stage_layers,
 )
 from recommender.cost_model.workloads.networks import BACKWARD, convolutions_us
 from recommender.cost_model.workloads.steps import Steps
@@ -98,7 +99,7 @@ def training_step(
     ring = np.where(cp > 1, ring, 0.0)
     ring_hidden = np.minimum(ring, work.attention_us * (1 + ATTENTION_BACKWARD))
 
-    layers = model.layers / pp
+    layers = stage_layers(model, s)
     head = _head(operators, device, model, tokens, s) * (1 + BACKWARD)
     head_flops = 2 * tokens * model.hidden * model.vocabulary / tp
     count = s["global_batch"] / (micro * dp)

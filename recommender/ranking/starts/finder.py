@@ -176,7 +176,10 @@ class StartFinder:
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
-        priced = started_question(draft.question, layouts[0], found[0]) if layouts else None
+        priced = None
+        if layouts:
+            priced = started_question(draft.question, layouts[0], found[0])
+            draft.notes.append(_load(layouts[0], situation))
         return self._starts(draft, found, priced)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
@@ -328,3 +331,13 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
         return situation
     sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
     return replace(situation, facts={**sizes, **situation.facts})
+
+
+def _load(chosen: ChosenLayout, situation: Situation) -> str:
+    """What is assumed of the load where the question does not state it; empty if nothing is."""
+    batch = chosen.option.settings.get("batch")
+    if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
+        return ""
+    if situation.number("concurrency") is not None:
+        return ""
+    return f"{batch:.0f} requests at once an engine are assumed; --trait concurrency=N says otherwise"

@@ -160,7 +160,7 @@ class Writer:
         if removed:
             self.graph.replace(removed, added)
         else:
-            self.graph.extend(added)
+            self.graph.bulk_extend(added)
         self.changed()
 
     def changed(self) -> None:

@@ -260,12 +260,14 @@ def test_what_cannot_be_opened_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "\x00" * 50, "[[[[", '{"traceEvents": [', "a,b\n1,2\n"])
-def test_the_command_says_one_line_and_ends_with_two(tmp_path: Path, content: str) -> None:
-    (tmp_path / "trace_view.json").write_text(content)
-    (tmp_path / "kernel_details.csv").write_text(content)
-    command = [sys.executable, "-c", "from cli.main import main; main()", "--workspace", str(tmp_path / "w")]
+def test_the_command_says_one_line_and_ends_with_two(empty_path: Path, tmp_path: Path, content: str) -> None:
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    (profile / "trace_view.json").write_text(content)
+    (profile / "kernel_details.csv").write_text(content)
+    command = [sys.executable, "-c", "from cli.main import main; main()", "--workspace", str(empty_path)]
     ended = subprocess.run(
-        [*command, "diagnose", str(tmp_path)], capture_output=True, text=True, check=False, cwd=ROOT
+        [*command, "diagnose", str(profile)], capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert ended.returncode == 2
     assert ended.stdout == ""

@@ -6,13 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.setting import SettingPlace
-from recommender.ranking.start import (
-    ExpectedValue,
-    Origin,
-    ParallelLayout,
-    PlanSetting,
-    StartConfiguration,
-)
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 
 SIZES = st.integers(1, 64)
 

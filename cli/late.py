@@ -1,0 +1,99 @@
+"""Commands that are imported and built when they are called: a run of the program needs one of them."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Source = str | typer.Typer | Callable[..., None]
+
+
+class LateTyper(typer.Typer):
+    """A Typer application whose commands are built late: typer takes milliseconds for each.
+
+    Args:
+        name: Its name as a command of another application.
+        help: Its help.
+        settings: What ``typer.Typer`` takes.
+    """
+
+    def __init__(self, *, name: str, help: str, **settings: Any) -> None:
+        self.sources: dict[str, Source] = {}
+        super().__init__(
+            name=name,
+            help=help,
+            cls=type("Late", (_LateGroup,), {"sources": self.sources}),
+            callback=_no_options,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            **settings,
+        )
+
+    def command(self, name: str | None = None, **_: Any) -> Callable[[Any], Any]:
+        """Take a function as a command, as ``typer.Typer.command`` does; it has a name and no settings."""
+
+        def take(function: Callable[..., None]) -> Callable[..., None]:
+            self.sources[name or function.__name__.replace("_", "-")] = function
+            return function
+
+        return take
+
+    def add(self, name: str, place: str) -> None:
+        """Take what stands at ``module:name``, a function or an application, as a command."""
+        self.sources[name] = place
+
+
+class _LateGroup(TyperGroup):
+    """The group of a :class:`LateTyper`; its ``commands`` hold None for what is not built yet."""
+
+    sources: dict[str, Source]
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: dict[str, Any] = dict.fromkeys(self.sources)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  as of the class above
+        """The command of a name, built now if need be; None if there is none."""
+        if cmd_name in self.sources and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _built(cmd_name, _imported(self.sources[cmd_name]))
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands; no more than their help is needed of them."""
+        listed: dict[str, Any] = {
+            name: TyperCommand(name, help=_help(_imported(source)), rich_markup_mode=None)
+            for name, source in self.sources.items()
+        }
+        TyperGroup(name=self.name, commands=listed).format_commands(ctx, formatter)
+
+
+def _no_options() -> None:
+    """Nothing is done before a command."""
+
+
+def _imported(source: Source) -> typer.Typer | Callable[..., None]:
+    if not isinstance(source, str):
+        return source
+    module, _, name = source.partition(":")
+    found: typer.Typer | Callable[..., None] = getattr(import_module(module), name)
+    return found
+
+
+def _help(source: typer.Typer | Callable[..., None]) -> str:
+    return str(source.info.help) if isinstance(source, typer.Typer) else inspect.getdoc(source) or ""
+
+
+def _built(name: str, source: typer.Typer | Callable[..., None]) -> Any:
+    if isinstance(source, typer.Typer):
+        return typer.main.get_command(source)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name)(source)
+    return typer.main.get_command(alone)
