@@ -99,7 +99,7 @@ class Deployments:
         priced = [
             (one, price)
             for (_, one), price in zip(asked, self._pricer.prices(asked), strict=True)
-            if price is not None
+            if price is not None and one.concurrency < 2 * price.in_flight
         ]
         if not priced:
             return []
@@ -239,14 +239,13 @@ def _rated(
     work = question.work
     request_s = price.ttft_s + work.output_len * tpot_s
     requests = price.in_flight / request_s
-    waiting = max(one.concurrency / requests - request_s, 0.0)  # of those that do not fit at once
-    times = {"tpot": tpot_s, "ttft": price.ttft_s + waiting, "latency": request_s + waiting}
+    times = {"tpot": tpot_s, "ttft": price.ttft_s, "latency": request_s}
     chance = 1.0
     for limit in question.limits:
         if limit.metric in times:
             chance = min(chance, _below(limit.maximum / times[limit.metric], spread))
     return RatedDeployment(
-        deployment=one,
+        deployment=replace(one, concurrency=min(one.concurrency, price.in_flight)),  # the others wait
         throughput=requests * work.output_len,
         requests_per_s=requests,
         tpot_s=tpot_s,

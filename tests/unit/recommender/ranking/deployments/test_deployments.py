@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,7 +36,7 @@ def question(tpot_ms: float | None, work: Work = WORK) -> DeploymentQuestion:
 def cases(shipped: Workspace, factor: dict[int, float], device: str = "h200") -> list[ServedCase]:
     """Measurements that are the modelled time times a factor by tensor split."""
     pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of)
-    work = Work(device=device, model=WORK.model, precision="fp8", input_len=1024.0, output_len=1024.0)
+    work = replace(WORK, device=device)
     made = []
     for tensor, times in factor.items():
         for load in (4.0, 16.0, 64.0):
@@ -46,6 +48,10 @@ def cases(shipped: Workspace, factor: dict[int, float], device: str = "h200") ->
                 ServedCase(work=work, deployment=one, rate=price.in_flight * 2048 / request_s / tensor)
             )
     return made
+
+
+def _given(measured: list[ServedCase], _: Work | None) -> list[ServedCase]:
+    return measured
 
 
 def test_a_rate_gives_back_the_time_that_made_it(shipped: Workspace) -> None:
@@ -61,13 +67,11 @@ def test_measured_layouts_decide_also_on_a_device_beside(shipped: Workspace) -> 
     tree, sizes = shipped.hardware, shipped.snapshot.sizes_of
     for better, worse in ((2, 8), (8, 2)):
         measured = cases(shipped, {better: 0.3, 4: 1.0, worse: 2.5})
-        rated = Deployments(tree, sizes, lambda _, found=measured: found).rate(question(30))
-        tensors = [item.deployment.layout.tp for item in rated]
-        assert tensors.index(better) < tensors.index(worse)
-        beside = Work(device="b200", model=WORK.model, precision="fp8", input_len=1024.0, output_len=1024.0)
-        lent = Deployments(tree, sizes, lambda _, found=measured: found).rate(question(30, beside))
-        tensors = [item.deployment.layout.tp for item in lent]
-        assert tensors.index(better) < tensors.index(worse)
+        rater = Deployments(tree, sizes, partial(_given, measured))
+        beside = replace(WORK, device="b200")
+        for work in (WORK, beside):
+            tensors = [item.deployment.layout.tp for item in rater.rate(question(30, work))]
+            assert tensors.index(better) < tensors.index(worse)
 
 
 def test_measured_rows_make_surer_than_none(shipped: Workspace) -> None:
@@ -92,11 +96,7 @@ def test_a_smaller_memory_holds_fewer_layouts(shipped: Workspace) -> None:
     one = Deployment(framework="vllm", layout=ParallelLayout(tp=1), concurrency=4)
     small = Work(device="h100-pcie", model=WORK.model, precision="bfloat16", input_len=1.0, output_len=1.0)
     assert pricer.prices([(small, one)]) == [None]
-    assert pricer.prices([(Work(**{**_fields(small), "model": "no-such-model"}), one)]) == [None]
-
-
-def _fields(work: Work) -> dict[str, object]:
-    return {name: getattr(work, name) for name in Work.__slots__}
+    assert pricer.prices([(replace(WORK, model="no-such-model"), one)]) == [None]
 
 
 def test_candidates_spread_experts_only_where_there_are_some() -> None:
