@@ -48,6 +48,14 @@ _SHOWN_SHARE = 0.15
 
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="All that a plan rests on.")]
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
+RateOption = Annotated[
+    str, typer.Option("--rate", help="Requests to serve, as 20/s or 900/min: the fewest devices that do.")
+]
+ParetoOption = Annotated[
+    bool,
+    typer.Option("--pareto", help="Deployments by throughput of a device, token time and devices."),
+]
+PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
 
 @asks()
@@ -56,6 +64,9 @@ def recommend(
     question: ProblemOptions,
     from_profile: ProfileOption = None,
     k: NumberOption = 5,
+    rate: RateOption = "",
+    pareto: ParetoOption = False,
+    price: PriceOption = "",
     form: FormatOption = "",
     write: WriteOption = "",
     explore: ExploreOption = False,
@@ -87,6 +98,15 @@ def recommend(
         allowed=allow_value or (),
     )
     raw = question.raw()
+    if rate or pareto or price:
+        from cli.commands.capacity_text import capacity_request, show_capacity
+
+        wanted = capacity_request(rate, price, pareto=pareto)
+        with open_workspace(context) as workspace:
+            problem, notes = workspace.problem(raw)
+            found = workspace.capacity(problem, wanted, notes=notes)
+        show_capacity(problem, wanted, found, most=k, as_json=as_json)
+        return
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         problem, notes = workspace.problem(raw)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
+    from recommender.answers.capacity import Capacity, CapacityRequest
     from recommender.answers.diagnose import Allowed, DiagnosisAnswer
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
@@ -75,6 +76,36 @@ class WorkspaceAnswers(WorkspaceContents):
             InfeasibleError: All that is known was refused; the message names the rules.
         """
         return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+
+    def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
+        """The devices that a rate of requests needs, or the deployments worth considering.
+
+        Args:
+            problem: Model, device, lengths and limits; its ``count`` bounds the devices of an instance.
+            request: Rate and price.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            InputError: It is no serving of a model, or a length is not stated.
+            MissingFactError: No deployment can be priced, or none fits.
+        """
+        from recommender.answers.capacity import capacity
+
+        situation = self.snapshot.recommender.planner.starts.situation(problem)
+        if situation is None:
+            raise InputError(
+                f"no framework is known that serves {problem.workload.model} on {problem.hardware.name}",
+                hint="--software NAME=VERSION names one",
+            )
+        said = [note for note in (*notes, situation.framework.note) if note]
+        return capacity(
+            problem,
+            request,
+            self.snapshot.deployments,
+            framework=situation.framework.id,
+            has_experts=bool(situation.model.is_mixture),
+            notes=said,
+        )
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
