@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from recommender.answers.space_making import SpaceMaker
     from recommender.answers.verification import VerificationRequest
     from recommender.cost_model.anchors import Anchors
-    from recommender.cost_model.fit.step_runs import StepRun
     from recommender.cost_model.question import Question
+    from recommender.cost_model.step_runs import StepRun
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
@@ -207,7 +207,7 @@ class WorkspaceAnswers(WorkspaceContents):
             MissingFactError: A fact of a run is unknown.
         """
         from recommender.cost_model.anchors import OWN_SITE, STEPS_FILE, Anchors, shipped_anchors
-        from recommender.cost_model.fit.step_runs import measured_steps, read_runs
+        from recommender.cost_model.step_runs import measured_steps, read_runs
 
         shipped = shipped_anchors()
         own = [
