@@ -153,7 +153,7 @@ class Deployments:
         return self._rates[work]
 
     def rows(self, work: Work | None) -> tuple[StepFeatures, Floats, Floats]:
-        """Features, modelled parts and measured seconds of the measured rows nearest to some work, or of all."""
+        """Features, modelled parts and measured seconds of the rows nearest to some work, or of all."""
         cases = self._cases(work)
         prices = self._pricer.prices([(case.work, case.deployment) for case in cases])
         priced = [(case, price) for case, price in zip(cases, prices, strict=True) if price is not None]
