@@ -27,6 +27,7 @@ from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,20 +86,25 @@ def recommend(
 ) -> None:
     """Recommend where to start and what to change, or an operator's configurations, best first."""
     from cli import output
-    from recommender.answers.verification import VerificationRequest
 
-    request = VerificationRequest(
-        command=verify,
-        metrics=metric or (),
-        patterns=pattern or (),
-        guards=guard or (),
-        alpha=alpha,
-        pairs=verify_pairs,
-        budget_s=span_s(verify_time) if verify_time else None,
-        allowed=allow_value or (),
-    )
+    request: VerificationRequest | None = None
+    if verify:  # reading it costs more than most answers
+        from recommender.answers.verification import VerificationRequest
+
+        request = VerificationRequest(
+            command=verify,
+            metrics=metric or (),
+            patterns=pattern or (),
+            guards=guard or (),
+            alpha=alpha,
+            pairs=verify_pairs,
+            budget_s=span_s(verify_time) if verify_time else None,
+            allowed=allow_value or (),
+        )
     raw = question.raw()
     if rate or pareto or price:
+        if verify or form or explore:
+            raise InputError("--rate and --pareto size a service: not with --verify, --format or --explore")
         from cli.commands.capacity_text import capacity_request, show_capacity
 
         wanted = capacity_request(rate, price, pareto=pareto)
@@ -132,7 +138,7 @@ def recommend(
     elif not (as_json or form) and answer.recommendations:
         print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
-    if verify:
+    if request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
 
 
