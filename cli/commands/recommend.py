@@ -103,15 +103,11 @@ def recommend(
         )
     raw = question.raw()
     if rate or pareto or price:
-        if verify or form or explore:
-            raise InputError("--rate and --pareto size a service: not with --verify, --format or --explore")
-        from cli.commands.capacity_text import capacity_request, show_capacity
-
-        wanted = capacity_request(rate, price, pareto=pareto)
-        with open_workspace(context) as workspace:
-            problem, notes = workspace.problem(raw)
-            found = workspace.capacity(problem, wanted, notes=notes)
-        show_capacity(problem, wanted, found, most=k, as_json=as_json)
+        if verify or form or explore or write:
+            raise InputError(
+                "--rate and --pareto size a service: not with --verify, --format, --write or --explore"
+            )
+        _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
@@ -140,6 +136,26 @@ def recommend(
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _size(
+    context: typer.Context,
+    raw: dict[str, object],
+    rate: str,
+    price: str,
+    *,
+    pareto: bool,
+    most: int,
+    as_json: bool,
+) -> None:
+    """Print the deployments that carry a rate, or those that none beats."""
+    from cli.commands.capacity_text import capacity_request, show_capacity
+
+    wanted = capacity_request(rate, price, pareto=pareto)
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        found = workspace.capacity(problem, wanted, notes=notes)
+    show_capacity(problem, wanted, found, most=most, as_json=as_json)
 
 
 def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:
