@@ -121,14 +121,8 @@ def recommend(
         is_remembered = workspace.remember(answer, raw, k)
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
-    elif verify and as_json:
-        pass  # the test prints its own
-    elif as_json or form == "json":
-        output.as_json(answer.to_json())
-    elif form:
-        _write(form, answer)
-    else:
-        show(answer, verbose=verbose)
+    elif not (verify and as_json):  # the test prints its own
+        _print(answer, form, verbose=verbose, as_json=as_json)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
@@ -136,6 +130,17 @@ def recommend(
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
+    from cli import output
+
+    if as_json or form == "json":
+        output.as_json(answer.to_json())
+    elif form:
+        _write(form, answer)
+    else:
+        show(answer, verbose=verbose)
 
 
 def _size(
