@@ -13,7 +13,7 @@ from pathlib import Path
 import data
 from recommender.cost_model.anchors import STEPS_FILE
 from recommender.cost_model.fit.anchoring import fit_anchors
-from recommender.cost_model.fit.step_runs import measured_steps, read_runs
+from recommender.cost_model.step_runs import measured_steps, read_runs
 from recommender.workspace import Workspace
 
 

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import csv
-import re
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.cost_models.effect_settings import Comparison, balanced, compare
-from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
-from kg.errors import InputError, MissingFactError
+from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
 from recommender.cost_model.workloads.steps import ceiling, speedup_without
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from benchmarks.worlds.shipped import ShippedKnowledge
 
 
 def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
     """Signs and order of published gains, and why the other rows cannot be expressed."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    found: list[Comparison] = []
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        try:
-            found.append(compare(row, known))
-        except (NotExpressibleError, MissingFactError, InputError) as reason:
-            reasons[re.sub(r"^\S+: ", "", str(reason))].append(row["id"])
+    found, reasons = compare_all(rows, known)
     print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
     for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"  {len(held):3d}  {text}: {' '.join(held)}")
@@ -54,11 +46,14 @@ def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
             f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
         }  # fmt: skip
     result |= backtest(found)
-    near = [_within(one) for one in found]
+    close = [
+        abs(np.log(first / second)) <= np.log(2) if first * second > 0 else False
+        for first, second in (one.log_gains for one in found)
+    ]
     result |= {
         "effects_expressible": round(len(found) / len(rows), 3) if rows else None,
         "effects_sign_balanced": result["sign_balanced_accuracy"],
-        "effects_within_factor_2": round(float(np.mean(near)), 3) if near else None,
+        "effects_within_factor_2": round(float(np.mean(close)), 3) if close else None,
     }
     result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
     print({name: value for name, value in result.items() if name != "inexpressible"})
@@ -71,16 +66,14 @@ def backtest(found: list[Comparison]) -> dict[str, object]:
     for one in found:
         if "memory" in one.row["metric"]:
             continue
-        sign = 1 if one.row["direction"].startswith("higher") else -1
-        published, predicted = (sign * np.log1p(sign * gain / 100) for gain in (one.published, one.predicted))
-        document = re.sub(r"(\.md).*", r"\1", one.row["source"])
-        logs.append((document, published - predicted))
+        predicted, published = one.log_gains
+        logs.append((document(one.row), published - predicted))
     inside, widths = [], []
-    for document in {name for name, _ in logs}:
-        others = [error for name, error in logs if name != document]
+    for page in {name for name, _ in logs}:
+        others = [error for name, error in logs if name != page]
         reach = float(np.quantile(np.abs(others), min(1.0, 0.9 * (1 + 1 / max(len(others), 1)))))
         for name, error in logs:
-            if name == document:
+            if name == page:
                 inside.append(abs(error) <= reach)
                 widths.append(2 * reach)
     return {
@@ -88,16 +81,6 @@ def backtest(found: list[Comparison]) -> dict[str, object]:
         "gain_coverage_90": round(float(np.mean(inside)), 3) if inside else None,
         "gain_width_90": round(float(np.median(widths)), 3) if widths else None,
     }  # fmt: skip
-
-
-def _within(one: Comparison) -> bool:
-    """Whether the predicted gain has the published sign and is half to twice as large, as logs."""
-    logs = []
-    for gain in (one.predicted, one.published):
-        sign = 1 if one.row["direction"].startswith("higher") else -1
-        logs.append(sign * np.log1p(max(sign * gain, -99.0) / 100))
-    predicted, published = logs
-    return bool(predicted * published > 0 and abs(np.log(predicted / published)) <= np.log(2))
 
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:

@@ -20,7 +20,6 @@ from cli.options import (
     facts_at_hand,
 )
 from cli.values import axes, pairs
-from ingest.questions.launches.launch_facts import merge_facts
 
 SetOption = Annotated[
     list[str] | None,
@@ -61,6 +60,7 @@ def estimate(
 ) -> None:
     """Estimate time, throughput, memory and energy of a training or serving step, with its split."""
     from cli import output
+    from ingest.questions.launches.launch_facts import merge_facts
 
     raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}

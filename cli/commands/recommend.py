@@ -22,6 +22,7 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.from_profile import ProfileOption, with_profile
+from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
@@ -47,6 +48,14 @@ _SHOWN_SHARE = 0.15
 
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="All that a plan rests on.")]
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
+RateOption = Annotated[
+    str, typer.Option("--rate", help="Requests to serve, as 20/s or 900/min: the fewest devices that do.")
+]
+ParetoOption = Annotated[
+    bool,
+    typer.Option("--pareto", help="Deployments by throughput of a device, token time and devices."),
+]
+PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
 
 @asks()
@@ -55,7 +64,11 @@ def recommend(
     question: ProblemOptions,
     from_profile: ProfileOption = None,
     k: NumberOption = 5,
+    rate: RateOption = "",
+    pareto: ParetoOption = False,
+    price: PriceOption = "",
     form: FormatOption = "",
+    write: WriteOption = "",
     explore: ExploreOption = False,
     seed: SeedOption = None,
     verify: VerifyOption = "",
@@ -85,6 +98,15 @@ def recommend(
         allowed=allow_value or (),
     )
     raw = question.raw()
+    if rate or pareto or price:
+        from cli.commands.capacity_text import capacity_request, show_capacity
+
+        wanted = capacity_request(rate, price, pareto=pareto)
+        with open_workspace(context) as workspace:
+            problem, notes = workspace.problem(raw)
+            found = workspace.capacity(problem, wanted, notes=notes)
+        show_capacity(problem, wanted, found, most=k, as_json=as_json)
+        return
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         problem, notes = workspace.problem(raw)
@@ -95,7 +117,9 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
-    if verify and as_json:
+    if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
+        write_script(answer, write, question.from_command)
+    elif verify and as_json:
         pass  # the test prints its own
     elif as_json or form == "json":
         output.as_json(answer.to_json())

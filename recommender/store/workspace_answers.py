@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
+    from recommender.answers.capacity import Capacity, CapacityRequest
     from recommender.answers.diagnose import Allowed, DiagnosisAnswer
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.space_making import SpaceMaker
     from recommender.answers.verification import VerificationRequest
     from recommender.cost_model.anchors import Anchors
-    from recommender.cost_model.fit.step_runs import StepRun
     from recommender.cost_model.question import Question
+    from recommender.cost_model.step_runs import StepRun
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
@@ -75,6 +76,36 @@ class WorkspaceAnswers(WorkspaceContents):
             InfeasibleError: All that is known was refused; the message names the rules.
         """
         return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+
+    def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
+        """The devices that a rate of requests needs, or the deployments worth considering.
+
+        Args:
+            problem: Model, device, lengths and limits; its ``count`` bounds the devices of an instance.
+            request: Rate and price.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            InputError: It is no serving of a model, or a length is not stated.
+            MissingFactError: No deployment can be priced, or none fits.
+        """
+        from recommender.answers.capacity import capacity
+
+        situation = self.snapshot.recommender.planner.starts.situation(problem)
+        if situation is None:
+            raise InputError(
+                f"no framework is known that serves {problem.workload.model} on {problem.hardware.name}",
+                hint="--software NAME=VERSION names one",
+            )
+        said = [note for note in (*notes, situation.framework.note) if note]
+        return capacity(
+            problem,
+            request,
+            self.snapshot.deployments,
+            framework=situation.framework.id,
+            has_experts=bool(situation.model.is_mixture),
+            notes=said,
+        )
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
@@ -176,7 +207,7 @@ class WorkspaceAnswers(WorkspaceContents):
             MissingFactError: A fact of a run is unknown.
         """
         from recommender.cost_model.anchors import OWN_SITE, STEPS_FILE, Anchors, shipped_anchors
-        from recommender.cost_model.fit.step_runs import measured_steps, read_runs
+        from recommender.cost_model.step_runs import measured_steps, read_runs
 
         shipped = shipped_anchors()
         own = [

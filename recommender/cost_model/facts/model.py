@@ -164,7 +164,8 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
         return ModelSizes(
-            name, *[0.0] * 13, number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
+            name, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+            number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
             activations=number_of("activations_per_sample"),
         )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")

@@ -72,7 +72,8 @@ def recipe_question(recipe: Recipe, sizes: Mapping[str, Value], tree: HardwareTr
     else:
         running = recipe.context.get("concurrency")
         if isinstance(running, int) and isinstance(copies, int):
-            settings["batch"] = min(int(settings.get("batch", running)), max(running // copies, 1))
+            limit, each = settings.get("batch"), max(running // copies, 1)
+            settings["batch"] = min(limit, each) if isinstance(limit, int) else each
         if not facts.sizes.get("experts"):
             settings.pop("expert_parallel", None)
     if recipe.precision:

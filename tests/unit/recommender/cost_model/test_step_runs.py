@@ -9,8 +9,8 @@ import pytest
 import data
 from kg.errors import InputError
 from recommender.cost_model.anchors import shipped_anchors
-from recommender.cost_model.fit.step_runs import StepRun, measured_steps, read_runs
 from recommender.cost_model.question import Question
+from recommender.cost_model.step_runs import StepRun, measured_steps, read_runs
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 
