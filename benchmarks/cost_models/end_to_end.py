@@ -32,9 +32,9 @@ from kg.errors import InputError, MissingFactError
 from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.fit.anchoring import fit_anchors
-from recommender.cost_model.fit.step_runs import measured_step, modelled_value
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.question import Question
+from recommender.cost_model.step_runs import measured_step, modelled_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
