@@ -70,8 +70,10 @@ def estimate(
             decode_factor=anchor.factor if anchor else 1.0,
             prefill_factor=before.factor if before else 1.0,
         )
+    elif phase == "training":
+        steps = training_step(*facts, factor=anchor.factor if anchor else 1.0)
     else:
-        steps = training_step(*facts) if phase == "training" else inference_step(*facts)
+        steps = inference_step(*facts)
         steps = scaled(steps, anchor.factor) if anchor else steps
     return replace(steps, spread=anchor.spread, basis=anchor.basis) if anchor else steps
 

@@ -1,7 +1,8 @@
-"""Fitting of anchors: how strong each effect is and how wide intervals must be, from measured steps."""
+"""Fitting of anchors: how strong effects are, how wide intervals must be, by leaving measured steps out."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,74 +11,52 @@ from numpy.typing import NDArray
 from recommender.cost_model.anchors import EFFECTS, OF_SITES, Anchors, MeasuredStep, sharing, solved
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
 
-TYPICAL = 0.15
-"""Mean of the exponential prior of a standard deviation: most effects are small, some are not."""
-DRAWS = 300
-"""Draws from the prior over which deviations are averaged, each as likely as it makes the steps."""
+STRENGTHS = (0.05, 0.1, 0.2, 0.35)
+"""Standard deviations that are tried: one of the effect of a model, one of all other effects."""
+NOISES = (0.15, 0.3)
+DEFAULT = (0.15, 0.15, 0.25)
+"""Strengths, and noise, where fewer steps than ``LEAST_STEPS`` were measured."""
 LEAST_STEPS = 5
-"""Steps from which the width of intervals is checked by leaving each out."""
 UNKNOWN_WIDENING = 1.3
-
-
-def fit_anchors(steps: Sequence[MeasuredStep], *, site: str = "") -> Anchors:
-    """Anchors from measured steps: strengths of effects by their likelihood, width by leaving steps out."""
-    deviations = fit_deviations(steps)
-    return Anchors(steps=tuple(steps), deviations=deviations, widening=widening(steps, deviations), site=site)
-
-
-def fit_deviations(steps: Sequence[MeasuredStep]) -> dict[str, float]:
-    """The standard deviations of effects and noise: their mean after the steps were seen."""
-    ratios = np.array([step.log_ratio for step in steps])
-    same = sharing(steps)
-    names = [*EFFECTS, "noise"]
-    drawn = np.random.default_rng(0).exponential(TYPICAL, (DRAWS, len(names)))
-    drawn[:, names.index("noise")] += LEAST_NOISE
-    for name, deviation in OF_SITES.items():
-        drawn[:, names.index(name)] = deviation
-    likelihoods = np.array(
-        [_likelihood(same, ratios, dict(zip(names, map(float, row), strict=True))) for row in drawn]
-    )
-    weights = np.exp(likelihoods - np.max(likelihoods))
-    mean = np.exp(weights @ np.log(np.maximum(drawn, 1e-3)) / np.sum(weights))
-    return dict(zip(names, map(float, mean), strict=True))
-
-
-LEAST_NOISE = 0.03
-"""Repeats of a run differ by some three per cent at least."""
-
-
-def _likelihood(same: Mapping[str, Floats], ratios: Floats, deviations: Mapping[str, float]) -> float:
-    """Log likelihood of the steps, up to a constant."""
-    covariance = sum(deviations[name] ** 2 * matrix for name, matrix in same.items())
-    noise = deviations["noise"]
-    inverse, weights = solved(np.asarray(covariance), ratios, noise)
-    _, size = np.linalg.slogdet(inverse)
-    # weights are what the gamma mixture of a t distribution has at its mode; they cost their own density
-    tails = float(np.sum(np.log(weights) - weights)) * TAIL_SHARE
-    return float(0.5 * size - 0.5 * (ratios @ inverse @ ratios) + tails)
-
-
-TAIL_SHARE = 2.0
-"""Half the degrees of freedom of the noise."""
-
-
-def widening(steps: Sequence[MeasuredStep], deviations: Mapping[str, float]) -> float:
-    """Factor of the spread with which 90 % intervals hold nine tenths of the steps, each left out in turn."""
-    if len(steps) < LEAST_STEPS:
-        return UNKNOWN_WIDENING
-    ratios = np.array([step.log_ratio for step in steps])
-    covariance = np.asarray(sum(deviations[name] ** 2 * matrix for name, matrix in sharing(steps).items()))
-    noise = deviations["noise"]
-    inverse, weights = solved(covariance, ratios, noise)
-    own = 1 / np.diag(inverse)
-    off = (inverse @ ratios) * own
-    deviation = np.sqrt(np.maximum(own - noise**2 / weights + noise**2, noise**2))
-    level = min(0.9 * (1 + 1 / len(steps)), 1.0)
-    return float(np.quantile(np.abs(off / deviation), level) / NORMAL_90)
-
-
 NORMAL_90 = 1.645
+
+
+def fit_anchors(steps: Sequence[MeasuredStep]) -> Anchors:
+    """Anchors from measured steps: the strengths with the least error on sources left out, each in turn."""
+    ratios = np.array([step.log_ratio for step in steps])
+    same = {name: matrix for name, matrix in sharing(steps).items() if name not in OF_SITES}
+    _, codes = np.unique([step.source for step in steps], return_inverse=True)
+    groups = [np.flatnonzero(codes == code) for code in range(int(codes.max(initial=-1)) + 1)]
+    enough = len(groups) >= LEAST_STEPS
+    tried = itertools.product(STRENGTHS, STRENGTHS, NOISES) if enough else [DEFAULT]
+    best: tuple[float, dict[str, float], float] | None = None
+    for others, model, noise in tried:
+        deviations = {name: model if name == "model" else others for name in EFFECTS if name not in OF_SITES}
+        covariance = np.asarray(sum(deviations[name] ** 2 * matrix for name, matrix in same.items()))
+        off, deviation = left_out(covariance, ratios, noise, groups)
+        error = float(np.mean(np.abs(off)))
+        if best is None or error < best[0]:
+            level = min(0.9 * (1 + 1 / len(steps)), 1.0)
+            wide = float(np.quantile(np.abs(off) / deviation, level)) / NORMAL_90
+            best = error, {**deviations, **OF_SITES, "noise": noise}, wide if enough else UNKNOWN_WIDENING
+    if best is None:
+        return Anchors()
+    return Anchors(steps=tuple(steps), deviations=best[1], widening=best[2])
+
+
+def left_out(
+    covariance: Floats, ratios: Floats, noise: float, groups: Sequence[NDArray[np.intp]]
+) -> tuple[Floats, Floats]:
+    """Error of every step when its group is left out, and the standard deviation that was expected of it."""
+    inverse, weights = solved(covariance, ratios, noise)
+    pulled = inverse @ ratios
+    off, variance = np.empty(len(ratios)), np.empty(len(ratios))
+    for group in groups:
+        own = np.linalg.inv(inverse[np.ix_(group, group)])
+        off[group] = own @ pulled[group]
+        variance[group] = np.diag(own) - noise**2 / weights[group] + noise**2
+    return off, np.sqrt(np.maximum(variance, noise**2))
