@@ -6,7 +6,7 @@ Unknown sizes are refused by name when a workload needs them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg.errors import MissingFactError
 
@@ -152,7 +152,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
-        none = dict.fromkeys(
+        none: dict[str, Any] = dict.fromkeys(
             ("layers", "hidden", "inner", "heads", "kv_heads", "head_size", "vocabulary", "matrices",
              "experts", "chosen", "shared", "expert_inner", "kv_width", "tokens_per_image"), 0.0,
         )  # fmt: skip

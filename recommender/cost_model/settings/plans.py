@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
-PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8")
+PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8", "fp4")
 FOUR_BIT = frozenset({"w4a16", "w4a8"})
 GROUPS = ("precision_attention", "precision_mlp", "precision_head")
 """Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
