@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareNode
 
 _Key = TypeVar("_Key", bound="Hashable")
 
@@ -96,16 +95,10 @@ class HardwareFacts(Protocol):
         """Return the ids from the node up to its vendor; empty for an unknown node."""
         ...
 
-    def node(self, hardware_id: str, /) -> HardwareNode | None:
-        """Return the node; None if it is unknown."""
-        ...
-
 
 def places(hardware: HardwareFacts, name: str) -> list[str]:
-    """Return a node and those above it, nearest first; for a server, then those of the device it holds."""
-    node = hardware.node(name)
-    held = hardware.path(node.device) if node is not None and node.device else ()
-    return list(dict.fromkeys([name, *hardware.path(name), *held]))
+    """Return a node and those above it, nearest first."""
+    return list(dict.fromkeys([name, *hardware.path(name)]))
 
 
 class Features:

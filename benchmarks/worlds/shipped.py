@@ -12,7 +12,9 @@ from ingest.knowledge.files import read_knowledge
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.model_facts import facts_of
 from kg.triples.names import Names
+from kg.triples.network_table import names_without_edition, network_facts
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, to_triples
 from recommender.cost_model.facts.model import ModelSizes, model_of
@@ -25,7 +27,6 @@ A2 = ("ascend-910b1", 8, "atlas-800t-a2")
 """Device, count and server of the Ascend machine that most public measurements are of."""
 A3 = ("ascend-910c", 16, "atlas-800t-a3")
 
-_EDITION = re.compile(r"([-_ ]?id\d+)?[-_ ]?for[-_ ]?pytorch$", re.IGNORECASE)
 _PRECISION = re.compile(r"[-_ ](w8a8.*|w4a8|bf16|a3)$", re.IGNORECASE)
 
 
@@ -66,10 +67,9 @@ class ShippedKnowledge:
     def model_facts(self, name: str) -> dict[str, Value]:
         """Facts of a model with its architecture; empty if it is not known."""
         try:
-            noun = from_graph(self.graph, Model, name)
+            return dict(facts_of(from_graph(self.graph, Model, name)))
         except UnknownEntityError:
             return {}
-        return {**{fact.name: fact.value for fact in noun.facts}, "architecture": noun.architecture}
 
     def sizes(self, name: str) -> ModelSizes:
         """Sizes of a model by its id."""
@@ -82,12 +82,14 @@ class ShippedKnowledge:
         Raises:
             NotExpressibleError: The graph has no such model.
         """
-        short = _EDITION.sub("", text.rsplit("/", 1)[-1])
-        for name in (short, _PRECISION.sub("", short)):
+        names = list(names_without_edition(text))
+        for name in (*names, _PRECISION.sub("", names[-1])):
             try:
                 return self.sizes(self.names.model(name).id)
             except UnknownEntityError:
                 continue
+        if facts := network_facts(text):
+            return model_of(text, "vision", facts)
         raise NotExpressibleError("model not in the graph")
 
 

@@ -16,6 +16,7 @@ from cli.options import (
     JsonOption,
     ModelOption,
     SmiOption,
+    SoftwareOption,
     facts_at_hand,
 )
 from cli.values import axes, pairs
@@ -45,6 +46,7 @@ def estimate(
     from_command: CommandOption = None,
     config_json: ConfigOption = None,
     smi: SmiOption = None,
+    software: SoftwareOption = None,
     settings: SetOption = None,
     sweep: SweepOption = None,
     plot: Annotated[
@@ -63,6 +65,10 @@ def estimate(
     raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}
     raw.update({name: value for name, value in given.items() if value is not None})
+    if software:
+        stated = raw.get("software")
+        held = stated if isinstance(stated, dict) else {}
+        raw["software"] = {**held, **pairs("--software", software, as_text=True)}
     with open_workspace(context) as workspace:
         estimated = workspace.estimate(
             raw,

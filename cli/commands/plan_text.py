@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli import output
-from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show as show_value
-from recommender.ranking.recommendation import factor_text, shell_word
+from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from recommender.answers.answer import Answer
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.plan_change import PlanChange
-    from recommender.ranking.start import ExpectedValue, PlanSetting, StartConfiguration
+    from recommender.ranking.start import ExpectedValue, StartConfiguration
 
-_WIDTH = 96
 _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
-_PROGRAMS = {
-    "vllm-ascend": "vllm serve MODEL",
-    "vllm": "vllm serve MODEL",
-    "sglang": "python -m sglang.launch_server --model-path MODEL",
-}
-"""What a start is pasted after; the flags of others go into their launch script."""
 
 
 def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
@@ -40,7 +29,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     if start.layout is not None:
         where += f": {start.layout}"
     print(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
-    for line in paste_lines(start):
+    for line in start.paste_lines:
         print(f"  {line}")
     for line in start.because if verbose else start.because[:3]:
         print(f"  # {line}")
@@ -68,62 +57,6 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             f"Not here: {told}"
             + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else "")
         )
-
-
-def paste_lines(start: StartConfiguration) -> list[str]:
-    """A start configuration as a shell takes it: exports, then one command with flags and JSON."""
-    exports = [
-        f"export {item.key}={shell_word(show_value(item.value))}"
-        for item in start.settings
-        if item.where is SettingPlace.ENV
-    ]
-    words = [*_flags(start.settings), *_objects(start.settings)]
-    others = [f"{item.key}: {show_value(item.value)}" for item in start.settings if _is_field(item)]
-    program = _PROGRAMS.get(start.framework, "")
-    return [*exports, *_wrapped([program, *words] if program and words else words), *others]
-
-
-def _flags(settings: Iterable[PlanSetting]) -> Iterator[str]:
-    for item in settings:
-        if item.where is SettingPlace.FLAG:
-            bare = item.value is True or item.value is None
-            yield item.key if bare else f"{item.key} {shell_word(show_value(item.value))}"
-
-
-def _objects(settings: Iterable[PlanSetting]) -> Iterator[str]:
-    """One flag for each JSON object, with all of its fields."""
-    objects: dict[str, dict[str, Any]] = {}
-    for item in settings:
-        if item.where is SettingPlace.JSON and not _is_field(item):
-            carrier, _, path = item.key.partition(".")
-            at = objects.setdefault(carrier, {})
-            *outer, last = path.split(".")
-            for name in outer:
-                at = at.setdefault(name, {})
-            at[last] = _parsed(item.value)
-    for carrier, content in objects.items():
-        flag = "--" + carrier.lstrip("-").replace("_", "-")
-        yield f"{flag} {shell_word(json.dumps(content))}"
-
-
-def _parsed(value: object) -> object:
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
-def _wrapped(words: list[str]) -> list[str]:
-    """Words as lines of one command, continued with a backslash."""
-    lines: list[str] = []
-    for word in words:
-        if lines and len(lines[-1]) + len(word) + 1 <= _WIDTH:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word if not lines else f"  {word}")
-    return [line + " \\" for line in lines[:-1]] + lines[-1:]
 
 
 def _expected(item: ExpectedValue) -> str:
@@ -155,35 +88,12 @@ def _row(change: PlanChange) -> list[str]:
 
 def _show_change(place: int, change: PlanChange) -> None:
     """What to set, and what must hold."""
-    settings = [*_exports(change), *_flags(change.settings), *_objects(change.settings), *_code(change)]
+    settings = change.words
     print(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
     if change.provided:
         print(f"     if {change.provided}")
     if change.accuracy == "may-change":
         print("     accuracy may change: measure it")
-
-
-def _exports(change: PlanChange) -> list[str]:
-    return [
-        f"export {item.key}={shell_word(show_value(item.value))}"
-        for item in change.settings
-        if item.where is SettingPlace.ENV
-    ]
-
-
-def _code(change: PlanChange) -> list[str]:
-    return [
-        item.key if item.value is None else f"{item.key}={show_value(item.value)}"
-        for item in change.settings
-        if _is_field(item)
-    ]
-
-
-def _is_field(item: PlanSetting) -> bool:
-    """Whether it is a field of code or of a file, not of an object that a flag carries."""
-    if item.where is SettingPlace.JSON:
-        return "." not in item.key and not item.key.startswith("-")
-    return item.where in {SettingPlace.YAML, SettingPlace.CODE}
 
 
 def _show_unfit(answer: Answer, plan: Plan) -> None:

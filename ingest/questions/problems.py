@@ -22,6 +22,7 @@ from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import Dimension, share_of, unit
 from kg.triples.model_sizes import DECISIVE
 from kg.triples.names import normalise, slug
+from kg.triples.network_table import network_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -286,8 +287,14 @@ class _Reader:
             try:
                 resolved = self._named(model)
             except UnknownEntityError:
-                if not sizes:
+                facts = dict(network_facts(model))
+                if not sizes and not facts:
                     raise
+                if not sizes:
+                    self.notes.append(
+                        f"{model}: its operations are those of {facts.pop('operations_source')}"
+                    )
+                    return slug(model), Settings(facts)
             else:
                 self._note(resolved)
                 if all(name in sizes for name in DECISIVE) and resolved.id not in fitting:

@@ -135,6 +135,8 @@ class HardwareTree:
     def path(self, hardware_id: str) -> tuple[str, ...]:
         """Return the ids from a node up to its vendor; empty if the tree has none of this id.
 
+        The way up from a server leads through the device that it holds.
+
         Raises:
             WorkspaceError: The nodes above it go round in a circle.
         """
@@ -145,7 +147,8 @@ class HardwareTree:
                 if node.id in path:
                     raise WorkspaceError(f"hardware above {hardware_id} goes round: {' > '.join(path)}")
                 path.append(node.id)
-                node = self.node(node.broader) if node.broader else None
+                above = node.device or node.broader
+                node = self.node(above) if above else None
             self._paths[hardware_id] = tuple(path)
         return self._paths[hardware_id]
 

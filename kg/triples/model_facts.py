@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
+from kg.triples.network_table import network_facts
 from kg.triples.serialisation import from_graph
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
+
+
+SIZED = frozenset({"hidden_size", "flops_per_sample"})
+"""Facts of which a model that can be priced has one."""
 
 
 def model_facts(graph: GraphStore, problem: Problem) -> dict[str, float | str]:
@@ -24,8 +29,11 @@ def model_facts(graph: GraphStore, problem: Problem) -> dict[str, float | str]:
 
 
 def facts_of(model: Model) -> dict[str, float | str]:
-    """Facts of a model by name, with its architecture."""
+    """Facts of a model by name, with its architecture; those of the table where the graph has no sizes."""
     known = plain_facts({fact.name: fact.value for fact in model.facts})
+    if not SIZED & set(known):
+        names = (model.id, *model.labels.values(), *model.aliases)
+        known = {**next(filter(None, map(network_facts, names)), {}), **known}
     return {**known, "architecture": model.architecture}
 
 

@@ -157,6 +157,8 @@ class Recommender:
         notes: Sequence[str],
     ) -> Answer:
         recommendations = [_with_warnings(item, rules) for item in planned.recommendations]
+        open_ended = {change.id for change in planned.plan.changes if change.provided}
+        unconditional = [item for item in recommendations if item.id not in open_ended]
         return Answer(
             problem=problem,
             version=self.version,
@@ -178,7 +180,7 @@ class Recommender:
             refused=planned.refused,
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),
-            together=combine(recommendations, problem.bottlenecks, _kinds(planned.ranked)),
+            together=combine(unconditional, problem.bottlenecks, _kinds(planned.ranked)),
         )
 
     def _is_for_strategies(

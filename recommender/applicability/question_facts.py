@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.entities import WorkloadKind
 from kg.terms.facts import FACTS, FactType
 from recommender.applicability.implied_facts import implied_facts
+from recommender.applicability.scope import kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import Model
     from kg.terms.conditions import FactValue
     from kg.triples.hardware_tree import HardwareTree
-
-TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder", "multimodal"})
-"""Architectures that a strategy for any transformer is for."""
 
 _MODEL_NUMBERS = {
     "parameters": "parameters",
@@ -107,11 +105,8 @@ def _stated(traits: Mapping[str, object]) -> dict[str, FactValue]:
 def _model_facts(model: Model | None) -> dict[str, FactValue]:
     if model is None:
         return {}
-    names = {model.id, model.family, model.architecture}
-    if model.architecture in TRANSFORMERS:
-        names.add("transformer")
     stated = {fact.name: fact.value for fact in model.facts}
-    facts: dict[str, FactValue] = {"model": frozenset(names - {""})}
+    facts: dict[str, FactValue] = {"model": kinds_of(model)}
     for name, value in stated.items():
         if name in _MODEL_NUMBERS and isinstance(value, int | float):
             facts[_MODEL_NUMBERS[name]] = value

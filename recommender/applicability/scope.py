@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from kg.nouns.entities import Problem, Source
-    from kg.nouns.knowledge import Relation, Strategy
+    from kg.nouns.knowledge import Model, Relation, Strategy
     from kg.triples.graph import GraphStore
 
 _ON = frozenset({"true", "1", "on", "yes"})
@@ -32,6 +32,23 @@ class Scope:
     hardware: frozenset[str]
     mitigates: frozenset[str]
     kind: str
+
+
+def kinds_of(model: Model | None) -> frozenset[str]:
+    """The names by which a scope may mean a model: its own, its family, its architecture and what that is.
+
+    A model that also sees or hears, and whose language layers are known, is a decoder like any other.
+    """
+    if model is None:
+        return frozenset()
+    kinds = {model.id, model.family, model.architecture}
+    if model.architecture in TRANSFORMERS:
+        kinds.add(GENERAL_FAMILY)
+    if model.architecture == "multimodal":
+        stated = {fact.name for fact in model.facts}
+        if "layers" in stated:
+            kinds.add("moe-decoder" if "experts" in stated else "decoder")
+    return frozenset(kinds - {""})
 
 
 class Scopes:
@@ -53,21 +70,15 @@ class Scopes:
             for identifier, kind in self.kinds.items()
         }
 
-    def fitting(
-        self, problem: Problem, family: str, architecture: str, path: tuple[str, ...]
-    ) -> dict[str, Scope]:
+    def fitting(self, problem: Problem, kinds: frozenset[str], path: tuple[str, ...]) -> dict[str, Scope]:
         """Return the strategies whose scope holds the question.
 
         Args:
             problem: The question.
-            family: Id of the model's family; empty if unknown.
-            architecture: Of the model; empty if unknown.
+            kinds: What the model is, as :func:`kinds_of` has it; empty if unknown.
             path: The hardware and what is above it in the tree.
         """
         phases = scopes_of(problem.workload)
-        kinds = {family, architecture} - {""}
-        if architecture in TRANSFORMERS:
-            kinds.add(GENERAL_FAMILY)
         return {
             identifier: scope
             for identifier, scope in self.by_id.items()

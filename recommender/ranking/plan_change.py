@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from recommender.ranking.paste import change_words
+
 if TYPE_CHECKING:
     from kg.nouns.gain import Gain
+    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.recommendation import Support
-    from recommender.ranking.start import PlanSetting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,11 @@ class PlanChange:
     accuracy: str = "unchanged"
     conflicts: tuple[str, ...] = ()
     evidence: tuple[Support, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """What to set, each setting as it is written."""
+        return change_words(self.settings)
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""

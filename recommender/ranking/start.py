@@ -3,58 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from recommender.ranking.paste import pasted
+
 if TYPE_CHECKING:
-    from kg.nouns.setting import SettingPlace
-    from kg.nouns.values import Value
-
-
-class Origin(StrEnum):
-    """What a setting of a start configuration comes from."""
-
-    COST_MODEL = "cost model"
-    RECIPE = "recipe"
-    CASE = "case"
-    CURRENT = "current"
-    KNOWLEDGE = "knowledge"
-    DEFAULT = "default"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSetting:
-    """One setting of a plan, as it is written.
-
-    Attributes:
-        where: The place it is written in.
-        key: As it is written there: a flag, a variable, or the path of a field with dots.
-        value: What it is set to; None for a flag without a value.
-        role: ``"prefill"`` or ``"decode"`` where these run apart; empty otherwise.
-        origin: What it comes from.
-        source: Where that can be read; empty for the cost model.
-        agreement: Share of the recipes for problems like this one that set it; None where none was asked.
-    """
-
-    where: SettingPlace
-    key: str
-    value: Value
-    origin: Origin
-    role: str = ""
-    source: str = ""
-    agreement: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "where": str(self.where),
-            "key": self.key,
-            "value": self.value,
-            "role": self.role or None,
-            "from": str(self.origin),
-            "source": self.source or None,
-            "agreement": None if self.agreement is None else round(self.agreement, 3),
-        }
+    from recommender.ranking.plan_setting import PlanSetting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +43,13 @@ class ParallelLayout:
         return {**degrees, **inside, "devices": self.devices}
 
     def __str__(self) -> str:
+        """Sizes above 1, whose product without ``EP`` is the number of devices."""
         sizes = [
             f"{name.upper()} {size}"
-            for name, size in self.to_json().items()
+            for name, size in {
+                **self.to_json(),
+                "tp": self.tp // (self.dp if self.dp_attention else 1),
+            }.items()
             if name not in {"devices", "dp_attention"} and size > 1
         ]
         return " x ".join(sizes) or "one device"
@@ -150,6 +108,11 @@ class StartConfiguration:
     settings: tuple[PlanSetting, ...] = ()
     expected: tuple[ExpectedValue, ...] = ()
     because: tuple[str, ...] = field(default=())
+
+    @property
+    def paste_lines(self) -> list[str]:
+        """It as people paste it: exports, one command with flags and JSON, fields of files."""
+        return pasted(self.settings, self.framework)
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""

@@ -77,9 +77,6 @@ def _with(found: list[Recipe], name: str, value: str) -> list[Recipe]:
 
 
 def _around(tree: HardwareTree, node: str) -> set[str]:
-    """A node, what it is part of, and for a server what it holds and what that is part of."""
+    """A node and what it is part of, but for the vendor."""
     around = set(tree.path(node))
-    described = tree.node(node)
-    if described is not None and described.device:
-        around |= set(tree.path(described.device))
     return around - {vendor for vendor in around if len(tree.path(vendor)) == 1}

@@ -82,7 +82,7 @@ def test_a_network_answers_in_batches(run: Any) -> None:
     [
         (("tp=3",), "must divide the number of devices"),
         (("tp=2", "dp=8"), "must be the number of devices"),
-        (("pp=8", "virtual_stages=3"), "must divide the layers"),
+        (("pp=8", "virtual_stages=8"), "must not be more than the layers"),
         (("seq_len=0",), "at least 1"),
         (("micro_batch=-1",), "at least 1"),
         (("micro_batch=0",), "at least 1"),

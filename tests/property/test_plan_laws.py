@@ -14,7 +14,7 @@ from kg.nouns.recipe import Recipe
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.serialisation import all_of
-from recommender.ranking.start import Origin
+from recommender.ranking.plan_setting import Origin
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.answers.answer import Answer
     from recommender.ranking.plan.plan import Plan
-    from recommender.ranking.start import PlanSetting
+    from recommender.ranking.plan_setting import PlanSetting
 
 CHAT = {"input_len": 2048, "output_len": 512}
 QUESTIONS: list[dict[str, Any]] = [

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"
 _SPANS = ("since", "removed", "absent", "default", "before")
+_OF_THE_MACHINE = ("/tmp", "/usr/", "/var/", "/home/", "/root/", "/opt/")  # noqa: S108
 _FORM = ("in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts")
 
 
@@ -180,7 +181,8 @@ def _is_plain(value: object) -> bool:
         return all(_is_plain(item) for item in value)
     return (
         value is None
-        or (isinstance(value, bool | int | str))
+        or isinstance(value, bool | int)
+        or (isinstance(value, str) and not value.startswith(_OF_THE_MACHINE))  # such a folder is computed
         or (isinstance(value, float) and abs(value) < 1e300)
     )
 

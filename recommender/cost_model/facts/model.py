@@ -13,6 +13,12 @@ from kg.errors import MissingFactError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ROTARY_SIZE = 64.0
+"""Elements of a compressed row that hold its position (DeepSeek-V2 and all that took its attention over)."""
+
+NETWORK = "network"
+"""Kind of a network that is known by its operations alone."""
+
 DECODERS = frozenset({"decoder", "moe-decoder", "encoder-decoder", "multimodal"})
 
 
@@ -40,6 +46,17 @@ class ModelSizes:
         causal: Whether a position sees only earlier ones.
         tokens_per_image: Patches of an image and the class token; 0 if it reads text.
         latent: Whether the cache is one compressed row per token (multi-head latent attention).
+        query_rank: Width that queries are compressed to; 0 if they are not.
+        query_size: Width of a head of queries and keys, where it differs from ``value_size``; else 0.
+        value_size: Width of a head of values there.
+        dense_layers: First blocks with a dense feed-forward part in a model with experts.
+        window: Positions that a block with a sliding window sees.
+        window_layers: Such blocks.
+        linear_layers: Blocks with linear attention, whose state does not grow.
+        linear_state: Rows of that state: the width of its keys.
+        attended: Positions that a query chooses (sparse attention); 0 if it sees all.
+        index_width: Elements a position has for that choice, all index heads together.
+        activations: Elements written for a sample, for networks without layers here; 0 if unknown.
     """
 
     id: str
@@ -61,26 +78,65 @@ class ModelSizes:
     causal: bool
     tokens_per_image: float
     latent: bool = False
+    query_rank: float = 0.0
+    query_size: float = 0.0
+    value_size: float = 0.0
+    dense_layers: float = 0.0
+    window: float = 0.0
+    window_layers: float = 0.0
+    linear_layers: float = 0.0
+    linear_state: float = 0.0
+    attended: float = 0.0
+    index_width: float = 0.0
+    activations: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """Kind of network as measured steps tell them apart: dense or with experts, and its attention."""
+        if not self.layers:
+            return NETWORK
+        attention = " latent" * self.latent + " linear" * bool(self.linear_layers)
+        return ("experts" if self.experts else "dense") + attention
+
+    @property
+    def attention_parameters(self) -> float:
+        """Parameters of the projections around the attention of one block."""
+        if not self.query_size:
+            return self.hidden * self.head_size * (2 * self.heads + 2 * self.kv_heads)
+        queries = self.heads * self.query_size
+        queries *= self.query_rank or self.hidden
+        up = self.kv_rank * self.heads * (self.query_size - ROTARY_SIZE + self.value_size)
+        return (
+            self.hidden * (self.query_rank + self.kv_width)
+            + queries
+            + up
+            + self.heads * self.value_size * self.hidden
+        )
+
+    @property
+    def kv_rank(self) -> float:
+        """Width of the compressed row of a token without its rotary part."""
+        return self.kv_width - ROTARY_SIZE
 
     @property
     def layer_parameters(self) -> float:
-        """Parameters of one block."""
-        attention = self.hidden * self.head_size * (2 * self.heads + 2 * self.kv_heads)
+        """Parameters of one block, one with experts where there are any."""
         if not self.experts:
-            return attention + self.matrices * self.hidden * self.inner
-        return attention + 3 * self.hidden * self.expert_inner * (self.experts + self.shared)
+            return self.attention_parameters + self.matrices * self.hidden * self.inner
+        return self.attention_parameters + 3 * self.hidden * self.expert_inner * (self.experts + self.shared)
 
     @property
-    def expert_parameters(self) -> float:
-        """Parameters of the routed experts of one block."""
-        return 3 * self.hidden * self.expert_inner * self.experts
+    def routed_parameters(self) -> float:
+        """Parameters of all routed experts."""
+        return 3 * self.hidden * self.expert_inner * self.experts * (self.layers - self.dense_layers)
 
     @property
     def parameters(self) -> float:
         """All parameters, as the sizes imply, or as documented where there are no layers."""
         if not self.layers:
             return self.known_parameters
-        return self.layers * self.layer_parameters + self.vocabulary * self.hidden
+        inner = 3 * self.hidden * (self.inner - self.expert_inner * (self.experts + self.shared))
+        return self.layers * self.layer_parameters + self.dense_layers * inner + self.vocabulary * self.hidden
 
 
 def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> ModelSizes:
@@ -108,25 +164,10 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
         return ModelSizes(
-            name,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            number_of("flops_per_sample"),
-            number_of("parameters"),
-            False,
-            0,
-        )
+            name, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+            number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
+            activations=number_of("activations_per_sample"),
+        )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)
@@ -135,6 +176,9 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         number_of("moe_intermediate_size") if experts else needed("intermediate_size")
     )
     latent = number_of("kv_lora_rank")
+    split_heads = bool(latent and number_of("qk_nope_head_dim") and number_of("v_head_dim"))
+    if split_heads:
+        head_size = number_of("v_head_dim")
     vocabulary = number_of("vocabulary_size")
     matrices = 3.0 if architecture in DECODERS else 2.0
     total = number_of("parameters")
@@ -159,12 +203,22 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         shared=number_of("shared_experts"),
         # experts of an older kind are as wide as the dense layer would be (Mixtral)
         expert_inner=number_of("moe_intermediate_size", inner) if experts else 0.0,
-        kv_width=latent + 64 if latent else 2 * kv_heads * head_size,  # 64: rotary part of MLA (DeepSeek-V2)
+        kv_width=latent + ROTARY_SIZE if latent else 2 * kv_heads * head_size,
         flops_per_sample=number_of("flops_per_sample"),
         known_parameters=total,
         causal=architecture in DECODERS,
         tokens_per_image=_patches(name, image) if image and not vocabulary else 0.0,
         latent=latent > 0,
+        query_rank=number_of("q_lora_rank"),
+        query_size=number_of("qk_nope_head_dim") + ROTARY_SIZE if split_heads else 0.0,
+        value_size=number_of("v_head_dim") if split_heads else 0.0,
+        dense_layers=number_of("dense_layers") if experts else 0.0,
+        window=number_of("sliding_window"),
+        window_layers=number_of("sliding_attention_layers"),
+        linear_layers=number_of("linear_attention_layers"),
+        linear_state=number_of("linear_key_head_dim", 128.0),
+        attended=number_of("sparse_top_k"),
+        index_width=number_of("index_heads") * number_of("index_head_dim"),
     )
 
 

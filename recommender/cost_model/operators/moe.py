@@ -6,7 +6,6 @@ Tokens choose experts at random, so an expert sees a Poisson number of rows: som
 
 from __future__ import annotations
 
-import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -74,12 +73,20 @@ def analytic(
     compute = tiles * TILE * 6 * hidden * inner / (device.peak(short) / 1e6 * constants["efficiency"])
     routed = rate * local
     moved = routed * (hidden * 2 + inner * 6) / (nominal * constants["move_share"])
-    unpermuted = tokens * chosen * hidden * 2 / (nominal * constants["unpermute_share"])
+    unpermuted = gathered_us(device, tokens * chosen, hidden, constants)
     time = constants["launch_us"] + (stream**4 + compute**4) ** 0.25 + moved + unpermuted
     features = np.column_stack(
         [np.log2(rate) / 4, np.log2(compute / stream) / 3, np.log2(time) / 4, np.log2(routed) / 4]
     )
     return time, features
+
+
+def gathered_us(
+    device: Device, rows: Floats, hidden: Floats | float, constants: Mapping[str, float]
+) -> Floats:
+    """Time to bring rows of experts back into the order of their tokens."""
+    bandwidth = device.memory_bandwidth / 1e6 * constants["unpermute_share"]
+    return np.asarray(rows * hidden * 2 / bandwidth)
 
 
 def _mean_tiles(rate: Floats) -> Floats:
@@ -102,13 +109,15 @@ def _erf(z: Floats) -> Floats:
         return np.asarray(np.sign(z) * (1 - poly * t * np.exp(-z * z)), dtype=np.float64)
 
 
-def busiest(experts_per_device: float, rows_per_expert: float, devices: int) -> float:
-    """Rows on the busiest of ``devices`` over the mean, for random routing.
+def busiest(rows: Floats, devices: Floats) -> Floats:
+    """Rows on the busiest of ``devices`` over the mean of ``rows`` a device, for random routing.
 
     The largest of ``devices`` nearly normal counts exceeds the mean by ``sqrt(2 ln devices)``
     standard deviations.
     """
-    mean = experts_per_device * rows_per_expert
-    if devices < 2 or mean <= 0:
-        return 1.0
-    return 1.0 + math.sqrt(2 * math.log(devices)) / math.sqrt(mean)
+    beyond = np.sqrt(2 * np.log(np.maximum(devices, 1.0))) / np.sqrt(np.maximum(rows, 1e-9))
+    return np.asarray(1.0 + np.where((devices >= MANY_DEVICES) & (rows > 0), beyond, 0.0))
+
+
+MANY_DEVICES = 2
+"""Devices from which one can be busier than another."""

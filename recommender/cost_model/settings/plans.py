@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
-PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8")
+PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8", "fp4")
 FOUR_BIT = frozenset({"w4a16", "w4a8"})
 GROUPS = ("precision_attention", "precision_mlp", "precision_head")
 """Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
@@ -32,6 +32,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "precision_attention": ("same", *PRECISIONS),
         "precision_mlp": ("same", *PRECISIONS),
         "precision_head": ("same", *PRECISIONS),
+        "precision_cache": ("bf16", "int8", "fp8"),
         "layout": ("native", "nchw"),
         "separation": ("mixed", "separate"),
     }
@@ -57,7 +58,8 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "speculative_tokens": 0, "acceptance": 0.7, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
         "prefill_engines": 0, "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
-        "precision_head": "same", "layout": "native",
+        "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
+        "fused_dispatch": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""

@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
+from recommender.cost_model.facts.model import ROTARY_SIZE
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
-from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT
+from recommender.cost_model.operators import moe
+from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
+from recommender.cost_model.workloads.attention_kinds import attention_us, cache_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,12 +27,21 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 FUSED_KERNELS = 12.0  # norm x 2, rotary, activation, four products, attention, cache or copies
+LINEAR_KERNELS = 10.0  # convolution, gates, norms of queries and keys, decay, update, gated norm, splits
+LATENT_KERNELS = 10.0  # norms of both compressed rows, products to and from them, splits, transpositions
+QUANTISED_KERNELS = 3.0  # activations are quantised before a product; one time of four the norm does it
+EXPERT_KERNELS = 8.0  # gate, choice, sorting, two grouped products, activation, gathering, sum
+SHARED_KERNELS = 4.0  # two products, activation, sum
+SMALL_KERNEL_US = 6.5
+"""Device time of a small vector kernel in a decode step: median of the additions, norms, quantisations, casts
+and joins of at most 32 rows in served GLM-5 (vllm-ascend 0.18, github:hudingyi688/aiconfigurator-npu,
+docs/profiler_alignment/groundtruth/summary.csv@11bc0ae); kernels of a training step take 1.4."""
 UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwise chains
 UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
 UNFUSED_ROTARY = 3.0
-LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
 CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
 LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
+_QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 """Standard deviations and weights of a three-point mean over the rows of an expert (Gauss-Hermite)."""
 SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bit
@@ -42,6 +54,7 @@ class Work:
     Attributes:
         cube_us: Matrix products.
         attention_us: Attention.
+        growing_us: Part of it that looks at all positions.
         experts_us: Routed experts.
         vector_us: Norms, activations, rotary embedding, residuals.
         launch_us: Part of cube, attention and experts that is the fixed cost of launching them.
@@ -51,6 +64,7 @@ class Work:
 
     cube_us: Floats
     attention_us: Floats
+    growing_us: Floats
     experts_us: Floats
     vector_us: Floats
     launch_us: Floats
@@ -72,16 +86,20 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
     """
     name = CHOICES["precision"][int(index)]
     peak = device.peak(name)
-    size = {"w4a16": 2.0, "w4a8": 1.0}.get(name, ELEMENT_BYTES[name])  # of what is multiplied
+    size = {"w4a16": 2.0, "w4a8": 1.0, "fp4": 1.0}.get(name, ELEMENT_BYTES[name])  # of what is multiplied
     facts: dict[str, float | str] = dict(device.facts)
     # inside a step every weight comes from memory: the step reads far more than the cache holds
     facts["l2_bytes"] = device.l2_bytes / 64
+    if name == "fp4":  # multiplied as it is: no more than half a byte moves
+        facts["memory_bandwidth_bytes_per_s"] = 2 * device.memory_bandwidth
     if name in FOUR_BIT:
         # half a byte from memory; with cores apart the vector cores hand the widened weight on through L2
         passed = 0.0 if device.joint else size / CACHE_OVER_MEMORY
         facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
-    if size == 1:
+    if size <= 1:
         facts["peak_int8_ops"] = peak
+        if size < 1:  # the table reads a byte an element
+            facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth / size
         return "matmul_w8a8", "moe_w8a8", Device(device.id, facts)
     facts["peak_bf16_flops"] = peak
     if size == 4:
@@ -105,43 +123,6 @@ def stream_us(operators: Operators, device: Device, bytes_: Floats, kernels: Flo
     constants = operators.kernels.get("constants", VECTOR_PRIOR)
     bandwidth = device.memory_bandwidth * constants["memory_share"] / 1e6
     return np.asarray(kernels * constants["launch_us"] + bytes_ / bandwidth)
-
-
-def attention_us(
-    operators: Operators,
-    device: Device,
-    model: ModelSizes,
-    *,
-    sequences: Floats,
-    length: Floats,
-    split: Floats,
-    phase: str,
-) -> Floats:
-    """Fused attention of one block, heads split ``split`` ways."""
-    heads = np.maximum(np.round(model.heads / split), 1)
-    kv_heads = np.maximum(np.round(model.kv_heads / split), 1)
-    kv_heads = np.where(np.mod(heads, kv_heads) == 0, kv_heads, 1)
-    size = np.full_like(heads, max(model.head_size, 16))
-    latent_us = np.zeros_like(heads)
-    if phase == "decode" and model.latent:
-        # every head reads the one compressed row of a token, once as key and value
-        kv_heads, size = np.ones_like(heads), np.full_like(heads, model.kv_width / 2)
-        flops = 4 * sequences * length * heads * model.kv_width
-        latent_us = flops / (LATENT_SHARE * device.peak("bf16")) * 1e6
-    rows = np.column_stack(
-        [
-            np.maximum(np.ceil(sequences), 1), np.maximum(length, 1), heads, kv_heads,
-            size,
-        ]
-    )  # fmt: skip
-    facts = {**device.facts}
-    if "peak_bf16_flops" not in facts and device.get("peak_fp16_flops"):
-        facts["peak_bf16_flops"] = device.peak("fp16")
-    times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
-    times = np.maximum(times, latent_us)
-    if phase == "prefill" and not model.causal:
-        times = times * 2  # no half of the pairs is masked
-    return np.asarray(times)
 
 
 def forward(
@@ -172,31 +153,32 @@ def forward(
     split = settings["tensor_parallel"]
     precision = settings["precision"]
     fused = settings["fused_ops"]
-    hidden = np.full_like(tokens, model.hidden)
     query = model.heads * model.head_size / split
     keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
-    dense_inner = model.inner / split if not model.experts else model.expert_inner * model.shared / split
-    rows = [
-        np.column_stack([tokens, query + keys, hidden]),
-        np.column_stack([tokens, hidden, query]),
-    ]
+    attention = _projections(model, tokens, query, keys, split)
+    inner: list[Floats] = []
     if not model.experts or model.shared:
-        up = (model.matrices - 1) if not model.experts else 2.0
-        rows += [
-            np.column_stack([tokens, up * dense_inner, hidden]),
-            np.column_stack([tokens, hidden, dense_inner]),
-        ]
-    x = np.stack(rows)
-    cube = products_us(operators, device, x[:2], settings.get("precision_attention", precision)).sum(0)
-    if len(rows) > 2:
-        cube = cube + products_us(operators, device, x[2:], settings.get("precision_mlp", precision)).sum(0)
-    flops = 2 * np.prod(x, axis=-1).sum(0)
+        width = (model.expert_inner * model.shared if model.experts else model.inner) / split
+        inner = _feed_forward(model, tokens, width)
+    cube, flops = np.zeros_like(tokens), np.zeros_like(tokens)
+    for group, shapes, share in (
+        ("attention", attention, 1.0),
+        ("mlp", inner, 1.0 - model.dense_layers / max(model.layers, 1.0)),
+        ("mlp", _feed_forward(model, tokens, model.inner / split) if model.dense_layers else [],
+         model.dense_layers / max(model.layers, 1.0)),
+    ):  # fmt: skip
+        if shapes:
+            x = np.stack(shapes)
+            times = products_us(operators, device, x, settings.get(f"precision_{group}", precision))
+            cube = cube + share * times.sum(0)
+            flops = flops + share * 2 * np.prod(x, axis=-1).sum(0)
 
     flash = settings.get("flash_attention", np.ones_like(tokens))
-    attend = attention_us(
-        operators, device, model, sequences=sequences, length=length, split=split, phase=phase
-    )
-    attend = attend / attention_parts
+    attend, growing = attention_us(
+        operators, device, model, sequences=sequences, length=length, split=split, phase=phase,
+        cache_bytes=cache_bytes(settings),
+    )  # fmt: skip
+    attend, growing = attend / attention_parts, growing / attention_parts
     pairs = sequences * length * (length if phase == "prefill" else 1.0) / attention_parts
     attention_flops = 4 * pairs * (model.heads / split) * model.head_size * (0.5 if model.causal else 1.0)
     if phase == "decode":
@@ -205,6 +187,8 @@ def forward(
     attend = np.where(flash > 0, attend, attend + stream_us(operators, device, scores, 4.0))
 
     experts, expert_flops = _experts(operators, device, model, tokens, settings)
+    routed = 1.0 - model.dense_layers / max(model.layers, 1.0)
+    experts, expert_flops = experts * routed, expert_flops * routed
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
     norms = 8 * model.hidden / along * np.where(fused > 0, 1.0, UNFUSED_NORM)
     residual = 12 * model.hidden / along * np.where(fused > 0, 0.5, 1.0)
@@ -213,17 +197,56 @@ def forward(
     passes = np.where(fused > 0, 2.0 * model.matrices, 2.0 * model.matrices + 4.0)
     epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
-    kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + (4.0 if model.experts else 0.0)
+    kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + more_kernels(model, settings)
     vector = stream_us(operators, device, moved, kernels - 5.0)
+    if phase == "decode" and device.ascend:
+        vector = np.maximum(vector, (kernels - 5.0) * SMALL_KERNEL_US)
     looped = settings.get("grouped_matmul", np.ones_like(tokens)) == 0
     if model.experts:
         local = np.maximum(model.experts / settings["expert_parallel"], 1)
         kernels = kernels + np.where(looped, local * LOOP_KERNELS, 0.0)
-    launch = len(rows) * _launch(operators, "matmul_bf16") + _launch(operators, f"attention_{phase}")
-    launch = np.minimum(
-        launch + (_launch(operators, "moe_bf16") if model.experts else 0.0), cube + attend + experts
+    stems = ["matmul_bf16"] * (len(attention) + len(inner)) + [f"attention_{phase}"]
+    launching = sum(_launch(operators, stem) for stem in ([*stems, "moe_bf16"] if model.experts else stems))
+    launch = np.minimum(launching, cube + attend + experts)
+    return Work(
+        cube, attend, growing, experts, vector, launch, kernels, flops + attention_flops + expert_flops
     )
-    return Work(cube, attend, experts, vector, launch, kernels, flops + attention_flops + expert_flops)
+
+
+def _projections(
+    model: ModelSizes, tokens: Floats, query: Floats, keys: Floats, split: Floats
+) -> list[Floats]:
+    """Products around the attention as rows m, n, k."""
+    hidden = np.full_like(tokens, model.hidden)
+    if not model.query_size:
+        return [np.column_stack([tokens, query + keys, hidden]), np.column_stack([tokens, hidden, query])]
+    # compressed rows are made on every device; in decode the products from a row stand around the attention
+    heads = model.heads / split
+    narrow = np.full_like(tokens, model.query_rank + model.kv_width)
+    from_ = np.full_like(tokens, model.query_rank or model.hidden)
+    rank = np.full_like(tokens, model.kv_rank)
+    up = heads * (model.query_size - ROTARY_SIZE + model.value_size)
+    return [
+        np.column_stack([tokens, narrow, hidden]),
+        np.column_stack([tokens, heads * model.query_size, from_]),
+        np.column_stack([tokens, up, rank]),
+        np.column_stack([tokens, hidden, heads * model.value_size]),
+    ]
+
+
+def _feed_forward(model: ModelSizes, tokens: Floats, width: Floats) -> list[Floats]:
+    """Products of a feed-forward part as rows m, n, k."""
+    hidden = np.full_like(tokens, model.hidden)
+    up = 2.0 if model.experts else model.matrices - 1
+    return [np.column_stack([tokens, up * width, hidden]), np.column_stack([tokens, hidden, width])]
+
+
+def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
+    """Kernels of a block beyond those of a dense one with full attention in 16 bit."""
+    more = LATENT_KERNELS * bool(model.latent) + SHARED_KERNELS * bool(model.experts and model.shared)
+    more = more + LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
+    quantised = np.isin(settings["precision"], _QUANTISED) * QUANTISED_KERNELS
+    return np.asarray(more + EXPERT_KERNELS * bool(model.experts) + quantised, dtype=np.float64)
 
 
 def _launch(operators: Operators, stem: str) -> float:
@@ -253,8 +276,12 @@ def _experts(
     precision = settings.get("precision_mlp", settings["precision"])
     for index in np.unique(precision):
         chosen = precision == index
-        _stem, moe, where = stem_and_device(device, float(index))
-        out[chosen] = operators[moe].times_us(where, rows[chosen])
+        _stem, kind, where = stem_and_device(device, float(index))
+        times = operators[kind].times_us(where, rows[chosen])
+        # the measured call gathers the rows of all tokens; here a device gathers those of its own
+        others = (routed - tokens * settings["expert_imbalance"])[chosen]
+        gathered = moe.gathered_us(where, others * model.chosen, model.hidden, operators[kind].constants)
+        out[chosen] = np.maximum(times - gathered, _launch(operators, kind))
     grouped = settings.get("grouped_matmul", np.ones_like(tokens))
     single = grouped == 0
     if np.any(single):

@@ -59,10 +59,7 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     rule(s["zero_stage"] <= 3, "ZeRO has the stages 0 to 3")
     rule((s["zero_stage"] < 2) | (pp == 1), "ZeRO stages 2 and 3 need a pipeline of 1")
     if model.layers:
-        rule(
-            divides(pp * s["virtual_stages"], np.full_like(pp, model.layers)),
-            "pipeline x chunks must divide the layers",
-        )
+        rule(pp * s["virtual_stages"] <= model.layers, "pipeline x chunks must not be more than the layers")
         rule(divides(tp, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
         rule((s["virtual_stages"] == 1) | (pp > 1), "interleaving needs a pipeline above 1")
         if model.tokens_per_image:
@@ -80,10 +77,16 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     return s
 
 
+def stage_layers(model: ModelSizes, s: Columns) -> Floats:
+    """Blocks of the longest stage; it sets the pace where the stages cannot be alike."""
+    pieces = s["pipeline_parallel"] * s["virtual_stages"]
+    return np.asarray(np.ceil(model.layers / pieces) * s["virtual_stages"])
+
+
 def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     """Parameters of one device outside and inside the routed experts."""
     tp, pp = s["tensor_parallel"], s["pipeline_parallel"]
-    routed = model.expert_parameters * model.layers
+    routed = model.routed_parameters
     dense = (model.parameters - routed) / (tp * pp)
     # the wider of expert parallelism and tensor split cuts the experts
     return dense, routed / (pp * np.maximum(s["expert_parallel"], tp))
@@ -120,7 +123,7 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats) -> dict[str, Flo
     full = (s["recompute"] == CHOICES["recompute"].index("full")).astype(float)
     kept = layer_activation(model, s, tokens, full)
     alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
-    activations = kept * model.layers / pp * alive
+    activations = kept * stage_layers(model, s) * alive
     # recomputation needs one whole block, offloading two, at a time
     one = layer_activation(model, s, tokens, np.zeros_like(tokens))
     away = s["offload"] == CHOICES["offload"].index("activations")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.settings.plans import SERVING, TRAINING, Columns, columns
-from recommender.cost_model.workloads import layouts, serving
+from recommender.cost_model.workloads import layouts, serving, serving_memory
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:
     if phase == "training":
         tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]
         return layouts.memory_parts(model, s, tokens)
-    return serving.memory_parts(model, s, s["batch"], s["input_len"] + s["output_len"])
+    return serving_memory.memory_parts(model, s, s["batch"], s["input_len"] + s["output_len"])

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
-from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
 from recommender.cost_model.workloads.block import Work, forward, products_us
 from recommender.cost_model.workloads.energy import power_w
+from recommender.cost_model.workloads.exchange import busiest, exchange_us
+from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
 from recommender.cost_model.workloads.steps import PARTS, Steps
 
 if TYPE_CHECKING:
@@ -29,12 +31,15 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-HOST_US = 20.0  # host time per launch in eager mode: an assumption, see training
-GRAPH_SHARE = 0.1  # of it that remains when a captured graph is replayed: an assumption
-STEP_HOST_US = 3000.0  # scheduling, sampling and copies of a step: 2.8 to 3.8 ms (vllm-ascend 74191864b7)
-RESERVED_BYTES = 4.5e9
+HOST_US = 118.0
+"""Host time per kernel without a graph: 165 to 171 ms a step whatever the length, for 62 blocks of 23 kernels
+(Qwen3-Coder-480B in 8 bits, github.com/vllm-project/vllm-ascend/issues/7723)."""
+GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
+STEP_HOST_US = 3000.0
+"""Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
+for it unless the next iteration is scheduled while this one runs (``async_scheduling``)."""
 SPREAD = 0.45
-DRAFT_SHARE = 0.1  # of a step that proposing the tokens of one step costs: an assumption
+NORMAL_99 = 2.326
 
 
 def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
@@ -51,11 +56,15 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     rule(divides(dp * pp, devices), "pipeline x data must divide the number of devices")
     tp = np.where(s["tensor_parallel"] > 0, s["tensor_parallel"], devices / (dp * pp))
     rule(tp * pp * dp == devices, "tensor x pipeline x data must be the number of devices")
-    rule(divides(pp, np.full_like(pp, model.layers)), "pipeline must divide the layers")
+    rule(pp <= model.layers, "no more stages than layers")
     s["tensor_parallel"] = tp
     rule(divides(tp, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
     if model.experts:
-        rule(divides(ep, np.full_like(ep, model.experts)), "expert parallel must divide the experts")
+        # more devices than experts hold copies of the busiest ones (DeepSeek-V3, arXiv:2412.19437, 3.4)
+        rule(
+            divides(ep, np.full_like(ep, model.experts)) | (ep > model.experts),
+            "expert parallel must divide the experts, or be more than there are",
+        )
         rule(divides(ep, tp * dp), "expert parallel must divide tensor x data")
     else:
         rule(ep == 1, "expert parallel needs a model with experts")
@@ -81,32 +90,37 @@ def _pass_us(
     logits: Floats,
 ) -> tuple[Floats, Floats, Floats, Work]:
     """Device time, communication, host time of one forward pass over all blocks; and one block's work."""
-    tp, ep = s["tensor_parallel"], s["expert_parallel"]
+    tp = s["tensor_parallel"]
+    if model.experts:
+        s = {**s, "expert_imbalance": np.maximum(s["expert_imbalance"], busiest(model, s, tokens))}
     work = forward(
         operators, device, model, tokens=tokens, sequences=sequences, length=length, settings=s, phase=phase
     )
     size = tokens * model.hidden * 2
     one = np.ones_like(tp)
-    plain = 2 * collective_us(network, operators, "all_reduce", size, tp, one)
+    captured = (s["graph"] > 0) & (phase == "decode")
+    plain = 2 * collective_us(network, operators, "all_reduce", size, tp, one, captured)
     # FlashComm: scatter and gather instead of all-reduce, norms split, activations quantised or not
     share = size / tp
     parts = (
-        collective_us(network, operators, name, share, tp, one) for name in ("all_gather", "reduce_scatter")
+        collective_us(network, operators, name, share, tp, one, captured)
+        for name in ("all_gather", "reduce_scatter")
     )
     wire = np.where(s["sequence_parallel"] > 0, 2 * sum(parts), plain)
     if model.experts:
-        sent = tokens * model.chosen * model.hidden * 2 / np.where(ep > 1, np.minimum(tp, ep), 1.0)
-        wire = wire + np.where(
-            ep > 1, 2 * collective_us(network, operators, "all_to_all", sent, ep, one), 0.0
-        )
+        exchange = exchange_us(operators, network, model, s, tokens, floor=device.ascend, captured=captured)
+        # in one kernel with the experts, the exchange runs behind them
+        exchange = np.where(s["fused_dispatch"] > 0, np.maximum(exchange - work.experts_us, 0.0), exchange)
+        wire = wire + exchange * (1 - model.dense_layers / model.layers)
     x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
     head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
     eager = np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
     host = model.layers * work.kernels * HOST_US * eager
     stages = s["pipeline_parallel"]
+    uneven = np.ceil(model.layers / stages) * stages  # the longest stage sets the pace
     far = tp * stages > network.per_node
     hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
-    return model.layers * work.device_us + head, model.layers * wire + hops, host, work
+    return uneven * work.device_us + head, uneven * wire + hops, host, work
 
 
 def serving_step(
@@ -116,8 +130,13 @@ def serving_step(
     model: ModelSizes,
     settings: Columns,
     devices: Floats,
+    *,
+    decode_factor: float = 1.0,
+    prefill_factor: float = 1.0,
 ) -> Steps:
     """Costs of serving: ``time_s`` is a decode step; prefill, TTFT, TPOT and tails are in ``extra``.
+
+    The factors are what measured steps make of the time of a decode step and of a prefill.
 
     Raises:
         InputError: An impossible layout, or a precision that the device lacks.
@@ -146,10 +165,11 @@ def serving_step(
         phase="decode",
         logits=rows,
     )
-    cached = flight * middle * model.layers * _kv_bytes(model, s)
+    cached = flight * cached_rows(model, middle) * kv_bytes(model, s)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
-    proposing = np.where(drafted > 0, DRAFT_SHARE * drafted * (device_us + wire), 0.0)
-    idle_host = np.maximum(host + np.where(s["graph"] > 0, 0.0, STEP_HOST_US) - device_us - wire, 0.0)
+    proposing = _proposing_us(model, s, device_us + wire, work)
+    serial = np.where(s["async_scheduling"] > 0, 0.0, STEP_HOST_US)
+    idle_host = serial + np.maximum(host - device_us - wire, 0.0)
     stream = _stream_us(device, model, s, flight, cached)
     launching = model.layers * work.launch_us
     split_us = {
@@ -159,6 +179,7 @@ def serving_step(
         "communication_exposed": wire,
         "host": idle_host,
     }
+    split_us = {name: part * decode_factor for name, part in split_us.items()}
     # accepted tokens of k drafted with chance a each: (1 - a^(k+1)) / (1 - a) (Leviathan et al. 2023)
     chance = np.minimum(s["acceptance"], 0.999)
     tokens_per_step = np.where(drafted > 0, (1 - chance ** (drafted + 1)) / (1 - chance), 1.0)
@@ -183,12 +204,12 @@ def serving_step(
     )
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
-    history = model.layers * prefill_work.attention_us * pairs
-    passes_s = (count * np.maximum(prefill_us + prefill_wire, prefill_host) + history) / 1e6
+    history = model.layers * prefill_work.growing_us * pairs
+    passes_s = (count * np.maximum(prefill_us + prefill_wire, prefill_host) + history) / 1e6 * prefill_factor
     # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
     prefill_s = passes_s * (count + pp - 1) / (count * pp)
     busy_s = passes_s / pp
-    kv_moved = fresh * model.layers * _kv_bytes(model, s)
+    kv_moved = cached_rows(model, fresh) * kv_bytes(model, s)
     apart = s["separation"] == CHOICES["separation"].index("separate")
     transfer_s = np.zeros_like(tp)
     if np.any(apart):
@@ -213,10 +234,12 @@ def serving_step(
         "ttft_s": ttft,
         "ttft_p99_s": prefill_s + transfer_s + tail,
         "tpot_s": tpot,
-        "tpot_p99_s": tpot + np.where(apart, 0.0, prefill_s),
+        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch) * busy_s / produced),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
         "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * together * length / busy_s,
+        "decode_throughput": dp * batch * tokens_per_step / step_s,
+        "prefill_share": busy_s / (busy_s + steps * step_s),
         "load": load,
         "tokens_per_step": tokens_per_step,
         "request_s": ttft + produced * tpot,
@@ -237,6 +260,12 @@ def serving_step(
         spread=SPREAD,
         extra=extra,
     )
+
+
+def _late(batch: Floats) -> Floats:
+    """Prefills of others beyond their mean that one answer of a hundred meets; they come at random."""
+    others = np.maximum(batch - 1, 0.0)
+    return np.maximum(NORMAL_99 * np.sqrt(others), others > 0)
 
 
 def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:
@@ -279,41 +308,18 @@ def _power(
     return power, None if power is None else power * step_s * devices
 
 
-def _kv_bytes(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
-    """Bytes of cache per token and block on one device; a latent cache is not split."""
-    split = 1.0 if model.latent else np.minimum(s["tensor_parallel"], max(model.kv_heads, 1))
-    return np.asarray(2 * model.kv_width / split)
-
-
-def _kept(s: Mapping[str, Floats]) -> Floats:
-    """Share of the blocks that one device holds."""
-    return np.asarray(1 / s["pipeline_parallel"])
-
-
-def _weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
-    """Bytes of weights behind one tensor rank, all stages of the pipeline together."""
-
-    def size(group: str) -> Floats:
-        return np.array([ELEMENT_BYTES[CHOICES["precision"][int(i)]] for i in s[group]])
-
-    routed = model.expert_parameters * model.layers
-    attention = model.layers * model.hidden * model.head_size * (2 * model.heads + 2 * model.kv_heads)
-    head = model.vocabulary * model.hidden
-    inner = np.maximum(model.parameters - routed - attention - head, 0.0)
-    tp, ep = s["tensor_parallel"], s["expert_parallel"]
-    dense = (
-        size("precision_attention") * attention
-        + size("precision_head") * head
-        + size("precision_mlp") * inner
-    )
-    return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
+def _proposing_us(model: ModelSizes, s: Columns, step_us: Floats, work: Work) -> Floats:
+    """Time to draft: each token is a pass through one block, which the host launches kernel by kernel."""
+    one = step_us / model.layers
+    launched = work.kernels * HOST_US
+    return np.where(s["speculative_tokens"] > 0, s["speculative_tokens"] * np.maximum(one, launched), 0.0)
 
 
 def _stream_us(device: Device, model: ModelSizes, s: Columns, batch: Floats, cached: Floats) -> Floats:
     """Least time to read weights and cache once: the memory-bound part of a decode step."""
-    read = _weights(model, s)
+    read = weights(model, s)
     if model.experts:
-        routed = model.expert_parameters * model.layers
+        routed = model.routed_parameters
         share = 1 - (1 - model.chosen / model.experts) ** batch
         read = read * (1 - (1 - share) * routed / model.parameters)
     return np.asarray((read + cached) / device.memory_bandwidth * 1e6)
@@ -330,17 +336,3 @@ def _host_fetch_us(device: Device, network: Network, bytes_: Floats, s: Columns)
         "pcie_bandwidth_bytes_per_s",
     )
     return np.asarray(bytes_ / bandwidth * 1e6)
-
-
-def memory_parts(model: ModelSizes, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
-    """Bytes on the fullest device: weights, cache, activations and the runtime."""
-    chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
-    held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
-    tp = s["tensor_parallel"]
-    wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
-    return {
-        "weights": _weights(model, s) * _kept(s),
-        "kv_cache": batch * length * model.layers * _kv_bytes(model, s) * (1 - s["kv_host_share"]) * _kept(s),
-        "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
-        "reserved": np.full_like(tp, RESERVED_BYTES),
-    }

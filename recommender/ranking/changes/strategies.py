@@ -17,7 +17,7 @@ from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
 from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
-from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
+from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
 from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
 from recommender.ranking.changes.influence import most_influential
 from recommender.ranking.changes.posterior import (
@@ -210,8 +210,7 @@ class StrategyRanker:
 
     def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
         model = None if problem.workload.model is None else self._model(problem.workload.model)
-        family, architecture = (model.family, model.architecture) if model else ("", "")
-        return self._scopes.fitting(problem, family, architecture, path)
+        return self._scopes.fitting(problem, kinds_of(model), path)
 
     def _ranked(
         self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool, beyond: bool = False

@@ -22,8 +22,9 @@ from recommender.ranking.kernels.score import assumptions, tile_times
 from recommender.ranking.kernels.spelling import kernel_settings, place
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import PlanChange
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.recommendation import Recommendation, Support, plain_flags, recommendation_id
-from recommender.ranking.start import ExpectedValue, Origin, PlanSetting, StartConfiguration
+from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.space.made.kernels import NAMES, plain_name
 
 if TYPE_CHECKING:

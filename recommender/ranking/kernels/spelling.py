@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.kernels.language import Language
-from recommender.ranking.start import Origin, PlanSetting
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.space.made import ascendc, cuda, opencl, triton_ascend
 from recommender.space.made.needs import is_amd, is_nvidia
 

@@ -14,8 +14,8 @@ from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
 from recommender.ranking.plan.simulation import joined, simulated
 from recommender.ranking.plan_change import PlanChange
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
-from recommender.ranking.start import Origin, PlanSetting
 from recommender.ranking.starts.writing import typed
 
 if TYPE_CHECKING:
@@ -143,13 +143,18 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
 
 
 def _assigned(one: Assignment, item: RankedStrategy) -> PlanSetting:
-    key = (
-        f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
-        if one.carrier
-        else one.flag or one.parameter
+    is_of_a_flag = one.carrier.startswith("-")
+    key = one.flag or one.parameter
+    if is_of_a_flag:
+        key = f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
+    return PlanSetting(
+        where=one.place,
+        key=key,
+        value=one.value,
+        origin=Origin.KNOWLEDGE,
+        source=item.strategy.sources[0].url if item.strategy.sources else "",
+        file="" if is_of_a_flag else one.carrier,
     )
-    source = item.strategy.sources[0].url if item.strategy.sources else ""
-    return PlanSetting(where=one.place, key=key, value=one.value, origin=Origin.KNOWLEDGE, source=source)
 
 
 def _title(item: PlanSetting) -> str:

@@ -94,7 +94,7 @@ class Planner:
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
         ranked = [item for item in ranked if not broken[item.strategy.id]]
-        candidates = self._candidates(problem, starts, ranked, with_priors=with_hypotheses)
+        candidates = self._candidates(problem, starts, ranked, refused, with_priors=with_hypotheses)
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts)
         chosen = without_conflicts(candidates)
@@ -117,9 +117,25 @@ class Planner:
         )
 
     def _candidates(
-        self, problem: Problem, starts: Starts, ranked: Sequence[RankedStrategy], *, with_priors: bool
+        self,
+        problem: Problem,
+        starts: Starts,
+        ranked: Sequence[RankedStrategy],
+        refused: Sequence[Refusal],
+        *,
+        with_priors: bool,
     ) -> list[ChangeCandidate]:
-        further = {(item.where, plain_key(item.key)): item for item in starts.further}
+        not_to_set = {
+            (spelt, show(value).lower())
+            for one in refused
+            for name, value in one.configuration.items()
+            for spelt in (name, plain_key(name))
+        }
+        further = {
+            (item.where, plain_key(item.key)): item
+            for item in starts.further
+            if not any((name, item.value.lower()) in not_to_set for name in _names(item))
+        }
         shares = recipe_shares(starts)
         question = starts.question if is_step_rate(problem.objective, problem.workload.kind) else None
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.applicability.framework import RunningFramework
-    from recommender.ranking.start import PlanSetting, StartConfiguration
+    from recommender.ranking.plan_setting import PlanSetting
+    from recommender.ranking.start import StartConfiguration
 
 
 def started(problem: Problem, start: StartConfiguration, framework: RunningFramework) -> Problem:

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
-from recommender.ranking.start import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import MEGATRON, VLLM
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.starts.layout_flags import MEGATRON, PLACES, VLLM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,10 +38,15 @@ def assumed_settings(
         pairs = _vllm(situation, settings)
     elif framework == "sglang":
         pairs = _sglang(situation, layout, settings)
+    elif framework == "mindie":
+        pairs = _mindie(situation, settings)
+    elif framework == "tensorrt-llm":
+        pairs = _tensorrt_llm(situation, settings)
     else:
         return []
+    where, file = PLACES.get(framework, (SettingPlace.FLAG, ""))
     return [
-        PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=Origin.COST_MODEL)
+        PlanSetting(where=where, key=key, value=value, origin=Origin.COST_MODEL, file=file)
         for key, value in pairs
     ]
 
@@ -88,3 +93,19 @@ def _sglang(
         yield "--context-length", tokens
     if (batch := settings.get("batch")) is not None:
         yield "--max-running-requests", int(float(str(batch))) * layout.dp
+
+
+def _mindie(situation: Situation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+    if (tokens := longest(situation)) is not None:
+        yield "BackendConfig.ModelDeployConfig.maxSeqLen", tokens
+    if (prompt := situation.number("input_len")) is not None:
+        yield "BackendConfig.ModelDeployConfig.maxInputTokenLen", math.ceil(prompt / PAGE) * PAGE
+    if (batch := settings.get("batch")) is not None:
+        yield "BackendConfig.ScheduleConfig.maxBatchSize", int(float(str(batch)))
+
+
+def _tensorrt_llm(situation: Situation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+    if (tokens := longest(situation)) is not None:
+        yield "--max_seq_len", tokens
+    if (batch := settings.get("batch")) is not None:
+        yield "--max_batch_size", int(float(str(batch)))

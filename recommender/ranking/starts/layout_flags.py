@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
-from recommender.ranking.start import Origin, PlanSetting
+from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})
+MINDIE_FILE = "config.json"
+_MODEL_CONFIG = "BackendConfig.ModelDeployConfig.ModelConfig"
 SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
 """Frameworks that split one model over devices; others replicate it."""
 
@@ -40,12 +42,26 @@ def layout_settings(
         pairs = _sglang(layout)
     elif framework in MEGATRON:
         pairs = _megatron(layout, experts=experts)
+    elif framework == "tensorrt-llm":
+        pairs = [("--tp_size", layout.tp), ("--pp_size", layout.pp), ("--ep_size", layout.ep)]
+    elif framework == "mindie":
+        pairs = _mindie(layout, experts=experts)
+    elif framework == "mindformers":
+        pairs = _mindformers(layout)
     else:
         return []
+    where, file = PLACES.get(framework, (SettingPlace.FLAG, ""))
     return [
-        PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, source=source)
+        PlanSetting(where=where, key=key, value=value, origin=origin, source=source, file=file)
         for key, value in pairs
     ]
+
+
+PLACES = {
+    "mindie": (SettingPlace.JSON, MINDIE_FILE),
+    "mindformers": (SettingPlace.YAML, "the task's YAML"),
+}
+"""Where frameworks that read no flags take their settings, and the file."""
 
 
 def _vllm(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
@@ -81,3 +97,24 @@ def _megatron(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value
     if experts:
         pairs.append(("--expert-model-parallel-size", layout.ep))
     return pairs
+
+
+def _mindie(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
+    """Fields of MindIE's service configuration: its world size, and how attention and experts divide it."""
+    pairs: list[tuple[str, Value]] = [("worldSize", layout.devices)]
+    if layout.dp > 1 or experts:
+        pairs += [("dp", layout.dp), ("tp", layout.tp)]
+    if experts:
+        pairs += [("moe_ep", layout.ep), ("moe_tp", layout.devices // layout.ep)]
+    return [(f"{_MODEL_CONFIG}.{name}", size) for name, size in pairs]
+
+
+def _mindformers(layout: ParallelLayout) -> list[tuple[str, Value]]:
+    degrees = {
+        "data_parallel": layout.dp,
+        "model_parallel": layout.tp,
+        "pipeline_stage": layout.pp,
+        "context_parallel": layout.cp,
+        "expert_parallel": layout.ep,
+    }
+    return [(f"parallel_config.{name}", size) for name, size in degrees.items() if size > 1]

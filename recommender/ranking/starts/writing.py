@@ -11,13 +11,8 @@ from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
-from recommender.ranking.start import (
-    ExpectedValue,
-    Origin,
-    ParallelLayout,
-    PlanSetting,
-    StartConfiguration,
-)
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
@@ -158,7 +153,7 @@ def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
             value=value,
             low=value / factor,
             high=value * factor,
-            tier="modelled",
+            tier="measured elsewhere" if option.measured_rows else "modelled",
         )
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)

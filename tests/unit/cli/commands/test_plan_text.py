@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.commands.plan_text import paste_lines, show_plan
+from cli.commands.plan_text import show_plan
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import Gain
 from kg.nouns.setting import SettingPlace
 from recommender.answers.answer import Answer
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import NotHere, PlanChange
-from recommender.ranking.start import (
-    ExpectedValue,
-    Origin,
-    ParallelLayout,
-    PlanSetting,
-    StartConfiguration,
-)
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value
@@ -52,52 +45,6 @@ def shown(capsys: pytest.CaptureFixture[str], plan: Plan, *, verbose: bool = Fal
     )
     show_plan(Answer(problem=problem, version="1", recommendations=(), plan=plan), plan, verbose=verbose)
     return capsys.readouterr().out
-
-
-def words_of(lines: list[str]) -> list[str]:
-    """Words of one command, its continued lines joined as a shell does."""
-    return shlex.split("\n".join(lines).replace("\\\n", ""))
-
-
-def test_a_start_is_one_command_that_a_shell_takes() -> None:
-    lines = paste_lines(
-        start(
-            setting("MY_ENV", "a b"),
-            setting("--async-scheduling"),
-            setting("--max-num-seqs", 64),
-            setting("compilation_config.mode", "FULL"),
-            setting("compilation_config.pass.fuse", value=False),
-            setting("compilation_config.sizes", "[1,2]"),
-        )
-    )
-    assert lines[0] == "export MY_ENV='a b'"
-    words = words_of(lines[1:])
-    assert words[:3] == ["vllm", "serve", "MODEL"]
-    assert words[3:7] == ["--async-scheduling", "--max-num-seqs", "64", "--compilation-config"]
-    content = {"mode": "FULL", "pass": {"fuse": False}, "sizes": [1, 2]}
-    assert json.loads(words[7]) == content
-    assert len(words) == 8
-
-
-def test_a_long_command_goes_on_in_the_next_line() -> None:
-    flags = [setting(f"--a-rather-long-flag-{number}", number) for number in range(12)]
-    lines = paste_lines(start(*flags))
-    assert len(lines) > 2
-    assert max(map(len, lines)) <= 100
-    assert all(line.endswith(" \\") for line in lines[:-1])
-    assert not lines[-1].endswith("\\")
-    assert len(words_of(lines)) == 3 + 24
-
-
-def test_a_launcher_of_ones_own_gets_the_flags_alone() -> None:
-    assert paste_lines(start(setting("--micro-batch-size", 2), framework="megatron-lm")) == [
-        "--micro-batch-size 2"
-    ]
-
-
-def test_fields_of_files_are_listed_after_the_command() -> None:
-    field = PlanSetting(where=SettingPlace.YAML, key="training.lr", value=0.1, origin=Origin.RECIPE)
-    assert paste_lines(start(field, setting("--x"), framework="other")) == ["--x", "training.lr: 0.1"]
 
 
 CHANGE = PlanChange(

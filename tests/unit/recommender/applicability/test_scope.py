@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
-from kg.nouns.knowledge import Assignment, Relation, Strategy, VersionBound
+from kg.nouns.knowledge import Assignment, Confidence, Fact, FactKind, Model, Relation, Strategy, VersionBound
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.applicability.scope import Scopes, already_set, exclusions, version_conflict
+from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,20 @@ def test_exclusion_goes_both_ways_and_keeps_its_source() -> None:
     assert list(exclusions(three, [one, two])) == []
 
 
-def fitting(problem: Problem, family: str = "llama", architecture: str = "decoder") -> set[str]:
+def a_model(architecture: str, *facts: str) -> Model:
+    stated = tuple(
+        Fact(name=name, value=1, source=MANUAL, kind=FactKind.CONFIG, confidence=Confidence.HIGH)
+        for name in facts
+    )
+    return Model(
+        id="llama-x", labels={"en": "Llama X"}, family="llama", architecture=architecture, facts=stated
+    )
+
+
+LLAMA = a_model("decoder")
+
+
+def fitting(problem: Problem, model: Model | None = LLAMA) -> set[str]:
     graph = OxigraphStore(None)
     for noun in (
         strategy("anything"),
@@ -105,7 +118,7 @@ def fitting(problem: Problem, family: str = "llama", architecture: str = "decode
         if "910b" in problem.hardware.name
         else ("h100",)
     )
-    return set(Scopes(graph).fitting(problem, family, architecture, path))
+    return set(Scopes(graph).fitting(problem, kinds_of(model), path))
 
 
 def problem(kind: WorkloadKind, operator: str, hardware: str = "ascend-910b3") -> Problem:
@@ -127,8 +140,15 @@ def test_phase_family_and_hardware_decide_what_fits() -> None:
 
 
 def test_an_unknown_model_rules_nothing_out() -> None:
-    found = fitting(problem(WorkloadKind.TRAINING, "train"), family="", architecture="")
+    found = fitting(problem(WorkloadKind.TRAINING, "train"), model=None)
     assert found == {"anything", "train", "on-a2", "any-transformer", "llama-only", "only-moe"}
+
+
+def test_a_model_that_also_sees_is_a_decoder_where_its_language_layers_are_known() -> None:
+    assert kinds_of(a_model("multimodal", "layers")) >= {"multimodal", "decoder", "transformer"}
+    assert "moe-decoder" in kinds_of(a_model("multimodal", "layers", "experts"))
+    assert "decoder" not in kinds_of(a_model("multimodal"))
+    assert kinds_of(None) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,11 @@ def test_a_renamed_variable_is_another_setting() -> None:
     made = add_release(None, PLAN, "1.0", "v1.0", old, {})
     found = entries(add_release(made, PLAN, "2.0", "v2.0", new, {}))
     assert (found["OLD"]["removed"], found["NEW"]["since"]) == ("2.0", "2.0")
+
+
+def test_a_folder_of_the_machine_is_no_default() -> None:
+    state = state_of(
+        [flag("--dump", type="str", default="/var/dumps"), flag("--route", type="str", default="/generate")]
+    )
+    assert state["flag", "--dump"]["default"] == []
+    assert state["flag", "--route"]["default"] == ["/generate"]

@@ -95,3 +95,39 @@ def test_a_latent_cache_is_small() -> None:
 def test_impossible_serving_is_refused(setting: dict[str, object], rule: str) -> None:
     with pytest.raises(InputError, match=rule):
         serve(setting)
+
+
+def test_the_host_schedules_between_iterations_unless_it_does_so_ahead() -> None:
+    base: dict[str, object] = {"tp": 16, "batch": 16, "input_len": 2048}
+    serial, ahead = serve(base, {**base, "async_scheduling": 1}).time_s
+    # 2.8 to 3.8 ms an iteration (vllm-ascend 74191864b7)
+    assert serial - ahead == pytest.approx(3e-3, rel=0.3)
+
+
+def test_a_narrow_cache_takes_half_the_memory_and_no_more_time() -> None:
+    base: dict[str, object] = {"tp": 16, "batch": 64, "input_len": 32768}
+    steps = serve(base, {**base, "precision_cache": "int8"})
+    assert steps.memory_bytes["kv_cache"][1] == pytest.approx(steps.memory_bytes["kv_cache"][0] / 2)
+    assert steps.time_s[1] < steps.time_s[0]
+
+
+def test_drafting_costs_what_its_own_launches_take() -> None:
+    base: dict[str, object] = {"tp": 16, "batch": 1, "input_len": 1024, "acceptance": 0.0}
+    none, one, three = serve(*({**base, "speculative_tokens": n} for n in (0, 1, 3))).time_s
+    assert one > none + 15 * 20e-6  # at least a block's launches of 20 us each
+    assert three > one
+
+
+def test_uneven_stages_take_the_longest_one() -> None:
+    # 61 blocks over 2 stages: 31, not 30.5
+    one, two = serve({"tp": 16, "batch": 16}, {"tp": 8, "pp": 2, "batch": 16}, name="deepseek-r1").time_s
+    assert two > one
+
+
+def test_a_tail_of_answers_meets_more_than_the_mean_of_other_prefills() -> None:
+    alone, few, many = (
+        serve({"tp": 16, "batch": b, "input_len": 8192, "output_len": 256}).extra for b in (1, 8, 64)
+    )
+    assert alone["tpot_p99_s"][0] == alone["tpot_s"][0]
+    assert few["tpot_p99_s"][0] > few["tpot_s"][0]
+    assert many["tpot_p99_s"][0] - many["tpot_s"][0] > few["tpot_p99_s"][0] - few["tpot_s"][0]

@@ -8,7 +8,7 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from recommender.ranking.kernels.question import KernelQuestion
 from recommender.ranking.kernels.spelling import kernel_settings, place
-from recommender.ranking.start import Origin
+from recommender.ranking.plan_setting import Origin
 from tests.unit.recommender.ranking.kernel_questions import question
 
 TILING: dict[str, Value] = {

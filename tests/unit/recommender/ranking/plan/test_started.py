@@ -8,7 +8,8 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.applicability.framework import RunningFramework
 from recommender.ranking.plan.started import names_of, started
-from recommender.ranking.start import Origin, ParallelLayout, PlanSetting, StartConfiguration
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import ParallelLayout, StartConfiguration
 from tests.unit.recommender.ranking.starts.situations import problem
 
 FRAMEWORK = RunningFramework(id="vllm", version="0.18.0")

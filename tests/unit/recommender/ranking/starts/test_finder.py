@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recommender.ranking.start import Origin, ParallelLayout
+from recommender.ranking.plan_setting import Origin
+from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
     from recommender.ranking.starts.finder import Starts

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.ranking.start import Origin, ParallelLayout, StartConfiguration
+from recommender.ranking.plan_setting import Origin
+from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import AgreedSetting
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_options import LayoutOption

@@ -1,0 +1,362 @@
+"""Published rows of whole models as questions to the cost model, or the reason why a row is none.
+
+Where a layout is not stated, every one that is open is a setting of the question. A chip named without its bin (910B)
+is a 24-core part.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
+from kg.errors import InputError
+from recommender.cost_model.estimate import estimate, sweep
+from recommender.cost_model.workloads.inference import feeds_forward
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Machine
+
+
+DIES_OF_A3 = 16
+
+
+def place(row: dict[str, str]) -> tuple[str, str]:
+    """Device and server that a row names."""
+    text = f"{row['hardware']} {row['chip']}".lower()
+    if "310" in row["chip"]:  # the 310P3 is a bin of it whose peaks nobody states
+        return "ascend-310p", "atlas-300i-duo" if row["config"].startswith("{") else "atlas-300i-pro"
+    nodes = re.search(r"(\d+) nodes? (\d+) NPU", row["hardware"])
+    if nodes and int(nodes.group(2)) // int(nodes.group(1)) == DIES_OF_A3:
+        return "ascend-910c", "atlas-800t-a3"
+    if (
+        "a3" in row["hardware"].lower().split()
+        or "a3 " in text
+        or "a3/" in text  # of several that are named the first
+        or row["chip"] == "910C"
+        or "cloudmatrix" in text
+    ):
+        return "ascend-910c", "atlas-800t-a3"
+    if row["chip"] == "910B" or row["hardware"].startswith("A2"):
+        return "ascend-910b1", "atlas-800t-a2"
+    if row["chip"].startswith("Ascend 910") or row["chip"] == "Ascend910":
+        return "ascend-910a", "atlas-800-9000"
+    raise NotExpressibleError("chip not stated")
+
+
+PER_DEVICE = re.compile(r"/(p|npu)$|per card", re.IGNORECASE)
+RATE = re.compile(r"(?<![a-z])(fps|images?|samples?|tokens?)(?![a-z])")
+MOST_USE = 0.6
+"""Share of the peak that training does not pass (Chowdhery et al. 2022 have .57 as the best of their time): where a
+unit does not say whether it counts a device, a card of two or the whole job, the largest below it is meant."""
+
+
+def target(row: dict[str, str]) -> tuple[str, bool]:
+    """Which of our results a row measures, and whether per device."""
+    metric, unit = row["metric"].lower(), row["unit"].lower()
+    if metric.startswith("time_to_train"):
+        raise NotExpressibleError("steps until the quality is reached are not stated")
+    if "profiler" in metric:
+        raise NotExpressibleError("a part of a step, from a profiler")
+    if metric.startswith("mfu"):
+        return "throughput", False
+    if metric.startswith("prefill throughput"):
+        return "prefill_throughput", True
+    if metric.startswith("decode throughput"):
+        return "decode", True
+    if metric == "step time" and unit == "ms":
+        return "time_ms", False
+    if metric.startswith("ttft") and unit == "s":
+        return "ttft_s", False
+    if metric.startswith("tpot") and unit == "ms":
+        return "tpot_ms", False
+    if "throughput" in metric and RATE.search(unit):
+        return "throughput", bool(PER_DEVICE.search(unit))
+    raise NotExpressibleError("metric not modelled")
+
+
+def number(text: str) -> int:
+    found = re.match(r"\d+", text or "")
+    return int(found.group()) if found else 0
+
+
+def training_settings(row: dict[str, str], model: ModelSizes, count: int) -> list[dict[str, object]]:
+    """Every layout of training that the row leaves open."""
+    precision = "bf16" if "bf16" in row["precision"] else "fp16"
+    if not model.layers:
+        each = number(row["batch"]) // count if "MLPerf" in row["family"] else number(row["batch"])
+        return [{"micro_batch": max(each, 1) if row["batch"] else 64, "precision": precision}]
+    length = number(row["seq_in"]) or int(model.tokens_per_image) or USUAL_LENGTH
+    sizes = {key.lower(): int(value) for key, value in re.findall(r"\b(TP|PP|CP|DP|EP)(\d+)", row["config"])}
+    micro = re.search(r"mbs(\d+)", row["config"])
+    batch = re.search(r"gbs(\d+)", row["config"])
+    base: dict[str, object] = {"seq_len": length, "precision": precision, "zero_stage": 1, **sizes}
+    if micro:
+        base["micro_batch"] = int(micro.group(1))
+    total = int(batch.group(1)) if batch else number(row["batch"])
+    if sizes:
+        return [{**base, "recompute": kept, **({"global_batch": total} if total else {})}
+                for kept in ("none", "full")]  # fmt: skip
+    powers = [2**power for power in range(7) if 2**power <= count]
+    axes: dict[str, list[object]] = {
+        "tensor_parallel": list(powers[:5]),
+        "pipeline_parallel": list(powers[:5]),
+        "context_parallel": list(powers) if length > LONG else [1],
+        "recompute": ["none", "full"],
+        "expert_parallel": [1, 8, 16, 32] if model.experts else [1],
+    }
+    return [{**one, "global_batch": total or 16 * count} for one in sweep(base, axes)]
+
+
+USUAL_LENGTH = 4096
+LONG = 32768
+"""Tokens from which context parallelism is open where no layout is stated."""
+
+
+def serving_settings(
+    row: dict[str, str], model: ModelSizes, count: int, weights: str
+) -> list[dict[str, object]]:
+    """Every layout of serving that the row leaves open, and batches down to what the memory may hold at once."""
+    given = json.loads(row["config"]) if row["config"].startswith("{") else {}
+    named = row["precision"] + row["model"]
+    formats = {"w4a16": "w4a16", "w4a8": "w4a8", "w8a8": "int8", "int8": "int8"}
+    precision = next((value for word, value in formats.items() if word in named.lower()), weights)
+    words = {
+        key.lower(): int(value)
+        for key, value in re.findall(r"\b(tp|dp|pp|ep)(\d+)", row["config"], re.IGNORECASE)
+    }
+    words |= {key: int(given[key]) for key in ("tp", "dp", "pp") if given.get(key)}
+    if model.causal and row["metric"] == "throughput" and not row["seq_out"]:
+        raise NotExpressibleError("output length not stated")
+    if not (number(row["seq_in"]) or model.causal):
+        raise NotExpressibleError("sequence length not stated")
+    running = number(row["batch"]) or 1
+    expert = count if model.experts and (given.get("ep") or "ep" in words or "tp" not in words) else 1
+    if "tp" in words or "dp" in words:
+        stages = words.get("pp", 1)
+        replicas = [words.get("dp") or count // (words["tp"] * stages)]
+    else:
+        # experts over more devices than attention: every device has its own requests
+        stages, every = 1, [count // 2**power for power in range(8) if count % 2**power == 0]
+        replicas = [count] if "ep" in words else [copies for copies in every if copies <= max(running, 1)]
+    dies = 2 if row["hardware"] == "CloudMatrix384" else 1  # its rows count cards of two dies
+    found = []
+    for copies in replicas:
+        each = max(running // (dies if "ep" in words else copies), 1)
+        each = min(each, int(given.get("max_num_seqs", each)))
+        one: dict[str, object] = {
+            "data_parallel": copies, "pipeline_parallel": stages, "input_len": number(row["seq_in"]) or 1024,
+            "output_len": max(number(row["seq_out"]), 1), "precision": precision,
+            "expert_parallel": max(expert, words.get("ep", 1)) if model.experts else 1,
+        }  # fmt: skip
+        if "prefill" in row["config"]:
+            one["prefill_batch"] = 4 if "16384 tokens" in row["batch"] else 1  # of 4096 tokens each
+            each = 1
+        if given.get("spec"):
+            one["speculative_tokens"] = number(str(given["spec"])) or 1
+        if "MTP1" in row["config"]:
+            one["speculative_tokens"] = 1
+        if given.get("max_batched"):
+            one["chunk"] = int(given["max_batched"])
+        one |= _manner(row, given)
+        engines = count // (words["tp"] * stages) if "tp" in words else copies
+        if given.get("pd") and engines > copies:
+            one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
+        # an engine lets in what its cache holds; the rest waits
+        found += [{**one, "batch": each >> half} for half in range(each.bit_length())]
+    return found
+
+
+def _manner(row: dict[str, str], given: dict[str, object]) -> dict[str, object]:
+    """How the row was run: the share of its input that was cached, captured or not, prefill elsewhere or not."""
+    held = re.search(r"prefix_?(\d+)", row["source"])
+    manner: dict[str, object] = {"prefix_hit": int(held.group(1)) / 100} if held else {}
+    # an engine that prefills may run eagerly beside one that decodes from a graph
+    if given.get("eager") and not given.get("graph"):
+        manner["graph"] = 0
+    return manner
+
+
+def inference_settings(row: dict[str, str]) -> list[dict[str, object]]:
+    """One batch of a network that answers in one pass; images arrive and leave channel first."""
+    if not number(row["batch"]):
+        raise NotExpressibleError("batch of an inference not stated")
+    precision = "int8" if "int8" in row["precision"].lower() else "fp16"
+    return [{"batch": number(row["batch"]), "precision": precision}]
+
+
+def devices_of(row: dict[str, str]) -> list[int]:
+    """How many devices a row states; where it states none, all that a job may have, fewest first."""
+    count = number(row["n_devices"])
+    if not count and row["config"].startswith("{"):
+        given = json.loads(row["config"])
+        count = int(given.get("tp", 0)) * int(given.get("dp", 1))
+    if not count:
+        least = 3 if row["task"] == "train" else 0  # training is published by servers of eight
+        return [2**power for power in range(least, 10)]
+    return [count * 2 if row["hardware"] == "CloudMatrix384" else count]  # its rows count cards of two dies
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedQuestion:
+    """A published row as the cost model is asked about it.
+
+    Attributes:
+        row: The row.
+        model: Its model.
+        machine: Its devices.
+        phase: ``training`` or ``serving``.
+        settings: Every setting that the row leaves open; the fastest that fits is meant.
+        quantity: Which result the row's value is (:func:`target`).
+        shares: Among how many devices or cards the value is divided: 1 for a value of all of them.
+        value: What was measured; a share of the peak as tokens per second.
+        engine: Engine or framework as people write it, without its version.
+        version: Its version; empty if not stated.
+    """
+
+    row: dict[str, str]
+    model: ModelSizes
+    machine: Machine
+    phase: str
+    settings: list[dict[str, object]]
+    quantity: str
+    shares: float
+    value: float
+    engine: str
+    version: str
+
+    @property
+    def family(self) -> str:
+        """Kind of model and phase, as figures are listed."""
+        return f"{self.row['family'].split('/')[0]}, {self.phase}"
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether the row is one of a language model, dense or with experts."""
+        return self.row["family"].startswith("LLM")
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Published rows of a table (``.csv``), or of a file of cases (``.jsonl.gz``), each with its JSON beside."""
+    if path.name.endswith(".jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return [case_row(json.loads(line), line) for line in lines]
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def case_row(case: dict[str, Any], line: str) -> dict[str, str]:
+    """A case as a row with the columns that figures are grouped by; ``case`` holds all of it."""
+    task, place = case["task"], case["hardware"]
+    framework = f"{case['config'].get('framework', '')} {case['source'].get('framework_version', '')}".strip()
+    return {
+        "id": case["case_id"], "model": task.get("model", ""), "family": f"LLM/{case['corpus']}",
+        "task": "train" if task["kind"] == "training" else "infer", "hardware": place["name"],
+        "chip": place["name"], "framework": framework, "precision": task.get("dtype", ""),
+        "metric": case["outcome"]["metric"], "unit": case["outcome"]["unit"], "group": case["group_id"],
+        "value": str(case["outcome"].get("value") or ""), "source": case["corpus"], "case": line,
+        "n_devices": str(case["config"].get("num_gpus", place.get("count", ""))), "config": "", "batch": "",
+        "seq_in": "", "seq_out": "",
+    }  # fmt: skip
+
+
+def engine_of(row: dict[str, str]) -> tuple[str, str]:
+    """Engine that a row names, and its version; empty where it states none."""
+    words = row["framework"].split()
+    if not words:
+        return "", ""
+    version = next((word for word in words[1:] if word == "nightly" or re.match(r"v?\d", word)), "")
+    return words[0].lower(), version
+
+
+def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuestion:
+    """The question that a row answers.
+
+    Raises:
+        NotExpressibleError: What it leaves out.
+        MissingFactError: A fact that is not known.
+    """
+    if row.get("case"):
+        from benchmarks.cost_models.published_cases import question_of_case
+
+        return question_of_case(row, known)
+    quantity, per_device = target(row)
+    device, server = place(row)
+    model = known.model(row["model"])
+    phase = "training" if row["task"] == "train" else "serving"
+    weights = str(known.model_facts(model.id).get("weight_format", "bf16"))
+    reason = "no layout"
+    for count in devices_of(row):
+        where = known.machine(device, count, server)
+        if phase == "training":
+            settings = training_settings(row, model, count)
+        elif feeds_forward(model):
+            settings = inference_settings(row)
+        else:
+            settings = serving_settings(row, model, count, weights)
+        valid, reason = possible(model, where, phase, settings)
+        if valid:
+            break
+    else:
+        raise NotExpressibleError(f"refused: {reason.split(' (', maxsplit=1)[0]}")
+    value, shares = reading(row, model, where, valid[0], per_device=per_device)
+    return PublishedQuestion(row, model, where, phase, valid, quantity, shares, value, *engine_of(row))
+
+
+def possible(
+    model: ModelSizes, where: Machine, phase: str, settings: list[dict[str, object]]
+) -> tuple[list[dict[str, object]], str]:
+    """The settings that can be and fit, and why the last of the others cannot."""
+    valid: list[dict[str, object]] = []
+    reason = "does not fit in memory as far as it is described"
+    for one in settings:
+        try:
+            steps = estimate(model=model, machine=where, phase=phase, settings=[one])
+        except InputError as refused:
+            reason = str(refused)
+            continue
+        if steps.fits[0] or not np.isfinite(steps.capacity_bytes):
+            valid.append(one)
+    return valid, reason
+
+
+def reading(
+    row: dict[str, str], model: ModelSizes, where: Machine, setting: dict[str, object], *, per_device: bool
+) -> tuple[float, float]:
+    """The value of a row and among how many devices or cards it is divided.
+
+    A share of the peak and operations per second become tokens per second, by the count of operations that
+    publications use (Chowdhery et al. 2022, appendix B): 6 a parameter, 12 a layer, width and position.
+    """
+    stated, unit = float(row["value"]), row["unit"].lower()
+    cards = 2.0 if row["hardware"] == "CloudMatrix384" else 1.0
+    if row["task"] != "train" or not model.layers:
+        return stated, where.count / cards if per_device else 1.0
+    routed = model.routed_parameters
+    active = model.parameters - routed * (1 - model.chosen / model.experts) if routed else model.parameters
+    length = float(setting["seq_len"])  # type: ignore[arg-type]
+    work = 6 * active + 12 * model.layers * model.hidden * length
+    peak = where.device.peak(str(setting["precision"]))
+    if unit == "%":
+        return stated / 100 * peak * where.count / work, 1.0
+    if unit.startswith("tflop"):
+        return stated * 1e12 * where.count / work, 1.0
+    if "as published" not in unit:
+        return stated, float(where.count) if per_device else 1.0
+    usual = [
+        float(parts)
+        for parts in dict.fromkeys((where.count, where.count // 2, 1))
+        if stated * parts * work / (peak * where.count) <= MOST_USE
+    ]
+    if not usual:
+        raise NotExpressibleError("unit not clear: of a device or of all")
+    return stated, usual[0]

@@ -1,0 +1,129 @@
+"""Attention of one block on one device, by what a position sees: all, a window, a state, or what it chooses.
+
+Arrays run over configurations. Times are microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
+from recommender.cost_model.settings.plans import CHOICES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+
+Floats = NDArray[np.float64]
+
+INDEX_BYTES = 132.0  # of a position in the index: 128 elements of 8 bits and a scale (arXiv:2512.02556)
+LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
+CACHE_BYTES = [ELEMENT_BYTES[name] for name in CHOICES["precision_cache"]]
+
+
+def attention_us(
+    operators: Operators,
+    device: Device,
+    model: ModelSizes,
+    *,
+    sequences: Floats,
+    length: Floats,
+    split: Floats,
+    phase: str,
+    cache_bytes: Floats | float = 2.0,
+) -> tuple[Floats, Floats]:
+    """Fused attention of a block, heads split ``split`` ways: the mean over the kinds that a model has.
+
+    A block with a sliding window sees no more than that. The state of linear attention is a window of as many
+    rows as its keys are wide. Sparse attention sees what it chooses, after an index has looked at everything.
+
+    Returns:
+        The time, and the part of it that looks at all positions.
+    """
+
+    def near(rows: float) -> Floats:
+        """Time where a query sees ``rows`` positions: in a prefill, blocks of them, and the block before."""
+        seen = np.minimum(length, rows)
+        blocks = length / seen if phase == "prefill" else np.ones_like(length)
+        times = _dense_attention_us(
+            operators, device, model, sequences=sequences * blocks, length=seen, split=split, phase=phase,
+            cache_bytes=cache_bytes,
+        )  # fmt: skip
+        return times * np.where(blocks > 1, 2.0, 1.0)
+
+    if model.attended:
+        growing = _index_us(device, model, sequences=sequences, length=length, phase=phase)
+        return growing + near(model.attended), growing
+    growing = near(np.inf)
+    others = ((model.window, model.window_layers), (model.linear_state, model.linear_layers))
+    share = 1 - sum(layers for _, layers in others) / max(model.layers, 1.0)
+    growing = growing * share
+    bounded = [near(rows) * layers / model.layers for rows, layers in others if layers]
+    return np.asarray(growing + sum(bounded)), growing
+
+
+def _index_us(device: Device, model: ModelSizes, *, sequences: Floats, length: Floats, phase: str) -> Floats:
+    """Time to score every position for a choice; the index is on every device (DeepSeek-V3.2)."""
+    pairs = sequences * length * (length / 2 if phase == "prefill" else 1.0)
+    compute = 2 * pairs * model.index_width / (LATENT_SHARE * device.peak(_sixteen(device)))
+    return np.asarray(np.maximum(compute, sequences * length * INDEX_BYTES / device.memory_bandwidth) * 1e6)
+
+
+def _sixteen(device: Device) -> str:
+    """The 16-bit format that a device computes in."""
+    return "bf16" if device.get("peak_bf16_flops") else "fp16"
+
+
+def _dense_attention_us(
+    operators: Operators,
+    device: Device,
+    model: ModelSizes,
+    *,
+    sequences: Floats,
+    length: Floats,
+    split: Floats,
+    phase: str,
+    cache_bytes: Floats | float,
+) -> Floats:
+    """Attention of one block to all positions up to ``length``."""
+    heads = np.maximum(np.round(model.heads / split), 1)
+    kv_heads = np.maximum(np.round(model.kv_heads / split), 1)
+    kv_heads = np.where(np.mod(heads, kv_heads) == 0, kv_heads, 1)
+    mean = (model.query_size + model.value_size) / 2 or model.head_size
+    size = np.full_like(heads, max(mean, 16))
+    latent_us = np.zeros_like(heads)
+    if phase == "decode" and model.latent:
+        # every head reads the one compressed row of a token, once as key and value
+        kv_heads, size = np.ones_like(heads), np.full_like(heads, model.kv_width / 2)
+        flops = 4 * sequences * length * heads * model.kv_width
+        latent_us = flops / (LATENT_SHARE * device.peak("bf16")) * 1e6
+    rows = np.column_stack(
+        [
+            np.maximum(np.ceil(sequences), 1), np.maximum(length, 1), heads, kv_heads,
+            size,
+        ]
+    )  # fmt: skip
+    facts = {**device.facts}
+    if "peak_bf16_flops" not in facts:
+        facts["peak_bf16_flops"] = device.peak("fp16")
+    times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
+    if phase == "decode":
+        # a narrower cache is less to read: what it saves of the time to stream it
+        saved = (1 - np.asarray(cache_bytes) / 2) * sequences * length * kv_heads * size * 4
+        times = np.maximum(times - saved / device.memory_bandwidth * 1e6, times * np.asarray(cache_bytes) / 2)
+    times = np.maximum(times, latent_us)
+    if phase == "prefill" and not model.causal:
+        times = times * 2  # no half of the pairs is masked
+    return np.asarray(times)
+
+
+def cache_bytes(settings: Mapping[str, Floats]) -> Floats:
+    """Bytes of one element of the cache; 2 where there is no setting for it (training)."""
+    if "precision_cache" not in settings:
+        return np.full_like(settings["precision"], 2.0)
+    return np.asarray(CACHE_BYTES, dtype=np.float64)[settings["precision_cache"].astype(np.int64)]

@@ -1,0 +1,79 @@
+"""Memory of serving: weights, cache, activations and the runtime on the fullest device.
+
+Arrays run over configurations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.facts.device import ELEMENT_BYTES
+from recommender.cost_model.settings.plans import CHOICES, Columns
+from recommender.cost_model.workloads.attention_kinds import cache_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+
+Floats = NDArray[np.float64]
+
+RESERVED_BYTES = 4.5e9
+
+
+def kv_bytes(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Bytes of cache per token and block on one device; a latent cache is not split."""
+    split = 1.0 if model.latent else np.minimum(s["tensor_parallel"], max(model.kv_heads, 1))
+    return np.asarray(cache_bytes(s) * model.kv_width / split)
+
+
+def cached_rows(model: ModelSizes, length: Floats) -> Floats:
+    """Rows of the cache that a sequence keeps over all blocks: windows and states do not grow."""
+    full = model.layers - model.window_layers - model.linear_layers
+    near = model.window_layers * np.minimum(length, model.window)
+    return np.asarray(full * length + near + model.linear_layers * model.linear_state)
+
+
+def _kept(s: Mapping[str, Floats]) -> Floats:
+    """Share of the blocks that one device holds."""
+    return np.asarray(1 / s["pipeline_parallel"])
+
+
+def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Bytes of weights behind one tensor rank, all stages of the pipeline together."""
+
+    def size(group: str) -> Floats:
+        return np.array([ELEMENT_BYTES[CHOICES["precision"][int(i)]] for i in s[group]])
+
+    routed = model.routed_parameters
+    attention = model.layers * model.attention_parameters
+    head = model.vocabulary * model.hidden
+    inner = np.maximum(model.parameters - routed - attention - head, 0.0)
+    tp, ep = s["tensor_parallel"], s["expert_parallel"]
+    dense = (
+        size("precision_attention") * attention
+        + size("precision_head") * head
+        + size("precision_mlp") * inner
+    )
+    return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
+
+
+def memory_parts(model: ModelSizes, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
+    """Bytes on the fullest device: weights, cache, activations and the runtime."""
+    chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
+    held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
+    tp = s["tensor_parallel"]
+    wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
+    return {
+        "weights": weights(model, s) * _kept(s),
+        "kv_cache": batch
+        * cached_rows(model, length)
+        * kv_bytes(model, s)
+        * (1 - s["kv_host_share"])
+        * _kept(s),
+        "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
+        "reserved": np.full_like(tp, RESERVED_BYTES),
+    }

@@ -1,0 +1,112 @@
+"""Settings of a plan as people paste them: exports, one command with its flags and JSON, fields of a file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import show
+from recommender.ranking.recommendation import shell_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from recommender.ranking.plan_setting import PlanSetting
+
+_WIDTH = 96
+_PROGRAMS = {
+    "vllm-ascend": "vllm serve MODEL",
+    "vllm": "vllm serve MODEL",
+    "sglang": "python -m sglang.launch_server --model-path MODEL",
+    "tensorrt-llm": "trtllm-serve MODEL",
+}
+"""What a start is pasted after; the flags of others go into their launch script."""
+
+
+def pasted(settings: Sequence[PlanSetting], framework: str) -> list[str]:
+    """Settings as a shell takes them: exports, one command of the framework, fields of files."""
+    words = [*flag_words(settings), *object_words(settings)]
+    program = _PROGRAMS.get(framework, "")
+    lines = wrapped_command([program, *words] if program and words else words)
+    return [*export_lines(settings), *lines, *field_lines(settings)]
+
+
+def change_words(settings: Sequence[PlanSetting]) -> list[str]:
+    """What a change sets, each setting as it is written."""
+    return [*export_lines(settings), *flag_words(settings), *object_words(settings), *field_lines(settings)]
+
+
+def export_lines(settings: Iterable[PlanSetting]) -> list[str]:
+    """Variables as exports."""
+    return [
+        f"export {item.key}={shell_word(show(item.value))}"
+        for item in settings
+        if item.where is SettingPlace.ENV
+    ]
+
+
+def flag_words(settings: Iterable[PlanSetting]) -> list[str]:
+    """Flags with their values."""
+    return [
+        item.key if item.value is True or item.value is None else f"{item.key} {shell_word(show(item.value))}"
+        for item in settings
+        if item.where is SettingPlace.FLAG
+    ]
+
+
+def object_words(settings: Iterable[PlanSetting]) -> list[str]:
+    """One flag for each JSON object, with all of its fields."""
+    return [f"{flag} {shell_word(json.dumps(content))}" for flag, content in flag_objects(settings).items()]
+
+
+def flag_objects(settings: Iterable[PlanSetting]) -> dict[str, dict[str, Any]]:
+    """JSON objects by the flag that carries them, each with the fields that are set."""
+    objects: dict[str, dict[str, Any]] = {}
+    for item in settings:
+        if item.where is not SettingPlace.JSON or _is_field(item):
+            continue
+        carrier, _, path = item.key.partition(".")
+        at = objects.setdefault("--" + carrier.lstrip("-").replace("_", "-"), {})
+        *outer, last = path.split(".")
+        for name in outer:
+            at = at.setdefault(name, {})
+        at[last] = _parsed(item.value)
+    return objects
+
+
+def field_lines(settings: Iterable[PlanSetting]) -> list[str]:
+    """Fields of code and of files, each with the file where that is known."""
+    return [
+        (f"{item.file}: " if item.file else "")
+        + (item.key if item.value is None else f"{item.key}={show(item.value)}")
+        for item in settings
+        if _is_field(item)
+    ]
+
+
+def wrapped_command(words: Iterable[str]) -> Iterator[str]:
+    """Words as the lines of one command, continued with a backslash."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) + 1 <= _WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word if not lines else f"  {word}")
+    yield from [line + " \\" for line in lines[:-1]] + lines[-1:]
+
+
+def _parsed(value: object) -> object:
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _is_field(item: PlanSetting) -> bool:
+    """Whether it is a field of code or of a file, not of an object that a flag carries."""
+    if item.where is SettingPlace.JSON:
+        return bool(item.file) or ("." not in item.key and not item.key.startswith("-"))
+    return item.where in {SettingPlace.YAML, SettingPlace.CODE}

@@ -1,0 +1,60 @@
+"""A setting of a plan: what to set, where it is written, and what says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg.nouns.setting import SettingPlace
+    from kg.nouns.values import Value
+
+
+class Origin(StrEnum):
+    """What a setting of a start configuration comes from."""
+
+    COST_MODEL = "cost model"
+    RECIPE = "recipe"
+    CASE = "case"
+    CURRENT = "current"
+    KNOWLEDGE = "knowledge"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSetting:
+    """One setting of a plan, as it is written.
+
+    Attributes:
+        where: The place it is written in.
+        key: As it is written there: a flag, a variable, or the path of a field with dots.
+        value: What it is set to; None for a flag without a value.
+        role: ``"prefill"`` or ``"decode"`` where these run apart; empty otherwise.
+        origin: What it comes from.
+        source: Where that can be read; empty for the cost model.
+        agreement: Share of the recipes for problems like this one that set it; None where none was asked.
+        file: File that a field is written in; empty for a flag, a variable, or a field of a flag's object.
+    """
+
+    where: SettingPlace
+    key: str
+    value: Value
+    origin: Origin
+    role: str = ""
+    source: str = ""
+    agreement: float | None = None
+    file: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {
+            "where": str(self.where),
+            "key": self.key,
+            **({"file": self.file} if self.file else {}),
+            "value": self.value,
+            "role": self.role or None,
+            "from": str(self.origin),
+            "source": self.source or None,
+            "agreement": None if self.agreement is None else round(self.agreement, 3),
+        }

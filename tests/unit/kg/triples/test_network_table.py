@@ -1,0 +1,41 @@
+"""Networks known by their operations: found by name without its edition, with the page that states them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.knowledge import Model
+from kg.triples.model_facts import facts_of
+from kg.triples.network_table import names_without_edition, network_facts
+
+
+def test_an_edition_is_no_part_of_a_name() -> None:
+    names = list(names_without_edition("Ascend/ResNeSt50_ID1234_for_PyTorch"))
+    assert names[:2] == ["Ascend/ResNeSt50_ID1234_for_PyTorch", "ResNeSt50_ID1234_for_PyTorch"]
+    assert names[-1] == "ResNeSt50"
+
+
+def test_a_word_that_ends_a_name_stays() -> None:
+    assert list(names_without_edition("efficientnet-b0")) == ["efficientnet-b0"]
+
+
+def test_operations_are_twice_the_multiply_adds_of_the_page() -> None:
+    facts = network_facts("xception")
+    assert facts["flops_per_sample"] == pytest.approx(2 * 8.4e9, rel=0.01)
+    assert str(facts["operations_source"]).startswith("https://github.com/huggingface/pytorch-image-models")
+
+
+def test_operations_of_convolutions_go_with_the_area_of_the_input() -> None:
+    small, large = network_facts("resnet50"), network_facts("FixRes_for_PyTorch")
+    ratio = float(large["flops_per_sample"]) / float(small["flops_per_sample"])
+    assert ratio == pytest.approx((384 / float(small["image_size"])) ** 2, rel=1e-6)
+    assert "resnet50 at 384 x 384" in str(large["operations_source"])
+
+
+def test_an_unknown_network_has_no_facts() -> None:
+    assert not network_facts("a-network-nobody-made")
+
+
+def test_facts_of_the_graph_win_over_the_table() -> None:
+    bare = Model(id="xception", labels={"en": "Xception"}, family="xception", architecture="vision")
+    assert facts_of(bare)["flops_per_sample"] == network_facts("xception")["flops_per_sample"]

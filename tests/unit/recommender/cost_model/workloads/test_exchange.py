@@ -1,0 +1,57 @@
+"""Experts on many devices while serving."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.operators import moe
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.workloads.steps import Steps
+
+
+def serve(*settings: Mapping[str, object], count: int = 32) -> Steps:
+    return estimate(
+        model=model("deepseek-r1"),
+        machine=machine_of("ascend-910c", count, "atlas-800t-a3"),
+        phase="serving",
+        settings=list(settings),
+    )
+
+
+def test_the_busiest_device_has_more_than_the_mean_and_less_so_with_more_rows() -> None:
+    rows = np.array([16.0, 256.0, 4096.0])
+    over = moe.busiest(rows, np.full(3, 32.0))
+    assert np.all(over > 1)
+    assert np.all(np.diff(over) < 0)
+    # 1 + sqrt(2 ln 32) / sqrt(256): the largest of 32 nearly normal counts with a mean of 256
+    assert over[1] == pytest.approx(1 + (2 * np.log(32)) ** 0.5 / 16)
+    assert moe.busiest(rows, np.ones(3)).tolist() == [1, 1, 1]
+
+
+def test_eight_bits_are_less_to_send_than_sixteen() -> None:
+    base: dict[str, object] = {"dp": 32, "ep": 32, "batch": 96, "input_len": 4096}
+    narrow, wide = serve(
+        {**base, "precision": "int8"}, {**base, "precision": "int8", "precision_mlp": "bf16"}
+    ).split_s["communication_exposed"]
+    assert narrow < wide
+    assert narrow > wide / 2  # what comes back has 16 bits either way
+
+
+def test_an_exchange_in_one_kernel_with_the_experts_hides_behind_them() -> None:
+    base: dict[str, object] = {"dp": 32, "ep": 32, "batch": 32, "input_len": 4096, "precision": "int8"}
+    apart, fused = serve(base, {**base, "fused_dispatch": 1}).time_s
+    assert fused < apart
+
+
+def test_more_devices_than_experts_hold_copies() -> None:
+    steps = serve({"dp": 320, "ep": 320, "batch": 48, "input_len": 4096, "precision": "int8"}, count=320)
+    # 2 x 48 sequences of a card of two dies at 49.4 ms a token, with one drafted: arXiv:2506.12708, table 3
+    assert 0.0494 / 2 < steps.time_s[0] < 0.0494 * 2

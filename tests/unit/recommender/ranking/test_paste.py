@@ -1,0 +1,72 @@
+"""Settings of a plan as people paste them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+from recommender.ranking.paste import change_words, pasted
+from recommender.ranking.plan_setting import Origin, PlanSetting
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+
+
+def setting(key: str, value: Value = True) -> PlanSetting:
+    where = SettingPlace.ENV if key.isupper() else SettingPlace.JSON if "." in key else SettingPlace.FLAG
+    return PlanSetting(where=where, key=key, value=value, origin=Origin.RECIPE)
+
+
+def words_of(lines: list[str]) -> list[str]:
+    """Words of one command, its continued lines joined as a shell does."""
+    return shlex.split("\n".join(lines).replace("\\\n", ""))
+
+
+def test_a_start_is_one_command_that_a_shell_takes() -> None:
+    lines = pasted(
+        [
+            setting("MY_ENV", "a b"),
+            setting("--async-scheduling"),
+            setting("--max-num-seqs", 64),
+            setting("compilation_config.mode", "FULL"),
+            setting("compilation_config.pass.fuse", value=False),
+            setting("compilation_config.sizes", "[1,2]"),
+        ],
+        "vllm",
+    )
+    assert lines[0] == "export MY_ENV='a b'"
+    words = words_of(lines[1:])
+    assert words[:3] == ["vllm", "serve", "MODEL"]
+    assert words[3:7] == ["--async-scheduling", "--max-num-seqs", "64", "--compilation-config"]
+    content = {"mode": "FULL", "pass": {"fuse": False}, "sizes": [1, 2]}
+    assert json.loads(words[7]) == content
+    assert len(words) == 8
+
+
+def test_a_long_command_goes_on_in_the_next_line() -> None:
+    flags = [setting(f"--a-rather-long-flag-{number}", number) for number in range(12)]
+    lines = pasted(flags, "vllm")
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 100
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    assert not lines[-1].endswith("\\")
+    assert len(words_of(lines)) == 3 + 24
+
+
+def test_a_launcher_of_ones_own_gets_the_flags_alone() -> None:
+    assert pasted([setting("--micro-batch-size", 2)], "megatron-lm") == ["--micro-batch-size 2"]
+
+
+def test_fields_of_files_are_listed_after_the_command() -> None:
+    field = PlanSetting(where=SettingPlace.YAML, key="training.lr", value=0.1, origin=Origin.RECIPE)
+    of_mindie = PlanSetting(
+        where=SettingPlace.JSON, key="A.b", value=2, origin=Origin.COST_MODEL, file="config.json"
+    )
+    assert pasted([field, of_mindie, setting("--x")], "other") == [
+        "--x",
+        "training.lr=0.1",
+        "config.json: A.b=2",
+    ]
+    assert change_words([of_mindie]) == ["config.json: A.b=2"]
