@@ -17,7 +17,7 @@ from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
-from recommender.cost_model.workloads.block import Work, forward, products_us
+from recommender.cost_model.workloads.block import BlockWork, forward, products_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
 from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
@@ -88,7 +88,7 @@ def _pass_us(
     length: Floats,
     phase: str,
     logits: Floats,
-) -> tuple[Floats, Floats, Floats, Work]:
+) -> tuple[Floats, Floats, Floats, BlockWork]:
     """Device time, communication, host time of one forward pass over all blocks; and one block's work."""
     tp = s["tensor_parallel"]
     if model.experts:
@@ -298,7 +298,7 @@ def _power(
     s: Columns,
     split_us: Mapping[str, Floats],
     step_s: Floats,
-    work: Work,
+    work: BlockWork,
     devices: Floats,
 ) -> tuple[Floats | None, Floats | None]:
     """Power of a device and energy of a decode step, where the facts are known."""
@@ -308,7 +308,7 @@ def _power(
     return power, None if power is None else power * step_s * devices
 
 
-def _proposing_us(model: ModelSizes, s: Columns, step_us: Floats, work: Work) -> Floats:
+def _proposing_us(model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
     """Time to draft: each token is a pass through one block, which the host launches kernel by kernel."""
     one = step_us / model.layers
     launched = work.kernels * HOST_US
