@@ -206,20 +206,6 @@ class StepRates:
         variance = self.kernel.variance + self.kernel.noise - (explained**2).sum(axis=0)
         return mean, np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
 
-    def joint(self, asked: StepFeatures, parts: Floats) -> tuple[Floats, Floats]:
-        """Expected log seconds, and the Cholesky root of their covariance, shape (m, m).
-
-        Args:
-            asked: Features.
-            parts: Modelled seconds by part, shape (m, P).
-        """
-        covariance = self.kernel.covariance(asked, self.known)
-        mean = covariance @ self.shares + np.log(parts @ self.factors)
-        explained = np.linalg.solve(self.root, covariance.T)
-        rest = self.kernel.covariance(asked, asked) - explained.T @ explained
-        rest += (self.kernel.noise + _LEAST_VARIANCE) * np.eye(len(mean))
-        return mean, np.asarray(np.linalg.cholesky(rest))
-
 
 def fit_factors(known: StepFeatures, parts: Floats, times: Floats) -> Floats:
     """The factors of the parts that explain measured times best; Gauss-Newton on their logarithms.

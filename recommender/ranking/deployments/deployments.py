@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,12 +32,8 @@ if TYPE_CHECKING:
 
 MODELLED_SPREAD = 0.45
 """Spread of a modelled time where nothing measured speaks: that of the cost model's serving step."""
-DRAWS = 256
-"""Draws of the errors of all deployments together."""
-NEARLY = 0.9
-"""A layout counts as one of the best from this share of the best value."""
-ALTERNATIVES = 3
-"""Layouts that are chosen together, as many as a plan has."""
+_POINTS = tuple(NormalDist().inv_cdf((place + 0.5) / 15) for place in range(15))
+"""Quantiles of a normal error, equally likely."""
 FARTHEST = 10.0
 """Factor beyond which a measured time is of something else, such as a rate of other tokens; a choice."""
 LEAST_SHARE = 0.5
@@ -86,31 +83,19 @@ class Deployments:
         self._near: dict[Work | None, Counter[tuple[str, ParallelLayout]]] = {}
 
     def rate(self, question: DeploymentQuestion) -> list[RatedDeployment]:
-        """Every layout of the domain that fits, with the load that suits it best.
-
-        First what reaches most of a device under the limits, expected; the next two are those that are most
-        often among the best where those before are not; then by expectation again.
-        """
-        rated, errors = self._rated(question)
-        if not rated:
-            return []
-        loads: dict[tuple[str, ParallelLayout, bool], list[int]] = {}
-        for place, item in enumerate(rated):
-            one = item.deployment
-            loads.setdefault((one.framework, one.layout, one.drafts), []).append(place)
-        reached = _reached(rated, errors, question.limits)
-        values = np.stack([reached[:, places].max(axis=1) for places in loads.values()], axis=1)
+        """Every layout of the domain that fits, with the load that suits it best, best first."""
+        loads: dict[tuple[str, ParallelLayout, bool], list[RatedDeployment]] = {}
+        for rated in self.rate_all(question):
+            one = rated.deployment
+            loads.setdefault((one.framework, one.layout, one.drafts), []).append(rated)
         best = [
-            max((rated[place] for place in places), key=lambda item: item.value) for places in loads.values()
+            (layout_value(rated, question), max(rated, key=lambda item: item.value))
+            for rated in loads.values()
         ]
-        return [best[place] for place in _covering(values, [item.devices for item in best])]
+        return [item for _, item in sorted(best, key=lambda pair: (-pair[0], pair[1].devices))]
 
     def rate_all(self, question: DeploymentQuestion) -> list[RatedDeployment]:
         """Every layout of the domain that fits, at every load."""
-        return self._rated(question)[0]
-
-    def _rated(self, question: DeploymentQuestion) -> tuple[list[RatedDeployment], Floats]:
-        """Every deployment of the domain that fits; draws of the error of its log time, shape (draws, m)."""
         work = question.work
         asked = [(work, one) for one in candidates(question)]
         priced = [
@@ -119,25 +104,21 @@ class Deployments:
             if price is not None and one.concurrency < 2 * price.in_flight
         ]
         if not priced:
-            return [], np.zeros((DRAWS, 0))
+            return []
         parts = np.array([price.parts_s for _, price in priced])
         measured = self.measured(work)
-        normal = np.random.default_rng(0).standard_normal((DRAWS, len(priced)))
-        if measured is None:  # one error for all: the model does not tell which is wrong
+        if measured is None:
             times = np.log(parts.sum(axis=1))
             spreads = np.full(len(priced), MODELLED_SPREAD)
-            errors = np.repeat(normal[:, :1], len(priced), axis=1) * MODELLED_SPREAD
         else:
-            times, root = measured.joint(self._features([(work, one) for one, _ in priced]), parts)
-            spreads, errors = np.sqrt((root**2).sum(axis=1)), normal @ root.T
+            times, spreads = measured.predict(self._features([(work, one) for one, _ in priced]), parts)
         near = self._near[work]
-        rated = [
+        return [
             _rated(
                 question, one, price, math.exp(time), float(spread), near.get((one.framework, one.layout), 0)
             )
             for (one, price), time, spread in zip(priced, times.tolist(), spreads.tolist(), strict=True)
         ]
-        return rated, errors
 
     def expected_times(
         self, work: Work, asked: Sequence[Deployment]
@@ -204,33 +185,24 @@ class Deployments:
         return StepFeatures(np.array(kinds), np.array(sizes), np.array(switches, dtype=np.float64))
 
 
-def _reached(rated: Sequence[RatedDeployment], errors: Floats, limits: Sequence[Limit]) -> Floats:
-    """Output tokens a second and device by draw, 0 where a limit is broken, shape (draws, m).
+def layout_value(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> float:
+    """Output tokens a second and device that a layout reaches once its load is tuned to the limits, expected.
 
-    Whoever runs a layout finds the largest load that keeps the limits, so the best load of each draw counts.
+    The error of its time is one for all loads: whoever runs it finds the largest load that keeps the limits.
     """
-    factors = np.exp(errors)
-    reached = np.array([item.throughput / item.devices for item in rated]) / factors
-    for limit in limits:
-        if limit.metric in rated[0].times:
-            times = np.array([item.times[limit.metric] for item in rated])
-            reached = np.where(times * factors <= limit.maximum, reached, 0.0)
-    return np.asarray(reached)
-
-
-def _covering(values: Floats, devices: Sequence[int]) -> list[int]:
-    """An order of layouts by their values in draws, shape (draws, layouts)."""
-    means = values.mean(axis=0)
-    left = sorted(range(len(devices)), key=lambda place: (-means[place], devices[place]))
-    best = values.max(axis=1, keepdims=True)
-    hits = (values >= NEARLY * best) & (best > 0)
-    order = [left.pop(0)]
-    while left and len(order) < ALTERNATIVES:
-        missed = ~hits[:, order].any(axis=1)
-        place = max(left, key=lambda item: (int(hits[missed, item].sum()), means[item]))
-        left.remove(place)
-        order.append(place)
-    return order + left
+    total = 0.0
+    for point in _POINTS:
+        reached = [
+            one.throughput / one.devices / math.exp(one.spread * point)
+            for one in loads
+            if all(
+                one.times[limit.metric] * math.exp(one.spread * point) <= limit.maximum
+                for limit in question.limits
+                if limit.metric in one.times
+            )
+        ]
+        total += max(reached, default=0.0)
+    return total / len(_POINTS)
 
 
 def implied_time_s(case: ServedCase, price: DeploymentPrice) -> float:

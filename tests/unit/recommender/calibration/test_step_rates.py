@@ -63,13 +63,3 @@ def test_a_kernel_is_its_numbers_and_a_covariance() -> None:
     assert np.linalg.eigvalsh(covariance).min() > -1e-9
     some = np.array([3, 1])
     assert np.allclose(KERNEL.covariance(known.part(some), known), covariance[some])
-
-
-def test_a_joint_prediction_agrees_with_those_of_single_rows() -> None:
-    known, parts = rows(60, 0)
-    rates = StepRates.fit(KERNEL, known, parts, parts.sum(axis=1) * 1.3)
-    asked, others = rows(12, 1)
-    mean, spread = rates.predict(asked, others)
-    joint, root = rates.joint(asked, others)
-    assert np.allclose(joint, mean)
-    assert np.allclose(np.sqrt((root**2).sum(axis=1)), spread, atol=1e-4)

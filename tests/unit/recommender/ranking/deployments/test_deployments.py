@@ -125,14 +125,3 @@ def test_an_impossible_measurement_changes_nothing(shipped: Workspace) -> None:
     poison = [replace(case, rate=case.rate * 1e6) for case in sound]
     first = Deployments(tree, sizes, partial(_given, sound)).rate(question(30))
     assert Deployments(tree, sizes, partial(_given, [*sound, *poison])).rate(question(30)) == first
-
-
-def test_alternatives_hold_what_may_be_best_where_the_first_is_not(shipped: Workspace) -> None:
-    """Engines that nothing tells apart fail together only by chance: the second of a layout is no copy."""
-    domain = DeploymentDomain(frameworks=("vllm", "sglang"), counts=(1, 2, 4, 8), most_at_once=64.0)
-    asked = replace(question(30), domain=domain)
-    measured = cases(shipped, {1: 0.6, 2: 0.6, 4: 0.6, 8: 0.6}, device="b200")
-    rated = Deployments(shipped.hardware, shipped.snapshot.sizes_of, partial(_given, measured)).rate(asked)
-    assert len(rated) == 8
-    assert len({(item.deployment.framework, item.deployment.layout) for item in rated}) == 8
-    assert len({item.deployment.framework for item in rated[:3]}) == 2
