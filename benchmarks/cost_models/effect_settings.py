@@ -3,48 +3,91 @@
 A row of ``tuning_effects.csv`` (columns ``model``, ``family``, ``hardware``, ``n_devices``, ``task``,
 ``strategy``, ``config_change``, ``metric``, ``gain_percent``, ``direction``) is expressible where the cost
 model has a setting for its strategy and facts of its model and hardware are known. What a row leaves out
-is filled by a stand-in that is named. Rules look at words, never at single rows.
+is filled by a stand-in that is named. A change without a setting removes half of the part of the step that its
+``bottleneck`` names.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.cost_models.effect_changes import SIZES, Row, Settings, settings_of
 from benchmarks.worlds.shipped import A2, A3, NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Machine
     from recommender.cost_model.workloads.steps import Steps
 
-Row = dict[str, str]
-Settings = dict[str, object]
 
-STAND_INS = {"LLM": "llama-2-7b", "LLM dense": "llama-2-7b", "SSM": "llama-2-7b", "LLM MoE": "qwen3-30b-a3b"}
+STAND_INS = {
+    "LLM": "llama-2-7b", "LLM dense": "llama-2-7b", "SSM": "llama-2-7b", "LLM MoE": "qwen3-30b-a3b",
+    "VLM": "qwen3-8b", "VLM MoE": "qwen3-30b-a3b", "LLM + rejection sampler": "qwen3-32b",
+}  # fmt: skip
 """Model that stands for one that is not named or has no known sizes, by family."""
 
-NO_SETTING = (
-    ("automated-pipeline|noop-layers|bucket-group", "no setting: which layers or gradients go where is fixed"),
-    ("2d tensor|fused compute-comm|fuse.* on 2d", "no setting: tensor parallelism in two dimensions"),
-    ("ulysses", "no setting: context parallelism is a ring"),
-    ("rms.?norm.*quant|aicpu|op lat|op time", "an operator alone, outside a step"),
-    ("compress|o2 bf16|matmul-add|chunkmbs|redundant cast|gmm dw", "no setting: that part of the step is one"),
-    ("data balance|pad data|intra-decoder|balance scheduling|moe_tp|extends ep", "no setting: imbalance of data and ranks"),
-    ("cpu binding|async|bubble|non-blocking|cpu cache|redundant ops|host|connector", "no setting: host work of a step is one constant"),
-    ("prefetch", "no setting: weights always come from memory"),
-    (r"\bnz\b|fractal|conv as", "no setting: formats of weights and cache"),
-    ("dbo|dual-batch|microbatch|multistream|overlap in sharded|dynamic chunk", "no setting: overlap of batches or streams in serving"),
-    ("mm_all_reduce|all_to_all_single|lm-head|shared-expert dp|o_proj", "no setting: tensor communication of one product in serving"),
-)  # fmt: skip
-"""Why a strategy has no setting, by words of the row."""
+PARTS: dict[str, tuple[str, ...]] = {
+    "communication": ("communication_exposed",), "memory bandwidth": ("memory",), "weight bandwidth": ("memory",),
+    "data format": ("memory",), "memory copies": ("memory",), "duplicate prefetch": ("memory",),
+    "kernel launch": ("scheduling", "host"), "host dispatch": ("host",), "host-device synchronisation": ("host",),
+    "pipeline bubble": ("bubble",), "pipeline imbalance": ("bubble",), "load imbalance": ("synchronisation",),
+    "scheduling": ("stalled",), "kernel efficiency": ("compute",), "attention kernel": ("compute",),
+    "vector compute": ("compute",), "compute": ("compute",), "multi-stream": ("communication_exposed",),
+    "data padding": ("compute",), "kv transfer host overhead": ("host",),
+}  # fmt: skip
+"""The part of a step that a bottleneck is, by the kind that stands before its brackets."""
+
+REMOVED = 0.5
+"""Share of its bottleneck that a change without a setting removes where nothing was published of such: the middle."""
+
+OTHERS = 3.0
+"""Published changes of the same part that weigh as much as all of other parts together."""
+
+
+def compare_all(rows: list[Row], known: ShippedKnowledge) -> tuple[list[Comparison], dict[str, list[str]]]:
+    """Comparisons of the rows that can be expressed, and the ids of the others by the reason.
+
+    What a change without a setting removes of its part is what those of other documents removed.
+    """
+    found: list[Comparison] = []
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        try:
+            found.append(compare(row, known))
+        except (NotExpressibleError, MissingFactError, InputError) as reason:
+            reasons[re.sub(r"^\S+: ", "", str(reason))].append(row["id"])
+    bare = [one for one in found if one.part]
+    return [_with_removed(one, bare) if one.part else one for one in found], reasons
+
+
+def _with_removed(one: Comparison, bare: list[Comparison]) -> Comparison:
+    """The comparison with the share of its part that changes of other documents removed."""
+    mine = document(one.row)
+    others = [
+        (other.part, min(-float(np.expm1(-other.log_gains[1])) / other.share, 1.0))
+        for other in bare
+        if document(other.row) != mine
+    ]
+    alike = [removed for part, removed in others if part == one.part]
+    general = float(np.median([removed for _, removed in others])) if others else REMOVED
+    weight = len(alike) / (len(alike) + OTHERS)
+    removed = weight * float(np.median(alike)) + (1 - weight) * general if alike else general
+    kept = 1 - removed * one.share
+    gain = 1 / kept - 1 if one.is_higher_better else 1 - kept
+    return replace(one, predicted=100 * gain)
+
+
+def document(row: Row) -> str:
+    """Where a row is published, without the place on the page."""
+    return re.sub(r"(\.md).*", r"\1", row["source"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +100,8 @@ class Comparison:
         published: Gain in per cent.
         stand_ins: What the row leaves out and what stands for it.
         steps: Costs before and after.
+        part: The part of the step that the change acts on, where it sets nothing; else empty.
+        share: Share of the time that this part is.
     """
 
     row: Row
@@ -64,6 +109,23 @@ class Comparison:
     published: float
     stand_ins: tuple[str, ...]
     steps: Steps
+    part: str = ""
+    share: float = 0.0
+
+    @property
+    def is_higher_better(self) -> bool:
+        """Whether the published gain is over the old value, and not of it."""
+        return self.row["direction"].startswith("higher")
+
+    @property
+    def log_gains(self) -> tuple[float, float]:
+        """Log of what is predicted and of what is published, as factors of speed or of memory saved."""
+        sign = 1 if self.is_higher_better else -1
+        first, second = (
+            sign * float(np.log1p(sign * min(gain, 99.0 if sign < 0 else gain) / 100))
+            for gain in (self.predicted, self.published)
+        )
+        return first, second
 
 
 def compare(row: Row, known: ShippedKnowledge) -> Comparison:
@@ -77,130 +139,81 @@ def compare(row: Row, known: ShippedKnowledge) -> Comparison:
     if not row["gain_percent"].strip():
         raise NotExpressibleError("no gain stated")
     phase = "training" if row["task"] == "train" else "serving"
-    before, after = _change(row, phase)
+    before, after = settings_of(row, phase)
     metric = _metric(row)
     model, stand_ins = _model(row, known)
     where, missing = _place(row, known)
     stand_ins += missing
     base, more = _base(row, phase, model, where, before)
     stand_ins += more
+    if not after:
+        return _by_bottleneck(row, metric, phase, model, where, base, stand_ins)
     steps = estimate(
         model=model, machine=where, phase=phase, settings=[{**base, **before}, {**base, **before, **after}]
     )
-    old, new = _values(steps, metric)
-    higher = row["direction"].startswith("higher") and metric not in {
-        "memory",
-        "ttft_s",
-        "tpot_s",
-        "prefill_s",
-    }
-    gain = new / old - 1 if higher else 1 - new / old
-    return Comparison(row, 100 * gain, float(row["gain_percent"]), tuple(stand_ins), steps)
+    return _compared(row, metric, *_values(steps, metric), tuple(stand_ins), steps)
 
 
-def _change(row: Row, phase: str) -> tuple[Settings, Settings]:
-    text = f"{row['strategy']} {row['config_change']}".lower()
-    if row["family"] == "operator" or row["metric"].startswith("op "):
-        raise NotExpressibleError("an operator alone, outside a step")
-    for pattern, change in (TRAINING if phase == "training" else SERVING).items():
-        if re.search(pattern, text):
-            return change(text)
-    for pattern, reason in NO_SETTING:
-        if re.search(pattern, f"{text} {row['bottleneck']}".lower()):
-            raise NotExpressibleError(reason)
-    raise NotExpressibleError("no setting for the strategy")
+def _compared(
+    row: Row, metric: str, old: float, new: float, stand_ins: tuple[str, ...], steps: Steps
+) -> Comparison:
+    of_cost = {"memory", "ttft_s", "tpot_s", "prefill_s"}
+    higher = row["direction"].startswith("higher") and metric not in of_cost
+    ratio = new / old
+    kinds = len({name for name in FUSIONS if name in f"{row['config_change']} {row['strategy']}".lower()})
+    if kinds and "fused" in row["strategy"].lower():
+        ratio **= kinds / len(FUSIONS)  # the setting fuses all of them at once
+    gain = ratio - 1 if higher else 1 - ratio
+    return Comparison(row, 100 * gain, float(row["gain_percent"]), stand_ins, steps)
 
 
-def _switch(name: str) -> Callable[[str], tuple[Settings, Settings]]:
-    return lambda _: ({name: 0}, {name: 1})
+FUSIONS = ("norm", "rot", "swiglu")
+"""Norm, rotary embedding and activation: what ``fused_ops`` stands for."""
 
 
-def _layouts(text: str) -> tuple[Settings, Settings]:
-    """``TP4CP1+full recompute -> TP4CP2, 32K`` as two settings."""
-    left, arrow, right = text.partition("->")
-    if not arrow:
-        raise NotExpressibleError("layout not stated")
-    sides: list[Settings] = [
-        {name: int(value) for name, value in re.findall(r"(tp|pp|cp|ep)(\d+)", side)}
-        for side in (left, right)
-    ]
-    names = {name for side in sides for name in side}
-    if sides[0] == sides[1] or not all(sides):
-        raise NotExpressibleError("layout not stated")
-    before, after = ({name: side.get(name, 1) for name in names} for side in sides)
-    if "full recompute" in left:
-        before["recompute"], after["recompute"] = "full", "none"
-    if "swap" in text:
-        after["offload"] = "activations"
-    return before, after
+def _by_bottleneck(
+    row: Row,
+    metric: str,
+    phase: str,
+    model: ModelSizes,
+    where: Machine,
+    base: Settings,
+    stand_ins: list[str],
+) -> Comparison:
+    """A change that sets nothing the cost model has: half of the bottleneck that the row names goes.
+
+    A pass over a prompt is as a decode step of as many rows, so its parts are that step's.
+    """
+    kind = row["bottleneck"].partition("(")[0].strip().lower()
+    if metric == "memory":
+        if "activation" not in row["bottleneck"]:
+            raise NotExpressibleError("which part of the memory is not stated")
+        steps = estimate(model=model, machine=where, phase=phase, settings=[base])
+        old = float(steps.memory_total[0])
+        new = old - REMOVED * float(steps.memory_bytes["activations"][0])
+    else:
+        if kind not in PARTS:
+            raise NotExpressibleError(f"no setting, and no part of a step is the bottleneck: {kind}")
+        if phase == "serving" and metric in {"ttft_s", "prefill_s", "prefill_throughput"}:
+            base = {**base, "batch": min(int(str(base["input_len"])), PASS_ROWS), "input_len": 1}
+        steps = estimate(model=model, machine=where, phase=phase, settings=[base])
+        old = float(steps.time_s[0])
+        spent = sum(float(steps.split_s.get(part, np.zeros(1))[0]) for part in PARTS[kind])
+        if PARTS[kind] == ("stalled",) and phase == "serving":
+            old = float(steps.extra["tpot_s"][0] * steps.extra["tokens_per_step"][0])
+            spent = old - float(steps.time_s[0])
+        if spent <= 0:
+            raise NotExpressibleError(f"no setting, and nothing of the bottleneck in the step: {kind}")
+        share = spent / old
+        found = _compared(row, metric, old, old - REMOVED * spent, (*stand_ins, f"a share of {kind}"), steps)
+        return replace(found, part=PARTS[kind][0], share=share)
+    return replace(
+        _compared(row, metric, old, new, (*stand_ins, f"half of {kind}"), steps),
+        part="memory of activations", share=2 * (1 - new / old),
+    )  # fmt: skip
 
 
-def _offload(text: str) -> tuple[Settings, Settings]:
-    if "skip" not in text:
-        raise NotExpressibleError("micro-batch before and after not stated")
-    return {"recompute": "full"}, {"recompute": "none", "offload": "activations"}
-
-
-def _grouped(text: str) -> tuple[Settings, Settings]:
-    sizes = {name: int(value) for name, value in re.findall(r"\b(tp|ep)(\d+)", text)}
-    return {"grouped_matmul": 0, "tp": 4, "ep": 2, **sizes}, {"grouped_matmul": 1}
-
-
-def _prefix(text: str) -> tuple[Settings, Settings]:
-    hit = re.search(r"hit rate (0\.\d+)|(\d+) ?% reuse", text)
-    if hit is None:
-        raise NotExpressibleError("share of reused tokens not stated")
-    share = float(hit.group(1)) if hit.group(1) else float(hit.group(2)) / 100
-    return {"prefix_hit": 0.0, "output_len": 1}, {"prefix_hit": share}
-
-
-def _speculative(text: str) -> tuple[Settings, Settings]:
-    running = re.search(r"concurrency (\d+)", text)
-    if running is None:
-        raise NotExpressibleError("concurrency not stated")
-    return {"batch": int(running.group(1)), "output_len": 512}, {"speculative_tokens": 3, "acceptance": 0.5}
-
-
-def _flashcomm(text: str) -> tuple[Settings, Settings]:
-    tokens = re.search(r"(\d+) tokens", text)
-    if tokens is None:
-        raise NotExpressibleError("tokens not stated")
-    return {"input_len": int(tokens.group(1)), "output_len": 1, "sequence_parallel": 0}, {
-        "sequence_parallel": 1
-    }
-
-
-def _chunk(text: str) -> tuple[Settings, Settings]:
-    sizes = re.search(r"(\d+) -> (\d+)", text)
-    if sizes is None:
-        raise NotExpressibleError("token budget not stated")
-    return {"chunk": int(sizes.group(1)), "input_len": 131072}, {"chunk": int(sizes.group(2))}
-
-
-TRAINING: dict[str, Callable[[str], tuple[Settings, Settings]]] = {
-    "overlap.grad": _switch("overlap_gradients"),
-    "^flash attention|use-flash-attn": _switch("flash_attention"),
-    "grouped matmul": _grouped,
-    "fused (rmsnorm|swiglu|rotary)": _switch("fused_ops"),
-    "activation offload": _offload,
-    "ulysses|2d": lambda _: _refused("no setting: context and tensor parallelism of other kinds"),
-    "context parallel|smart swap": _layouts,
-}  # fmt: skip
-SERVING: dict[str, Callable[[str], tuple[Settings, Settings]]] = {
-    "speculative decoding": _speculative,
-    "flashcomm": _flashcomm,
-    "expert parallel off": lambda _: ({"ep": "all", "precision": "int8"}, {"ep": 1}),
-    "prefix cache|context cache": _prefix,
-    "full graph": _switch("graph"),
-    "fuse groupedmatmul": _switch("fused_ops"),
-    "max_num_batched_tokens": _chunk,
-}
-"""Words of a row and the settings they stand for. A switch of fused operators fuses norm, rotary and
-activation at once; a draft is taken as three tokens accepted with chance one half."""
-
-
-def _refused(reason: str) -> tuple[Settings, Settings]:
-    raise NotExpressibleError(reason)
+PASS_ROWS = 4096
 
 
 def _model(row: Row, known: ShippedKnowledge) -> tuple[ModelSizes, list[str]]:
@@ -245,9 +258,13 @@ def _place(row: Row, known: ShippedKnowledge) -> tuple[Machine, list[str]]:
         stand_ins.append(f"hardware: {device}")
     else:
         raise NotExpressibleError("hardware not known")
+    sides = (
+        math.prod(int(size) for _, size in SIZES.findall(side)) for side in row["config_change"].split("->")
+    )
     if row["n_devices"]:
         count = int(row["n_devices"])
     else:
+        count = max(count, *sides, 1)
         stand_ins.append(f"devices: {count}")
     return known.machine(device, count, server), stand_ins
 
@@ -261,29 +278,37 @@ def _base(
     usual = 32768 if "long sequence" in text else 4096
     tokens = 1024 * int(length.group(1)) if length else usual
     count = where.count
+    half = {} if "peak_bf16_flops" in where.device.facts else {"precision": "fp16"}
     if phase == "serving":
         layout = {name: int(value) for name, value in re.findall(r"(?<![a-z_])(tp|dp)(\d+)", text.lower())}
-        replicas = layout.get("dp", count // layout["tp"] if "tp" in layout else 1)
+        split = max(size for size in range(1, count + 1) if not count % size and not model.heads % size)
+        replicas = layout.get("dp", max(count // layout["tp"], 1) if "tp" in layout else count // split)
+        for name in ("tensor_parallel", "data_parallel"):
+            before.pop(name, None)
         running = re.search(r"\bbs ?(\d+)", text)
         base: Settings = {
             "dp": replicas,
             "batch": int(running.group(1)) if running else 8,
             "input_len": tokens,
+            **half,
         }
         if "moe_ep" in text:
-            base["ep"] = count
+            base["expert_parallel"] = count
         if re.search("w8a8", row["model"], re.IGNORECASE):
             base["precision"] = "int8"
-        if before.get("ep") == "all":
-            before["ep"] = count
+        if before.get("expert_parallel") == "all":
+            before["expert_parallel"] = count
         return base, ["batch: 8"] if not (running or "batch" in before or "prefix_hit" in before) else []
-    base = {"seq_len": tokens, "zero_stage": 1}
-    stated = {"tp", "pp", "cp"} & set(before)
+    base = {"seq_len": tokens, "zero_stage": 1, **half}
+    stated = {"tensor_parallel", "pipeline_parallel", "context_parallel"} & set(before)
     if stated:
         return {**base, "global_batch": 16 * count}, []
+    least = {  # what is said to be the bottleneck is there
+        name: 2 if any(word in row["bottleneck"] for word in words) else 1
+        for name, words in (("tp", ("(TP",)), ("pp", ("pipeline bubble", "pipeline imbalance")))
+    }
     axes: dict[str, list[object]] = {
-        "tp": [t for t in (1, 2, 4, 8) if t <= count],
-        "pp": [p for p in (1, 2, 4, 8) if p <= count],
+        name: [size for size in (1, 2, 4, 8) if low <= size <= count] for name, low in least.items()
     }
     usable = []
     for one in sweep({**base, "global_batch": 16 * count}, axes):
@@ -301,7 +326,8 @@ def _metric(row: Row) -> str:
     metric = row["metric"].lower()
     for word, name in (
         ("memory", "memory"), ("ttft", "ttft_s"), ("tpot", "tpot_s"), ("prefill throughput", "prefill_throughput"),
-        ("prefill time", "prefill_s"),
+        ("prefill time", "prefill_s"), ("prefill (tok/s)", "prefill_throughput"), ("decode (tok/s)", "throughput"),
+        ("duration", "request_s"),
     ):  # fmt: skip
         if word in metric:
             return name

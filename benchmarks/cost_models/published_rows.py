@@ -6,10 +6,12 @@ is a 24-core part.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Machine
 
@@ -163,9 +167,23 @@ def serving_settings(
             one["speculative_tokens"] = 1
         if given.get("max_batched"):
             one["chunk"] = int(given["max_batched"])
+        one |= _manner(row, given)
+        engines = count // (words["tp"] * stages) if "tp" in words else copies
+        if given.get("pd") and engines > copies:
+            one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
         # an engine lets in what its cache holds; the rest waits
         found += [{**one, "batch": each >> half} for half in range(each.bit_length())]
     return found
+
+
+def _manner(row: dict[str, str], given: dict[str, object]) -> dict[str, object]:
+    """How the row was run: the share of its input that was cached, captured or not, prefill elsewhere or not."""
+    held = re.search(r"prefix_?(\d+)", row["source"])
+    manner: dict[str, object] = {"prefix_hit": int(held.group(1)) / 100} if held else {}
+    # an engine that prefills may run eagerly beside one that decodes from a graph
+    if given.get("eager") and not given.get("graph"):
+        manner["graph"] = 0
+    return manner
 
 
 def inference_settings(row: dict[str, str]) -> list[dict[str, object]]:
@@ -227,6 +245,30 @@ class PublishedQuestion:
         return self.row["family"].startswith("LLM")
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Published rows of a table (``.csv``), or of a file of cases (``.jsonl.gz``), each with its JSON beside."""
+    if path.name.endswith(".jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return [case_row(json.loads(line), line) for line in lines]
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def case_row(case: dict[str, Any], line: str) -> dict[str, str]:
+    """A case as a row with the columns that figures are grouped by; ``case`` holds all of it."""
+    task, place = case["task"], case["hardware"]
+    framework = f"{case['config'].get('framework', '')} {case['source'].get('framework_version', '')}".strip()
+    return {
+        "id": case["case_id"], "model": task.get("model", ""), "family": f"LLM/{case['corpus']}",
+        "task": "train" if task["kind"] == "training" else "infer", "hardware": place["name"],
+        "chip": place["name"], "framework": framework, "precision": task.get("dtype", ""),
+        "metric": case["outcome"]["metric"], "unit": case["outcome"]["unit"], "group": case["group_id"],
+        "value": str(case["outcome"].get("value") or ""), "source": case["corpus"], "case": line,
+        "n_devices": str(case["config"].get("num_gpus", place.get("count", ""))), "config": "", "batch": "",
+        "seq_in": "", "seq_out": "",
+    }  # fmt: skip
+
+
 def engine_of(row: dict[str, str]) -> tuple[str, str]:
     """Engine that a row names, and its version; empty where it states none."""
     words = row["framework"].split()
@@ -243,6 +285,10 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
         NotExpressibleError: What it leaves out.
         MissingFactError: A fact that is not known.
     """
+    if row.get("case"):
+        from benchmarks.cost_models.published_cases import question_of_case
+
+        return question_of_case(row, known)
     quantity, per_device = target(row)
     device, server = place(row)
     model = known.model(row["model"])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import data
 from recommender.workspace import Workspace
+from tests.shipped_hardware import add_hardware
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -354,10 +354,8 @@ def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Pat
     cases = tmp_path / "cases.jsonl"
     cases.write_text("\n".join(_kernel(tile, 1.0 + (tile % 97) ** 2) for tile in range(1, 400)) + "\n")
     with Workspace.editor(empty_path, cache=tmp_path) as editor:
-        for vendor in ("nvidia", "ascend"):
-            path = tmp_path / f"{vendor}.yaml"
-            path.write_text(data.text(f"hardware/{vendor}.yaml"))
-            editor.add_file("hardware", path)
+        add_hardware(editor, "nvidia", "a100-sxm4-80gb")
+        add_hardware(editor, "ascend", "ascend-910b3")
         editor.ingest([cases])
     question = ("--op", "stencil", "--hardware", "ascend-910b3", "--shape", "n=1024", "--count", "1")
     ran = run("recommend", *question, "-k", "3", workspace=empty_path)
@@ -373,3 +371,23 @@ def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Pat
                workspace=empty_path)  # fmt: skip
     assert near.code == 0, near.out
     assert "Expected above the best time" in near.out
+
+
+SERVE = """export HCCL_OP_EXPANSION_MODE=AIV
+vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 64
+"""
+
+
+def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -> None:
+    script, tuned = tmp_path / "serve.sh", tmp_path / "tuned.sh"
+    script.write_text(SERVE)
+    question = ("recommend", "--from-command", script, *B3, "--write")
+    ran = run(*question, tuned)
+    assert ran.code == 0
+    assert ran.out.startswith(f"--- {script}\n+++ {tuned}\n")
+    assert "--tensor-parallel-size 4" in tuned.read_text()
+    assert "--quantization" not in tuned.read_text()
+    assert script.read_text() == SERVE
+    again = run(*question, tuned)
+    assert (again.code, again.out) == (2, "")
+    assert f"{tuned} exists" in again.fault

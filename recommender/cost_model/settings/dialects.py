@@ -1,15 +1,20 @@
-"""Translation of the settings of frameworks into settings of the cost model.
+"""Translation of the settings of frameworks into settings of the cost model, and back.
 
-Megatron and MindSpeed for training, vLLM and SGLang for serving; names as the launch readers and the
-strategies of the graph have them. What the cost model has no setting for is left out and named.
+Megatron and MindSpeed for training, vLLM, SGLang and MindIE for serving; names as launch readers, recipes and
+the strategies of the graph have them. What the cost model has no setting for is left out and named.
+
+SGLang counts otherwise than vLLM: its tensor-parallel size holds the replicas of data-parallel attention, its
+limit of running requests is over all of them, its draft tokens count the root, and a chunk of -1 is none.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError
 from recommender.cost_model.settings.plans import ALIASES, CHOICES, SERVING, TRAINING
 
 if TYPE_CHECKING:
@@ -28,7 +33,8 @@ COMMON = MappingProxyType(
         "seq_length": "seq_len", "max_num_seqs": "batch", "max_running_requests": "batch",
         "max_num_batched_tokens": "chunk", "chunked_prefill_size": "chunk",
         "num_speculative_tokens": "speculative_tokens",
-        "speculative_num_draft_tokens": "speculative_tokens",
+        "maxbatchsize": "batch", "maxprefilltokens": "chunk", "worldsize": "tensor_parallel",
+        "speculationgamma": "speculative_tokens", "moe_ep": "expert_parallel",
     }
 )  # fmt: skip
 """Names beside those of ``plans.ALIASES``; the value stays as it is."""
@@ -48,8 +54,14 @@ _ON = MappingProxyType(
         "swap_optimizer": ("offload", "optimizer"),
         "bf16": ("precision", "bf16"), "fp16": ("precision", "fp16"),
         "VLLM_ASCEND_ENABLE_FLASHCOMM1": ("sequence_parallel", 1),
-        "enforce_eager": ("graph", 0),
-    }
+        "enforce_eager": ("graph", 0), "disable_cuda_graph": ("graph", 0),
+        "async_scheduling": ("async_scheduling", 1), "enable_async_scheduling": ("async_scheduling", 1),
+        "VLLM_ASCEND_ENABLE_FLASHCOMM": ("sequence_parallel", 1),
+        "VLLM_ASCEND_ENABLE_FUSED_MC2": ("fused_dispatch", 1),
+        "swap_modules": ("offload", "activations"), "smart_swap": ("offload", "activations"),
+        "fused_rmsnorm": ("fused_ops", 1), "use_fused_ring_attention_update": ("fused_ops", 1),
+        "npu_rms_norm": ("fused_ops", 1), "npu_rotary_mul": ("fused_ops", 1), "npu_swiglu": ("fused_ops", 1),
+            }
 )  # fmt: skip
 """Switches, and what they are when they are on."""
 
@@ -63,6 +75,12 @@ _VALUES: Mapping[str, Mapping[str, tuple[str, object]]] = MappingProxyType(
             "w8a8_int8": ("precision", "int8"),
             "modelslim": ("precision", "int8"),
             "fp8": ("precision", "fp8"),
+            "compressed_tensors": ("precision", "w4a16"),
+        },
+        "kv_cache_dtype": {
+            **dict.fromkeys(("int8", "c8"), ("precision_cache", "int8")),
+            **dict.fromkeys(("fp8", "fp8_e4m3", "fp8_e5m2"), ("precision_cache", "fp8")),
+            **dict.fromkeys(("auto", "bf16", "bfloat16"), ("precision_cache", "bf16")),
         },
     }
 )
@@ -76,6 +94,72 @@ OFF: Mapping[str, object] = MappingProxyType(
     }
 )  # fmt: skip
 """What a setting is without a strategy that turns it on."""
+
+FIELDS = frozenset(
+    {"compilation_config", "speculative_config", "additional_config", "torchair_graph_config",
+     "parallel_config",
+     "ascend_scheduler_config", "models", "backendconfig", "scheduleconfig", "modelconfig"}
+)  # fmt: skip
+"""Objects whose fields are settings of their own; those of others, as of a peer's transfer, are not."""
+
+WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "vllm": {
+            "tensor_parallel": "tensor_parallel_size", "pipeline_parallel": "pipeline_parallel_size",
+            "data_parallel": "data_parallel_size", "batch": "max_num_seqs", "chunk": "max_num_batched_tokens",
+            "speculative_tokens": "num_speculative_tokens",
+        },
+        "sglang": {
+            "tensor_parallel": "tp_size", "pipeline_parallel": "pp_size", "data_parallel": "dp_size",
+            "expert_parallel": "ep_size", "batch": "max_running_requests", "chunk": "chunked_prefill_size",
+            "speculative_tokens": "speculative_num_draft_tokens",
+        },
+        "mindie": {
+            "tensor_parallel": "tp", "data_parallel": "dp", "expert_parallel": "moe_ep",
+            "batch": "maxBatchSize",
+            "chunk": "maxPrefillTokens", "speculative_tokens": "speculationGamma",
+        },
+        "megatron": {
+            "tensor_parallel": "tensor_model_parallel_size",
+            "pipeline_parallel": "pipeline_model_parallel_size",
+            "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
+            "virtual_stages": "num_virtual_stages_per_pipeline_rank", "micro_batch": "micro_batch_size",
+            "global_batch": "global_batch_size", "seq_len": "seq_length",
+        },
+    }
+)  # fmt: skip
+"""Parameters of a framework for settings of the cost model, where a number stands for a number."""
+
+_SWITCHES: Mapping[str, tuple[tuple[str, object, str, Value], ...]] = MappingProxyType(
+    {
+        "vllm": (("graph", 0, "enforce_eager", True), ("async_scheduling", 1, "async_scheduling", True),
+                 ("sequence_parallel", 1, "VLLM_ASCEND_ENABLE_FLASHCOMM1", 1),
+                 ("precision", "int8", "quantization", "ascend"), ("precision", "fp8", "quantization", "fp8"),
+                 ("precision_cache", "fp8", "kv_cache_dtype", "fp8")),
+        "sglang": (("graph", 0, "disable_cuda_graph", True),
+                   ("precision", "int8", "quantization", "modelslim"),
+                   ("precision", "fp8", "quantization", "fp8"),
+                   ("precision_cache", "fp8", "kv_cache_dtype", "fp8_e4m3")),
+        "mindie": (),
+        "megatron": (("zero_stage", 1, "use_distributed_optimizer", True),
+                     ("sequence_parallel", 1, "sequence_parallel", True),
+                     ("overlap_gradients", 1, "overlap_grad_reduce", True),
+                     ("flash_attention", 1, "use_flash_attn", True),
+                     ("grouped_matmul", 1, "moe_grouped_gemm", True),
+                     ("recompute", "full", "recompute_granularity", "full"),
+                     ("recompute", "selective", "recompute_granularity", "selective"),
+                     ("offload", "optimizer", "swap_optimizer", True),
+                     ("offload", "activations", "swap_attention", True),
+                     ("precision", "bf16", "bf16", True), ("precision", "fp16", "fp16", True)),
+    }
+)  # fmt: skip
+"""A setting at a value, and the parameter that says so, by framework."""
+
+FAMILIES: Mapping[str, str] = MappingProxyType(
+    {"vllm-ascend": "vllm", "mindspeed": "megatron", "mindspeed-llm": "megatron", "mindspeed-mm": "megatron",
+     "megatron-lm": "megatron", "mindie-llm": "mindie"}
+)  # fmt: skip
+"""Frameworks that take the words of another."""
 
 _TRUE = frozenset({"true", "1", "on", "yes"})
 
@@ -107,25 +191,103 @@ def translate(
     known = TRAINING if phase == "training" else SERVING
     found: dict[str, object] = {}
     untold: list[str] = []
-    for name, value in parameters.items():
+    for name, written in parameters.items():
+        value = _value(written)
         pair = _pair(name, value, count=count)
         if pair is None or pair[0] not in known:
             untold.append(name)
         elif pair[1] is not None:
             found[pair[0]] = pair[1]
-    chunks = parameters.get("num_layers_per_virtual_pipeline_stage")
+    chunks = _value(parameters.get("num_layers_per_virtual_pipeline_stage", 0))
     stages = found.get("pipeline_parallel", 1)
     if isinstance(chunks, int) and chunks and layers and isinstance(stages, int) and phase == "training":
         whole, rest = divmod(layers, stages * chunks)
         if whole and not rest:
             found["virtual_stages"] = whole
             untold.remove("num_layers_per_virtual_pipeline_stage")
+    if phase == "serving":
+        untold = _counted_as_sglang(
+            {_plain(name): _value(value) for name, value in parameters.items()}, found, untold
+        )
     return Translation(settings=found, untold=tuple(sorted(untold)))
+
+
+def _counted_as_sglang(told: Mapping[str, Value], found: dict[str, object], untold: list[str]) -> list[str]:
+    """Bring what SGLang counts otherwise to the counts of the cost model; returns what is still untold."""
+    copies = found.get("data_parallel", 1)
+    if isinstance(copies, int) and copies > 1:
+        tensor, running = found.get("tensor_parallel"), found.get("batch")
+        if _is_on(told.get("enable_dp_attention", "")) and isinstance(tensor, int) and not tensor % copies:
+            found["tensor_parallel"] = tensor // copies
+            untold = [name for name in untold if _plain(name) != "enable_dp_attention"]
+        if "max_running_requests" in told and isinstance(running, int):
+            found["batch"] = max(running // copies, 1)
+    backend = "moe_a2a_backend"
+    if str(told.get(backend, "none")) != "none" and "ep_size" not in told and "tp_size" in told:
+        found["expert_parallel"] = told["tp_size"]
+        untold = [name for name in untold if _plain(name) != backend]
+    return untold
+
+
+def spell(settings: Mapping[str, object], framework: str) -> dict[str, Value]:
+    """The parameters by which a framework is told settings of the cost model; others are left out.
+
+    The inverse of :func:`translate`: what it gives translates back to the same settings.
+
+    Args:
+        settings: By the names of the cost model.
+        framework: Id, such as ``"vllm-ascend"``.
+
+    Raises:
+        InputError: No such dialect.
+    """
+    family = FAMILIES.get(framework, framework)
+    if family not in WORDS:
+        raise InputError(f"no dialect of {framework!r}", hint=f"known: {', '.join((*WORDS, *FAMILIES))}")
+    words = WORDS[family]
+    out: dict[str, Value] = {
+        words[name]: value
+        for name, value in settings.items()
+        if name in words and isinstance(value, int | float)
+    }
+    out |= {word: value for name, at, word, value in _SWITCHES[family] if settings.get(name) == at}
+    if family == "vllm" and _count(settings, "expert_parallel") > 1:
+        out["enable_expert_parallel"] = True
+    if family == "sglang":
+        copies = _count(settings, "data_parallel")
+        if copies > 1:
+            out["enable_dp_attention"] = True
+            counted = ("tp_size", "max_running_requests")
+            out |= {name: int(str(out[name])) * copies for name in counted if name in out}
+        if "speculative_num_draft_tokens" in out:
+            out["speculative_num_draft_tokens"] = _count(settings, "speculative_tokens") + 1
+        if settings.get("chunk") == 0:
+            out["chunked_prefill_size"] = -1
+    return out
+
+
+def _count(settings: Mapping[str, object], name: str) -> int:
+    value = settings.get(name, 1)
+    return int(value) if isinstance(value, int | float) else 1
+
+
+def _plain(name: str) -> str:
+    """A parameter's name without dashes, and without the object of settings that it is a field of."""
+    plain = name.strip().lstrip("-").replace("-", "_")
+    head, dot, tail = plain.partition(".")
+    return tail.rpartition(".")[2] if dot and re.sub(r"\W.*", "", head).lower() in FIELDS else plain
+
+
+def _value(written: Value) -> Value:
+    """A number for a text that is one."""
+    if isinstance(written, str) and re.fullmatch(r"-?\d+", written.strip()):
+        return int(written)
+    return written
 
 
 def setting_of(name: str) -> str:
     """The setting of the cost model that a parameter of a framework stands for; its own name if unknown."""
-    plain = name.strip().lstrip("-").replace("-", "_")
+    plain = _plain(name)
     if plain in _ON:
         return _ON[plain][0]
     if plain in _VALUES:
@@ -137,12 +299,16 @@ def setting_of(name: str) -> str:
 
 def _pair(name: str, value: Value, *, count: int | None) -> tuple[str, object] | None:
     """A setting and its value; the value is None where a switch is off and says nothing, None if unknown."""
-    plain = name.strip().lstrip("-").replace("-", "_")
+    plain = _plain(name)
     if plain in _ON:
         setting, on = _ON[plain]
         return setting, (on if _is_on(value) else None)
     if plain in _VALUES:
-        return _VALUES[plain].get(str(value).lower())
+        return _VALUES[plain].get(str(value).lower().replace("-", "_"))
+    if plain == "chunked_prefill_size":
+        return ("chunk", max(value, 0)) if isinstance(value, int) else None
+    if plain == "speculative_num_draft_tokens":
+        return ("speculative_tokens", max(value - 1, 0)) if isinstance(value, int) else None
     if plain == "enable_expert_parallel":
         if _is_on(value):
             return ("expert_parallel", count) if count else None

@@ -284,7 +284,14 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
         return
     chosen = [configurations[i] for i in fitting]
     try:
-        steps = estimate(model=model, machine=question.machine, phase=question.phase, settings=chosen)
+        steps = estimate(
+            model=model,
+            machine=question.machine,
+            phase=question.phase,
+            settings=chosen,
+            engine=question.engine,
+            version=question.version,
+        )
     except MissingFactError:
         steps = None
     for place, i in enumerate(fitting):

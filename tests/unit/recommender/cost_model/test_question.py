@@ -85,7 +85,7 @@ def test_a_device_usually_sits_in_the_smallest_server_from_eight_on_whose_links_
     small, large = server("small", 8, links=LINK), server("large", 16, links=LINK)
     assert usual_server(tree(MAKER, chip, *others, large, small), "chip") == "small"
     assert usual_server(tree(MAKER, chip, *others, large), "chip") == "large"
-    assert usual_server(tree(MAKER, chip, *others), "chip") == ""
+    assert usual_server(tree(MAKER, chip, *others), "chip") == "card"  # the largest of the small ones
 
 
 def test_a_device_that_states_its_links_needs_no_server() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from recommender.cost_model.settings.dialects import OFF, translate
+from kg.errors import InputError
+from recommender.cost_model.settings.dialects import OFF, spell, translate
 from recommender.cost_model.settings.plans import SERVING, TRAINING
 
 
@@ -47,3 +48,62 @@ def test_known_names_are_translated_and_the_others_named(
 
 def test_what_is_off_is_a_setting_with_a_value_of_its_own() -> None:
     assert all(name in TRAINING or name in SERVING for name in OFF)
+
+
+def test_sglang_counts_replicas_inside_its_tensor_parallel_size() -> None:
+    told = {"--tp-size": "16", "--dp-size": "16", "--enable-dp-attention": "true", "--ep-size": "16",
+            "--max-running-requests": "512", "--chunked-prefill-size": "-1",
+            "--speculative-num-draft-tokens": "4"}  # fmt: skip
+    found = translate(told, "serving", count=16)
+    assert dict(found.settings) == {
+        "tensor_parallel": 1, "data_parallel": 16, "expert_parallel": 16, "batch": 32, "chunk": 0,
+        "speculative_tokens": 3,
+    }  # fmt: skip
+    assert found.untold == ()
+
+
+def test_replicas_of_whole_models_do_not_divide_the_tensor_parallel_size() -> None:
+    found = translate({"tp_size": 4, "dp_size": 2}, "serving", count=8)
+    assert dict(found.settings) == {"tensor_parallel": 4, "data_parallel": 2}
+
+
+def test_experts_are_spread_over_all_ranks_that_exchange_tokens() -> None:
+    found = translate({"tp_size": 32, "moe_a2a_backend": "deepep"}, "serving", count=32)
+    assert found.settings["expert_parallel"] == 32
+    assert found.untold == ()
+
+
+def test_fields_of_an_object_are_settings_and_those_of_a_peer_are_not() -> None:
+    told = {"speculative_config.num_speculative_tokens": "1", "compilation_config.cudagraph_mode": "NONE",
+            "kv_transfer_config.kv_connector_extra_config.prefill.tp_size": "8"}  # fmt: skip
+    found = translate(told, "serving", count=16)
+    assert dict(found.settings) == {"speculative_tokens": 1, "graph": 0}
+    assert found.untold == ("kv_transfer_config.kv_connector_extra_config.prefill.tp_size",)
+
+
+@pytest.mark.parametrize(
+    ("framework", "phase", "settings"),
+    [
+        ("vllm-ascend", "serving", {"tensor_parallel": 4, "data_parallel": 2, "expert_parallel": 8, "batch": 32,
+                                    "chunk": 4096, "speculative_tokens": 1, "graph": 0, "precision": "int8",
+                                    "async_scheduling": 1, "precision_cache": "fp8"}),
+        ("sglang", "serving", {"tensor_parallel": 2, "data_parallel": 8, "expert_parallel": 16, "batch": 16,
+                               "chunk": 0, "speculative_tokens": 3, "precision": "int8"}),
+        ("mindie", "serving", {"tensor_parallel": 1, "data_parallel": 16, "expert_parallel": 16, "batch": 64,
+                               "chunk": 8192, "speculative_tokens": 1}),
+        ("mindspeed-llm", "training", {"tensor_parallel": 8, "pipeline_parallel": 2, "context_parallel": 2,
+                                       "expert_parallel": 4, "micro_batch": 1, "global_batch": 256,
+                                       "seq_len": 8192, "zero_stage": 1, "recompute": "full",
+                                       "offload": "optimizer", "precision": "bf16", "flash_attention": 1}),
+    ],
+)  # fmt: skip
+def test_what_is_spelt_in_a_dialect_translates_back(
+    framework: str, phase: str, settings: dict[str, object]
+) -> None:
+    count = 8 if framework == "vllm-ascend" else 16
+    assert dict(translate(spell(settings, framework), phase, count=count, layers=32).settings) == settings
+
+
+def test_a_framework_without_a_dialect_is_refused() -> None:
+    with pytest.raises(InputError, match="no dialect of 'lmdeploy'"):
+        spell({"batch": 1}, "lmdeploy")
