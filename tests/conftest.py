@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +23,18 @@ _DATABASES = count()
 
 @pytest.fixture(scope="session")
 def shipped_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace of the shipped knowledge, without a text model; do not write to it."""
-    place = tmp_path_factory.mktemp("shipped")
-    Workspace.create(place / "workspace", cache=place / "cache", text_model=None)
-    return place / "workspace"
+    """A workspace of the shipped knowledge, without a text model; do not write to it.
+
+    It is made once in a run; each of several workers has a copy.
+    """
+    place, base = tmp_path_factory.mktemp("shipped"), tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Workspace.exists(shared / "workspace"):
+            Workspace.create(shared / "workspace", cache=shared / "cache", text_model=None)
+        return shutil.copytree(shared / "workspace", place / "workspace")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,8 @@ class SourceModule:
         return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
-def modules(*folders: str, root: Path = ROOT) -> list[SourceModule]:
+@cache
+def modules(*folders: str, root: Path = ROOT) -> tuple[SourceModule, ...]:
     """All files of some folders, the packages' if none is named, sorted."""
     found = (path for folder in folders or PACKAGES for path in (root / folder).rglob("*.py"))
-    return [SourceModule(path.relative_to(root), root) for path in sorted(found)]
+    return tuple(SourceModule(path.relative_to(root), root) for path in sorted(found))

@@ -1,11 +1,13 @@
-"""How far off whole steps are, which signs the cost model gets right, and how fast it answers.
+"""How far off whole steps are on rows that the anchors did not see, beside three floors.
 
-    python -m benchmarks.cost_models.end_to_end --evaluate CSV [--effects CSV]
+    python -m benchmarks.cost_models.end_to_end --known FILE... --asked FILE... [--effects FILE] [--quick]
 
-The CSV has published throughputs and times of whole models (``docs/cost-model.md``). A row counts
-where ``published_rows`` makes a question of it; the others are counted by what is missing. The second CSV has published gains of strategies: their signs are
-compared with what the cost model says of the same change, each row that cannot be expressed with the
-reason. The last line is one JSON object.
+The files have published throughputs and times of whole models (``docs/cost-model.md``). A row counts where
+``published_rows`` makes a question of it; the others are counted by what is missing. Language models are anchored on
+the known rows without the row that is asked and without those that repeat it (one value or one question, in one
+document or of one model); strengths, widths and the constants of the floors are fitted anew without them. They are
+scored where their engine has five known rows. ``--effects`` has published gains of strategies. The last line is one
+JSON object: shares are 0 to 1, errors per cent, widths logs.
 """
 
 from __future__ import annotations
@@ -15,59 +17,196 @@ import csv
 import re
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
+from benchmarks.cost_models.effect_scores import effects, rank_correlation
+from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
 from benchmarks.cost_models.published_rows import PublishedQuestion, question_of
 from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
+from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep
 from recommender.cost_model.estimate import estimate, sweep
-from recommender.cost_model.workloads.steps import Steps, ceiling, speedup_without
+from recommender.cost_model.fit.anchoring import fit_anchors
+from recommender.cost_model.operators.kinds import shipped
+from recommender.cost_model.question import Question
+from recommender.cost_model.step_runs import measured_step, modelled_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.cost_model.workloads.steps import Steps
+
+ENOUGH = 5
+"""Known rows of an engine from which its rows are scored."""
+METRIC = {
+    "throughput": "throughput", "decode": "decode_throughput", "prefill_throughput": "prefill_throughput",
+    "time_ms": "step_time", "ttft_s": "ttft", "tpot_ms": "tpot",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One row that could be estimated."""
+    """One row that could be estimated.
 
-    family: str
-    group: str
-    predicted: float
-    measured: float
-    spread: float
+    Attributes:
+        asked: Its question.
+        setting: The setting of it that is meant.
+        step: Its value beside physics alone.
+        work: What the floors know of it.
+    """
+
+    asked: PublishedQuestion
+    setting: dict[str, object]
+    step: MeasuredStep
+    work: Work
+
+    @property
+    def rate(self) -> float:
+        """The measured value in seconds or as the rate of all devices."""
+        return value_of(self.asked)
+
+    def repeats(self, other: Point) -> bool:
+        """Whether another row states the same measurement."""
+        one, two = self.asked, other.asked
+        if one.row["id"] == two.row["id"] and one.row["source"] == two.row["source"]:
+            return True
+        if one.model.id != two.model.id or one.machine.count != two.machine.count:
+            return False
+        same = one.row["value"] == two.row["value"] or self.setting == other.setting
+        return same and one.quantity == two.quantity and (
+            document(one.row) == document(two.row) or one.row["value"] == two.row["value"]
+        )  # fmt: skip
+
+
+def document(row: dict[str, str]) -> str:
+    """The document that a row is from."""
+    return row["source"].split("#", maxsplit=1)[0]
+
+
+def value_of(asked: PublishedQuestion) -> float:
+    """What was measured, in seconds or as the rate of all devices."""
+    return asked.value * asked.shares * (1e-3 if asked.quantity.endswith("_ms") else 1.0)
 
 
 def best(steps: Steps) -> int:
+    """The fastest of the configurations that fit."""
     rate = np.where(steps.fits, steps.throughput, 0.0)
     return int(np.argmax(rate if np.any(rate > 0) else steps.throughput))
 
 
+def steps_of(asked: PublishedQuestion, anchors: Anchors, settings: list[dict[str, object]]) -> Steps:
+    """The estimate of a published question."""
+    return estimate(
+        model=asked.model, machine=asked.machine, phase=asked.phase, settings=settings,
+        operators=replace(shipped(), anchors=anchors), engine=asked.engine, version=asked.version,
+    )  # fmt: skip
+
+
 def point(asked: PublishedQuestion) -> Point:
-    """Predicted and measured value of a published question.
+    """A published question beside physics.
 
     Raises:
         NotExpressibleError: It does not fit in memory as far as it is described.
     """
-    steps = estimate(model=asked.model, machine=asked.machine, phase=asked.phase, settings=asked.settings)
+    steps = steps_of(asked, UNANCHORED, asked.settings)
     at = best(steps)
     if np.isfinite(steps.capacity_bytes) and not steps.fits[at]:
         raise NotExpressibleError("does not fit in memory as far as it is described")
-    if asked.quantity == "decode":
-        running = float(asked.machine.count) * float(asked.settings[at]["batch"])  # type: ignore[arg-type]
-        predicted = running * steps.extra["tokens_per_step"][at] / steps.time_s[at]
-    elif asked.quantity == "prefill_throughput":
-        predicted = steps.extra["prefill_throughput"][at]
-    else:
-        predicted = {
-            "throughput": steps.throughput[at],
-            "time_ms": 1e3 * steps.time_s[at],
-            "ttft_s": steps.extra.get("ttft_s", steps.time_s)[at],
-            "tpot_ms": 1e3 * steps.extra.get("tpot_s", steps.time_s)[at],
-        }[asked.quantity]
-    return Point(asked.family, asked.row["group"], float(predicted) / asked.shares, asked.value, steps.spread)
+    question = Question(
+        model=asked.model, machine=asked.machine, phase=asked.phase, settings=asked.settings[at],
+        engine=asked.engine, version=asked.version,
+    )  # fmt: skip
+    metric, source = METRIC[asked.quantity], f"{document(asked.row)} {asked.row['value']}"
+    step = measured_step(question, steps, metric, value_of(asked), source=source, at=at)
+    return Point(asked, asked.settings[at], step, work_of(question, steps, metric, at))
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A predicted value beside the measured one; both as rates, so that more is faster.
+
+    Attributes:
+        point: What was asked.
+        predicted: By the anchored cost model.
+        spread: Standard deviation of its log.
+        floors: By the floors.
+    """
+
+    point: Point
+    predicted: float
+    spread: float
+    floors: dict[str, float]
+
+    @property
+    def error(self) -> float:
+        """Log of predicted over measured."""
+        return float(np.log(self.predicted / self.point.rate))
+
+
+def predicted(asked: Point, known: Sequence[Point]) -> Score:
+    """A row from the rows that neither are it nor repeat it."""
+    others = [one for one in known if not one.repeats(asked)]
+    alike = [one for one in others if one.asked.phase == asked.asked.phase]
+    anchors = fit_anchors([one.step for one in alike]) if len(alike) > 1 else UNANCHORED
+    steps = steps_of(asked.asked, anchors, [asked.setting])
+    value = modelled_value(steps, METRIC[asked.asked.quantity])
+    floors = floor_values(asked.work, [(one.work, one.rate) for one in alike])
+    return Score(asked, value, steps.spread, floors)
+
+
+def percent(log_error: float) -> float:
+    """Error of a value whose log is off by so much."""
+    return 100 * abs(float(np.expm1(log_error)))
+
+
+def summary(scores: Sequence[Score]) -> dict[str, object]:
+    """Figures of some rows."""
+    if not scores:
+        return {
+            "n": 0,
+            "median": None,
+            "within_25": None,
+            "spearman": None,
+            "coverage_90": None,
+            "width": None,
+        }
+    errors = [percent(one.error) for one in scores]
+    signs = [-1 if one.point.asked.quantity.startswith("t") and one.point.asked.quantity != "throughput" else 1
+             for one in scores]  # fmt: skip
+    pairs = [(one.predicted**sign, one.point.rate**sign) for one, sign in zip(scores, signs, strict=True)]
+    inside = [abs(one.error) <= 1.645 * one.spread for one in scores]
+    return {
+        "n": len(scores), "median": round(float(np.median(errors)), 1),
+        "within_25": round(float(np.mean(np.array(errors) <= 25)), 3), "spearman": rank_correlation(pairs),
+        "coverage_90": round(float(np.mean(inside)), 3),
+        "width": round(float(np.median([3.29 * one.spread for one in scores])), 3),
+        "bias": round(float(np.exp(np.median([one.error for one in scores]))), 2),
+    }  # fmt: skip
+
+
+def read(files: Sequence[Path]) -> list[dict[str, str]]:
+    """Rows of files."""
+    rows = []
+    for path in files:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows += list(csv.DictReader(stream))
+    return rows
+
+
+def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Point], Counter[str]]:
+    """Rows that can be estimated, and why the others cannot."""
+    found, missing = [], Counter[str]()
+    for row in rows:
+        try:
+            found.append(point(question_of(row, known)))
+        except (NotExpressibleError, MissingFactError, InputError) as refused:
+            missing[re.sub(r"^\S+: ", "", str(refused))] += 1
+    return found, missing
 
 
 def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
@@ -80,80 +219,6 @@ def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
             held[(short, *key)].add(float(row["value"]))
     factors = [max(v) / min(v) for v in held.values() if len(v) > 1 and min(v) > 0]
     return float(np.median(factors)), float(np.max(factors)), len(factors)
-
-
-def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
-    """Signs and order of published gains, and why the other rows cannot be expressed."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    found, reasons = compare_all(rows, known)
-    print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
-    for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
-        print(f"  {len(held):3d}  {text}: {' '.join(held)}")
-    capped = True
-    for one in found:
-        is_right = one.predicted * one.published > 0
-        stand_ins = f" [{'; '.join(one.stand_ins)}]" if one.stand_ins else ""
-        print(f"  {'right' if is_right else 'WRONG'} {one.row['id']}: {one.row['model']}: {one.row['strategy']}, "
-              f"{one.row['config_change'][:40]}: {one.row['metric']} published {one.published:+.1f} %, "
-              f"predicted {one.predicted:+.1f} %{stand_ins}")  # fmt: skip
-        for part, spent in one.steps.split_s.items():
-            share = spent / one.steps.time_s
-            capped = capped and bool(np.all(speedup_without(one.steps, part) <= ceiling(share) * (1 + 1e-9)))
-    stated = [one for one in found if not any(s.startswith(("model", "hardware")) for s in one.stand_ins)]
-    result: dict[str, object] = {"effects": len(rows), "sign_n": len(found), "gain_below_ceiling": capped}
-    for name, held_rows in (("", found), ("stated_", stated)):
-        accuracy, gains, losses = balanced(held_rows)
-        hits = [one.predicted * one.published > 0 for one in held_rows]
-        result |= {
-            f"sign_{name}n": len(held_rows), f"sign_{name}gains": gains, f"sign_{name}losses": losses,
-            f"sign_{name}share": round(float(np.mean(hits)), 3) if hits else None,
-            f"sign_{name}balanced_accuracy": None if accuracy is None else round(accuracy, 3),
-            f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
-        }  # fmt: skip
-    result |= backtest(found)
-    close = [
-        abs(np.log(first / second)) <= np.log(2) if first * second > 0 else False
-        for first, second in (one.log_gains for one in found)
-    ]
-    result |= {
-        "effects_expressible": len(found),
-        "effects_sign_balanced": result["sign_balanced_accuracy"],
-        "effects_within_factor_2": round(float(np.mean(close)), 3) if close else None,
-    }
-    result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
-    print({name: value for name, value in result.items() if name != "inexpressible"})
-    return result
-
-
-def backtest(found: list[Comparison]) -> dict[str, object]:
-    """Whether published gains lie in 90 % intervals whose width never saw their own document."""
-    logs: list[tuple[str, float]] = []
-    for one in found:
-        if "memory" in one.row["metric"]:
-            continue
-        predicted, published = one.log_gains
-        logs.append((document(one.row), published - predicted))
-    inside, widths = [], []
-    for page in {name for name, _ in logs}:
-        others = [error for name, error in logs if name != page]
-        reach = float(np.quantile(np.abs(others), min(1.0, 0.9 * (1 + 1 / max(len(others), 1)))))
-        for name, error in logs:
-            if name == page:
-                inside.append(abs(error) <= reach)
-                widths.append(2 * reach)
-    return {
-        "gain_n": len(logs), "gain_documents": len({name for name, _ in logs}),
-        "gain_coverage_90": round(float(np.mean(inside)), 3) if inside else None,
-        "gain_width_90": round(float(np.median(widths)), 3) if widths else None,
-    }  # fmt: skip
-
-
-def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
-    if len(pairs) < 3:
-        return None
-    one, two = (ranks([pair[place] for pair in pairs]) for place in (0, 1))
-    return round(float(np.corrcoef(one, two)[0, 1]), 3)
 
 
 def speed(known: ShippedKnowledge) -> float:
@@ -172,73 +237,84 @@ def speed(known: ShippedKnowledge) -> float:
     return len(settings) / (time.process_time() - begin)
 
 
-def ranks(values: list[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.argsort(np.argsort(values)).astype(float)
-
-
-def report(points: list[Point]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    families: dict[str, list[Point]] = defaultdict(list)
-    for one in points:
-        families[one.family].append(one)
-        families["all"].append(one)
-    for family, held in sorted(families.items()):
-        error = [100 * abs(p.predicted / p.measured - 1) for p in held]
-        log = np.array([np.log(p.predicted / p.measured) for p in held])
-        inside = np.mean([abs(e) <= 1.645 * p.spread for e, p in zip(log, held, strict=True)])
-        measured, predicted = [p.measured for p in held], [p.predicted for p in held]
-        order = float(np.corrcoef(ranks(predicted), ranks(measured))[0, 1]) if len(held) > 2 else None
-        entry = {
-            "n": len(held), "median_error": round(float(np.median(error)), 1),
-            "spearman": None if order is None else round(order, 3),
-            "bias_factor": round(float(np.exp(np.median(log))), 2), "log_sd": round(float(np.std(log)), 2),
-            "coverage_90": round(float(inside), 2),
-        }  # fmt: skip
-        found[family] = entry
-        print(f"{family}: {entry}")
-    return found
+def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object], list[Score]]:
+    """Figures of language models, by engine and family too."""
+    rows = [one for one in known if one.asked.is_language_model]
+    engines = Counter(one.asked.engine for one in rows)
+    scores = [
+        predicted(one, rows)
+        for one in asked
+        if one.asked.is_language_model and engines[one.asked.engine] >= ENOUGH
+    ]
+    for one in scores:
+        row = one.point.asked.row
+        print(f"  {row['id']} {row['model']} {row['framework']} x{one.point.asked.machine.count}: {one.predicted:.4g} "
+              f"for {one.point.rate:.4g}, physics alone {np.exp(one.point.step.log_ratio):.2f} of the time, "
+              f"spread {one.spread:.2f}")  # fmt: skip
+    groups: dict[str, list[Score]] = defaultdict(list)
+    for one in scores:
+        groups[f"engine {one.point.asked.engine}"].append(one)
+        groups[one.point.asked.family].append(one)
+    for name, held in sorted(groups.items()):
+        print(f"{name}: {summary(held)}")
+    figures = summary(scores)
+    result: dict[str, object] = {f"llm_{name}": value for name, value in figures.items()}
+    physics = [percent(one.point.step.log_ratio) for one in scores]
+    result["llm_physics_median"] = round(float(np.median(physics)), 1) if physics else None
+    result["floors"] = {
+        f"{name}_median": round(
+            float(np.median([percent(np.log(one.floors[name] / one.point.rate)) for one in scores])), 1
+        )
+        if scores
+        else None
+        for name in FLOORS
+    }
+    return result, scores
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--evaluate", type=Path, required=True)
+    parser.add_argument("--known", type=Path, nargs="+", required=True, help="rows to anchor on")
+    parser.add_argument("--asked", type=Path, nargs="+", required=True, help="rows to estimate")
     parser.add_argument("--effects", type=Path, help="published gains of strategies")
-    parser.add_argument("--rows", action="store_true", help="print every row")
+    parser.add_argument("--quick", action="store_true", help="language models alone, no speed")
     chosen = parser.parse_args()
-    known = ShippedKnowledge.load()
-    with chosen.evaluate.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    points, missing = [], Counter[str]()
-    for row in rows:
-        try:
-            one = point(question_of(row, known))
-        except (NotExpressibleError, MissingFactError, InputError) as refused:
-            missing[str(refused)] += 1
-            continue
-        points.append(one)
-        if chosen.rows:
-            print(f"  {row['id']} {row['model']} {row['chip']} x{row['n_devices']} {row['config'][:40]}: "
-                  f"{one.predicted:.4g} for {one.measured:.4g}")  # fmt: skip
-    print(f"{len(points)} of {len(rows)} rows can be estimated; the others:")
-    kinds = Counter[str]()
-    for reason, n in missing.items():
-        kinds[re.sub(r"^\S+: ", "", reason)] += n
-    print("  " + ", ".join(f"{reason}: {n}" for reason, n in kinds.most_common(12)))
+    shipped_knowledge = ShippedKnowledge.load()
+    known_rows, asked_rows = read(chosen.known), read(chosen.asked)
+    if chosen.quick:
+        known_rows = [row for row in known_rows if row["family"].startswith("LLM")]
+    known, _ = points(known_rows, shipped_knowledge)
+    asked, missing = points(asked_rows, shipped_knowledge)
+    print(f"{len(asked)} of {len(asked_rows)} rows can be estimated; the others:")
     for reason, n in missing.most_common(20):
         print(f"  {n:4d}  {reason}")
-    families = report(points)
-    middle, largest, n = disagreement(rows)
+    result, _ = language(known, asked)
+    texts = [row for row in asked_rows if row["family"].startswith("LLM")]
+    expressible = [one for one in asked if one.asked.is_language_model]
+    families: dict[str, list[Score]] = defaultdict(list)
+    for one in asked:
+        if not one.asked.is_language_model:
+            steps = steps_of(one.asked, UNANCHORED, [one.setting])
+            value = modelled_value(steps, METRIC[one.asked.quantity])
+            families[one.asked.family].append(Score(one, value, steps.spread, {}))
+    for name, held in sorted(families.items()):
+        print(f"{name}, physics alone: {summary(held)}")
+    result |= {
+        "expressible_llm": round(len(expressible) / len(texts), 3) if texts else None,
+        "expressible_all": round(len(asked) / len(asked_rows), 3) if asked_rows else None,
+        "families": {name: summary(held) for name, held in families.items()},
+        "missing": dict(missing),
+    }
+    middle, largest, n = disagreement(asked_rows)
     print(f"published tables disagree by a factor of {middle:.2f} (median), {largest:.1f} at most, n = {n}")
-    signs = effects(chosen.effects, known) if chosen.effects else {}
-    rate = speed(known)
-    result = {
-        "rows": len(rows), "expressible": len(points), "families": families, "missing": dict(kinds),
-        "tables_disagree_factor": round(middle, 2), "tables_disagree_largest": round(largest, 2),
-        **signs,
-        "configurations_per_s": round(rate),
-    }  # fmt: skip
+    result["tables_disagree_factor"] = middle
+    result |= effects(chosen.effects, shipped_knowledge) if chosen.effects else dict.fromkeys(
+        ("effects_expressible", "effects_sign_balanced", "effects_within_factor_2")
+    )  # fmt: skip
+    if not chosen.quick:
+        result["configurations_per_s"] = round(speed(shipped_knowledge))
     last_line(result)
 
 

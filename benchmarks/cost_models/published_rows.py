@@ -167,9 +167,23 @@ def serving_settings(
             one["speculative_tokens"] = 1
         if given.get("max_batched"):
             one["chunk"] = int(given["max_batched"])
+        one |= _manner(row, given)
+        engines = count // (words["tp"] * stages) if "tp" in words else copies
+        if given.get("pd") and engines > copies:
+            one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
         # an engine lets in what its cache holds; the rest waits
         found += [{**one, "batch": each >> half} for half in range(each.bit_length())]
     return found
+
+
+def _manner(row: dict[str, str], given: dict[str, object]) -> dict[str, object]:
+    """How the row was run: the share of its input that was cached, captured or not, prefill elsewhere or not."""
+    held = re.search(r"prefix_?(\d+)", row["source"])
+    manner: dict[str, object] = {"prefix_hit": int(held.group(1)) / 100} if held else {}
+    # an engine that prefills may run eagerly beside one that decodes from a graph
+    if given.get("eager") and not given.get("graph"):
+        manner["graph"] = 0
+    return manner
 
 
 def inference_settings(row: dict[str, str]) -> list[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,10 @@ def calibrate(
             help="Learn from the workspace's own cases how similar problems are and what to expect.",
         ),
     ] = False,
+    steps: Annotated[
+        list[Path] | None,
+        typer.Option("--steps", help="CSV of measured runs of whole steps: anchors estimates on them."),
+    ] = None,
     output_folder: Annotated[
         Path, typer.Option("--output", help="Folder for the constants.", file_okay=False)
     ] = Path("calibration"),
@@ -33,8 +38,11 @@ def calibrate(
 
     With --retrieval and no files: learn from the workspace's own cases, in minutes where they are many.
     """
-    if retrieval == bool(files):
-        raise typer.BadParameter("give either FILES to fit the cost model to, or --retrieval")
+    if sum((retrieval, bool(files), bool(steps))) != 1:
+        raise typer.BadParameter("give one of FILES to fit operators to, --steps, or --retrieval")
+    if steps:
+        _steps(context, steps, output_folder, as_json=as_json)
+        return
     if retrieval:
         _retrieval(context, as_json=as_json)
         return
@@ -63,6 +71,26 @@ def calibrate(
     )
     if operators.kernels:
         print("kernels of profiles: constants and factors by class and type")
+
+
+def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: bool) -> None:
+    from cli import output
+
+    with open_workspace(context) as workspace:
+        anchors = workspace.calibrate_steps(files, folder)
+    rows = [
+        {"source": step.source, "measured_over_modelled": round(math.exp(step.log_ratio), 3)}
+        for step in anchors.steps
+        if step.key.site == anchors.site
+    ]
+    if as_json:
+        output.as_json({"folder": str(folder), "steps": rows, "shipped": len(anchors.steps) - len(rows)})
+        return
+    output.table(
+        ("run", "time, measured over modelled"),
+        [[str(value) for value in row.values()] for row in rows],
+        title=f"anchors in {folder}; use them with --constants {folder}",
+    )
 
 
 def _retrieval(context: typer.Context, *, as_json: bool) -> None:

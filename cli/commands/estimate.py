@@ -16,10 +16,10 @@ from cli.options import (
     JsonOption,
     ModelOption,
     SmiOption,
+    SoftwareOption,
     facts_at_hand,
 )
 from cli.values import axes, pairs
-from ingest.questions.launches.launch_facts import merge_facts
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def estimate(
     from_command: CommandOption = None,
     config_json: ConfigOption = None,
     smi: SmiOption = None,
+    software: SoftwareOption = None,
     settings: SetOption = None,
     sweep: SweepOption = None,
     compare: Annotated[
@@ -71,6 +72,7 @@ def estimate(
 ) -> None:
     """Estimate time, throughput, memory and energy of a training or serving step, with its split."""
     from cli import output
+    from ingest.questions.launches.launch_facts import merge_facts
 
     swept = axes("--sweep", sweep)
     if pareto and not swept:
@@ -80,6 +82,10 @@ def estimate(
     raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}
     raw.update({name: value for name, value in given.items() if value is not None})
+    if software:
+        stated = raw.get("software")
+        held = stated if isinstance(stated, dict) else {}
+        raw["software"] = {**held, **pairs("--software", software, as_text=True)}
     with open_workspace(context) as workspace:
         estimated = workspace.estimate(
             raw,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
 from kg.errors import MissingDependencyError
-from kg.nouns.entities import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +48,7 @@ def ingest(
         bool, typer.Option("--suggest-mapping", help="Draft a mapping for each CSV table; take in nothing.")
     ] = False,
     trust: Annotated[
-        Trust | None,
+        Literal["low", "medium", "high"] | None,
         typer.Option("--trust", help="How far these sources are trusted; medium if never said."),
     ] = None,
     again: Annotated[
@@ -62,12 +61,15 @@ def ingest(
 ) -> None:
     """Take in cases and recipes. Good rows stay if others are bad; the same file twice changes nothing."""
     from cli import output
+    from kg.nouns.entities import Trust
     from recommender.store.ingestion import Options
 
     if suggest_mapping:
         _suggest(paths)
         return
-    options = Options(hardware=hardware, mapping=mapping, trust=trust, again=again, source=source)
+    options = Options(
+        hardware=hardware, mapping=mapping, trust=Trust(trust) if trust else None, again=again, source=source
+    )
     stopped: KeyboardInterrupt | None = None
     with _progress(paths) as advance:
         if dry_run:

@@ -39,7 +39,8 @@ def _named(names: str, dimension: Dimension, better: Better) -> Iterable[tuple[s
 METRICS: dict[str, Metric] = dict(
     [
         *_named(
-            "latency kernel_time step_time run_time ttft tpot e2e_latency communication_time",
+            "latency kernel_time step_time run_time ttft ttft_p99 tpot tpot_p99 e2e_latency "
+            "communication_time",
             Dimension.TIME,
             Better.LOWER,
         ),

@@ -9,6 +9,9 @@ from functools import cache
 
 import data
 
+QUANTISATION = "quantization"
+"""Flag that vLLM and SGLang name the format of quantised weights with."""
+
 
 class Purpose(StrEnum):
     """What a setting is for."""

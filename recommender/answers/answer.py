@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
 from recommender.ranking.recommendation import factor_text
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.nouns.entities import Limit, Problem
+    from recommender.answers.tuned_script import TunedScript
     from recommender.cost_model.question import Question
     from recommender.ranking.combination import Combination
     from recommender.ranking.feasibility.feasibility import Refusal
@@ -131,6 +133,18 @@ class Answer:
             "refused": [item.to_json() for item in self.refused],
             "neighbours": [dict(item) for item in self.neighbours],
         }
+
+    def tuned_script(self, script: str = "", name: str = "launch.sh", new_name: str = "") -> TunedScript:
+        """The plan written into a launch script, or as a new one; never run.
+
+        Raises:
+            InputError: There is no plan of a model, it does not fit, or the script launches nothing itself.
+        """
+        from recommender.answers.tuned_script import tuned_script
+
+        if self.plan is None or self.problem.workload.model is None:
+            raise InputError("no launch script follows from this answer: it is no plan for a model")
+        return tuned_script(self.plan, script, name, new_name)
 
     def to_frame(self) -> Any:
         """One row a recommendation, as a pandas data frame.

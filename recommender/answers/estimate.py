@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import TuningError
+from kg.nouns.gain import NORMAL_90
 from recommender.answers.estimate_choice import differences, measure, pareto_front
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
-from recommender.cost_model.settings.plans import LayoutError
+from recommender.cost_model.settings.plans import PHASES, LayoutError, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from kg.nouns.entities import Problem
@@ -85,6 +88,59 @@ PLANE = 2
 """Fields that a plot shows of those by which records are compared: the first two."""
 
 
+ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(
+    {
+        "serving": {
+            "batch": lambda at: 2 * at,
+            "input_len": lambda at: 2 * at,
+            "output_len": lambda at: 2 * at,
+            "acceptance": lambda at: at / 2,
+            "graph": lambda at: 1 - at,
+            "async_scheduling": lambda at: 1 - at,
+            "expert_imbalance": lambda at: 1.5 * at,
+        },
+        "training": {
+            "micro_batch": lambda at: 2 * at,
+            "fused_ops": lambda at: 1 - at,
+            "flash_attention": lambda at: 1 - at,
+            "overlap_gradients": lambda at: 1 - at,
+            "expert_imbalance": lambda at: 1.5 * at,
+        },
+    }
+)
+"""What else a setting could be that was not stated."""
+
+LEAST_MOVE = 0.01
+"""Log throughput from which an assumption moved the answer."""
+
+
+def rests_on(steps: Steps) -> str:
+    """What measured steps an estimate is anchored on, and how far off it may be."""
+    percent = 100 * (math.exp(NORMAL_90 * steps.spread) - 1)
+    return f"anchored on {steps.basis}; +-{percent:.0f} %" if steps.basis else ""
+
+
+def assumptions(question: Question, change: Mapping[str, object]) -> str:
+    """The settings that were not stated and moved the answer, and what another does to the throughput."""
+    stated = question.configuration(change)
+    known = {name_of(str(name), PHASES[question.phase]) for name in stated}
+    defaults = PHASES[question.phase]
+    moved = []
+    for name, other in ALTERNATIVES[question.phase].items():
+        at = defaults[name]
+        if name in known or not isinstance(at, int | float):
+            continue
+        instead = other(at)
+        try:
+            steps = estimate_question(question, [dict(change), {**change, name: instead}])
+        except TuningError:
+            continue
+        gain = math.log(float(steps.throughput[1]) / float(steps.throughput[0]))
+        if abs(gain) >= LEAST_MOVE:
+            moved.append((abs(gain), f"{name}={at:g} ({instead:g}: {100 * math.expm1(gain):+.0f} %)"))
+    return f"assumed: {', '.join(text for _, text in sorted(moved, reverse=True))}" if moved else ""
+
+
 def estimate_problem(
     problem: Problem,
     sizes: Mapping[str, Value],
@@ -118,6 +174,7 @@ def estimate_problem(
         InputError: An unknown phase or setting, or an impossible layout; the error has the notes.
         MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
+    notes = tuple(notes)
     question = Question.of(problem, sizes, tree, server=server, phase=phase)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
@@ -136,6 +193,7 @@ def estimate_problem(
             *notes,
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
+    notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
     return Estimate(

@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
+from recommender.cost_model.anchors import StepKey
+from recommender.cost_model.facts.model import NETWORK
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.question import check_phase
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.steps import PARTS, Steps, scaled
 from recommender.cost_model.workloads.training import training_step
 
 if TYPE_CHECKING:
@@ -33,15 +36,19 @@ def estimate(
     phase: str,
     settings: Sequence[Mapping[str, object]],
     operators: Operators | None = None,
+    engine: str = "",
+    version: str = "",
 ) -> Steps:
-    """Costs of configurations of one workload.
+    """Costs of configurations of one workload, anchored on measured steps.
 
     Args:
         model: What runs.
         machine: Where.
         phase: ``"training"`` or ``"serving"``.
         settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
-        operators: Calibrated operators; the shipped ones if None.
+        operators: Calibrated operators and measured steps; the shipped ones if None.
+        engine: Engine or framework that runs it; empty if not stated.
+        version: Its version; empty if not stated.
 
     Raises:
         InputError: An unknown setting, an impossible layout, a precision that the device lacks.
@@ -52,9 +59,40 @@ def estimate(
         raise InputError("no configuration to estimate")
     held = columns(settings, known)
     devices = np.full(len(settings), float(machine.count))
-    answers = inference_step if feeds_forward(model) else serving_step
-    step = training_step if phase == "training" else answers
-    return step(operators or shipped(), machine.device, machine.network, model, held, devices)
+    calibrated = operators or shipped()
+    facts = (calibrated, machine.device, machine.network, model, held, devices)
+    key = step_key(model, machine, phase, engine=engine, version=version)
+    anchor = calibrated.anchors.correction(key)
+    if phase != "training" and not feeds_forward(model):
+        before = calibrated.anchors.correction(replace(key, part="prefill"))
+        steps = serving_step(
+            *facts,
+            decode_factor=anchor.factor if anchor else 1.0,
+            prefill_factor=before.factor if before else 1.0,
+        )
+    elif phase == "training":
+        steps = training_step(*facts, factor=anchor.factor if anchor else 1.0)
+    else:
+        steps = inference_step(*facts)
+        steps = scaled(steps, anchor.factor) if anchor else steps
+    return replace(steps, spread=anchor.spread, basis=anchor.basis) if anchor else steps
+
+
+def step_key(
+    model: ModelSizes, machine: Machine, phase: str, *, engine: str = "", version: str = "", part: str = ""
+) -> StepKey:
+    """What measured steps must share with a workload; networks without blocks share nothing with others."""
+    kind = model.kind
+    serving = phase == "serving" and kind != NETWORK
+    return StepKey(
+        phase=f"{phase} of networks" if kind == NETWORK else phase,
+        part=(part or "decode") if serving else "",
+        engine=engine,
+        version=version,
+        device=machine.device.id,
+        architecture=kind,
+        model=model.id,
+    )
 
 
 def estimate_question(
@@ -67,6 +105,8 @@ def estimate_question(
         phase=question.phase,
         settings=[question.configuration(item) for item in changes],
         operators=operators,
+        engine=question.engine,
+        version=question.version,
     )
 
 

@@ -6,11 +6,12 @@ and settings alike. A server named as hardware stands for the device it holds, i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
 from kg.triples.model_facts import plain_facts
+from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.operators.network import Network
@@ -210,6 +211,8 @@ class Question:
         phase: ``"training"`` or ``"serving"``.
         settings: Settings that hold, lengths and precision among them; others have the model's defaults.
         ignored: Stated settings for which the cost model has none, sorted.
+        engine: Engine or framework that runs it, such as ``"vllm-ascend"``; empty if not stated.
+        version: Its version; empty if not stated.
     """
 
     model: ModelSizes
@@ -217,6 +220,8 @@ class Question:
     phase: str
     settings: Mapping[str, object] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    engine: str = ""
+    version: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a phase that the cost model does not know.
@@ -254,7 +259,8 @@ class Question:
             raise InputError("the cost model knows training and serving of a model")
         stated = {**sizes, **work.shape, **work.traits}
         facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
-        return cls.of_facts(
+        engine, version = engine_of(problem.software)
+        found = cls.of_facts(
             facts,
             count=problem.hardware.count or 1,
             phase=phase or work.kind.value,
@@ -262,6 +268,7 @@ class Question:
             precision=work.precision or "",
             current=problem.current or {},
         )
+        return replace(found, engine=engine, version=version)
 
     @classmethod
     def of_facts(
@@ -301,6 +308,21 @@ class Question:
     def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:
         """The settings of the question with ``changes`` laid over them."""
         return {**self.settings, **changes}
+
+
+def engine_of(software: Mapping[str, Value]) -> tuple[str, str]:
+    """The engine among versions in use and its version, first one that was measured; else empty."""
+    known = shipped_anchors().engines
+    named = sorted(
+        (name for name in software if name not in BELOW_ENGINES), key=lambda name: name not in known
+    )
+    return (named[0], str(software[named[0]])) if named else ("", "")
+
+
+BELOW_ENGINES = frozenset(
+    {"cann", "npu-driver", "driver", "torch", "torch-npu", "python", "cuda", "rocm", "hccl"}
+)
+"""Software that engines rest on: no engine."""
 
 
 def is_step(problem: Problem) -> bool:

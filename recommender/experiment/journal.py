@@ -2,7 +2,7 @@
 
 One JSON object a line, appended and flushed to the disk; nothing is ever changed. A line that a crash cut
 off is the last one, and goes when the experiment is resumed. The file is the experiment: ``ab show`` and a
-resumed run read nothing else.
+resumed run read nothing else. A mark beside it notes its length: lines that went at its end are noticed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 SUFFIX = ".jsonl"
+MARK = ".mark"
+"""Ending of the file beside a log that holds the log's length in bytes; it may be older, and never newer."""
 
 _CHECK = b',"check":'
 """What stands before the CRC-32 of a line, at its end."""
@@ -70,7 +73,7 @@ class ExperimentJournal:
         self._about = about
 
     def __enter__(self) -> Self:
-        is_new = not self.path.exists() or not self.path.stat().st_size
+        is_new = not self.path.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -92,8 +95,12 @@ class ExperimentJournal:
         return self
 
     def _begin(self, *, is_new: bool) -> None:
+        if is_new:
+            self.path.with_suffix(MARK).unlink(missing_ok=True)
+        if _noted_bytes(self.path):
+            read(self.path)  # refuses a log whose end is missing before anything is cut
         cut_torn_line(self.path, self._descriptor)
-        if is_new or not self.path.stat().st_size:
+        if not self.path.stat().st_size:
             self._append({"format": FORMAT, "design": self._design.to_json(), **self._about.to_json()})
             self.samples: list[Sample] = []
             return
@@ -136,6 +143,10 @@ class ExperimentJournal:
                 f"{self.path} cannot be written: {error.strerror}",
                 hint="what was measured before is kept: make room and resume",
             ) from None
+        with suppress(OSError):  # the older mark is true too
+            draft = self.path.with_suffix(f"{MARK}.new")
+            draft.write_text(f"{os.fstat(self._descriptor).st_size}\n", encoding="ascii")
+            draft.replace(self.path.with_suffix(MARK))
 
 
 def path_of(folder: Path, name: str) -> Path:
@@ -175,8 +186,9 @@ def read(path: Path) -> Logged:
     """Read the log of an experiment; a torn last line is passed over.
 
     Raises:
-        WorkspaceError: It cannot be read, or a line within it is damaged.
+        WorkspaceError: It cannot be read, its end is missing, or a line within it is damaged.
     """
+    noted = _noted_bytes(path)  # before the log, which may grow
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -198,6 +210,11 @@ def read(path: Path) -> Logged:
             raise WorkspaceError(
                 f"{path}: line {number} is damaged ({fault})", hint="restore the file, or begin anew"
             ) from None
+    if (size := sum(map(len, lines)) + len(lines) - 1) < noted:
+        raise WorkspaceError(
+            f"{path}: the end is missing: {size:,} bytes of the {noted:,} that were written",
+            hint=f"restore it from a backup, or delete {path.with_suffix(MARK)} to go on with what is left",
+        )
     if design is None:
         raise WorkspaceError(f"{path} holds no experiment: it was cut off at its first line")
     return Logged(
@@ -207,6 +224,21 @@ def read(path: Path) -> Logged:
         samples=tuple(samples),
         concluded=concluded,
     )
+
+
+def _noted_bytes(path: Path) -> int:
+    """The length that the mark of a log notes; 0 where there is none, as beside logs of earlier programs.
+
+    Raises:
+        WorkspaceError: The mark is damaged.
+    """
+    mark = path.with_suffix(MARK)
+    try:
+        return int(mark.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError) as fault:
+        raise WorkspaceError(f"{mark} is damaged ({fault})", hint="delete it if the log is intact") from None
 
 
 def _checked(line: bytes) -> bytes:

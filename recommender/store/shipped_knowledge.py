@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import data
@@ -43,7 +44,8 @@ def version() -> str:
     return seen.hexdigest()[:16]
 
 
-def knowledge() -> list[Noun]:
+@cache
+def knowledge() -> tuple[Noun, ...]:
     """Return all shipped nouns.
 
     Raises:
@@ -60,7 +62,7 @@ def knowledge() -> list[Noun]:
     faults = check_knowledge(nouns)
     if faults:
         raise CaseFormatError("shipped knowledge", faults)
-    return nouns
+    return tuple(nouns)
 
 
 def recipes() -> list[Recipe]:

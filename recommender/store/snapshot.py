@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from embeddings.index import ProblemIndex
+from kg.errors import UnknownEntityError
+from kg.nouns.knowledge import Model
 from kg.nouns.values import digest
 from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.model_facts import model_facts
+from kg.triples.model_facts import facts_of, model_facts
 from kg.triples.names import Names
-from kg.triples.serialisation import newest_batch
+from kg.triples.serialisation import from_graph, newest_batch
 from kg.triples.snapshots import newest, open_newest
 from recommender.answers.recommend import Recommender
 from recommender.calibration.outlook import Outlook
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from recommender.backtest.subset import SubsetRanker
     from recommender.files import LearnedFiles, WorkspaceFiles
+    from recommender.ranking.deployments.deployments import Deployments
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: cached properties need a dictionary
@@ -137,6 +140,13 @@ class WorkspaceSnapshot:
         """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
         return model_facts(self.graph, problem)
 
+    def sizes_of(self, model: str) -> dict[str, float | str]:
+        """Return facts and architecture of a model; empty if it is not known."""
+        try:
+            return facts_of(from_graph(self.graph, Model, model))
+        except UnknownEntityError:
+            return {}
+
     def subset(
         self,
         problems: Mapping[int, Problem],
@@ -158,6 +168,18 @@ class WorkspaceSnapshot:
             vectors=self.index.vectors(np.array([row_of[key] for key in problems], np.int64)),
             hides_tasks=hides_tasks,
             tasks=tasks,
+        )
+
+    @cached_property
+    def deployments(self) -> Deployments:
+        """Rates deployments that serve a model."""
+        from recommender.ranking.deployments.deployments import Deployments
+        from recommender.ranking.deployments.served_cases import served_cases
+
+        return Deployments(
+            self.hardware,
+            self.sizes_of,
+            lambda work: served_cases(self.graph, self.trials, self.hardware, work),
         )
 
     @cached_property
@@ -184,7 +206,7 @@ class WorkspaceSnapshot:
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
             strategies=strategies,
             planner=Planner(
-                starts=StartFinder(self.graph, self.hardware),
+                starts=StartFinder(self.graph, self.hardware, deployments=lambda: self.deployments),
                 strategies=strategies,
                 version=self.knowledge_version,
             ),

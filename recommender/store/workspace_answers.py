@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from ingest.questions.problems import problem_from
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
+    from recommender.answers.capacity import Capacity, CapacityRequest
     from recommender.answers.diagnose import Allowed, DiagnosisAnswer
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.space_making import SpaceMaker
     from recommender.answers.verification import VerificationRequest
+    from recommender.cost_model.anchors import Anchors
+    from recommender.cost_model.question import Question
+    from recommender.cost_model.step_runs import StepRun
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
@@ -71,6 +76,37 @@ class WorkspaceAnswers(WorkspaceContents):
             InfeasibleError: All that is known was refused; the message names the rules.
         """
         return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+
+    def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
+        """The devices that a rate of requests needs, or the deployments worth considering.
+
+        Args:
+            problem: Model, device, lengths and limits; its ``count`` bounds the devices of an instance.
+            request: Rate and price.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            InputError: It is no serving of a model, or a length is not stated.
+            InfeasibleError: None fits the memory; the hint has the smallest that does.
+            MissingFactError: No deployment can be priced.
+        """
+        from recommender.answers.capacity import capacity
+
+        situation = self.snapshot.recommender.planner.starts.situation(problem)
+        if situation is None:
+            raise InputError(
+                f"no framework is known that serves {problem.workload.model} on {problem.hardware.name}",
+                hint="--software NAME=VERSION names one",
+            )
+        said = [note for note in (*notes, situation.framework.note) if note]
+        return capacity(
+            problem,
+            request,
+            self.snapshot.deployments,
+            framework=situation.framework.id,
+            has_experts=bool(situation.model.is_mixture),
+            notes=said,
+        )
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
@@ -169,6 +205,50 @@ class WorkspaceAnswers(WorkspaceContents):
             constants=constants,
             notes=[*notes, around.note] if around and around.note else notes,
         )
+
+    def calibrate_steps(self, files: Sequence[Path], folder: Path) -> Anchors:
+        """Anchor the cost model on runs of whole steps beside the shipped ones; written into ``folder``.
+
+        Raises:
+            InputError: A file is no table of runs, or a run cannot be.
+            MissingFactError: A fact of a run is unknown.
+        """
+        from recommender.cost_model.anchors import OWN_SITE, STEPS_FILE, Anchors, shipped_anchors
+        from recommender.cost_model.step_runs import measured_steps, read_runs
+
+        shipped = shipped_anchors()
+        own = [
+            step
+            for path in files
+            for step in measured_steps(read_runs(path), self.question_of_run, name=path.name, site=OWN_SITE)
+        ]
+        anchors = Anchors(
+            steps=(*shipped.steps, *own),
+            deviations=shipped.deviations,
+            widening=shipped.widening,
+            site=OWN_SITE,
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        anchors.write(folder / STEPS_FILE)
+        return anchors
+
+    def question_of_run(self, run: StepRun) -> Question:
+        """The question for the cost model that a measured run answers."""
+        from recommender.cost_model.question import Question
+        from recommender.cost_model.settings.plans import PHASES
+
+        names = run.names
+        phase = names["phase"] or "serving"
+        raw: dict[str, object] = {name: names[name] for name in ("model", "hardware")}
+        raw |= {"count": run.count, "phase": phase}
+        own = {name: value for name, value in run.settings.items() if name in PHASES.get(phase, ())}
+        if len(own) < len(run.settings):
+            raw["current"] = {name: value for name, value in run.settings.items() if name not in own}
+        problem, _ = self.problem(raw)
+        around = self.names.server(names["server"]).id if names["server"] else ""
+        question = Question.of(problem, self.model_facts(problem), self.hardware, server=around, phase=phase)
+        settings = {**question.settings, **own}
+        return replace(question, settings=settings, engine=names["engine"], version=names["version"])
 
     def diagnose(
         self,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import data
 from recommender.workspace import Workspace
+from tests.shipped_hardware import add_hardware
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +72,31 @@ def test_a_model_that_fits_nowhere_on_what_was_asked_gets_the_smallest_layout_th
         f"It does not fit on 1 x ascend-910b3. The smallest layout that does: TP {layout['tp']}" in people.out
     )
     assert f"{layout['devices']} devices." in people.out
+
+
+SERVING = ("--model", "qwen3-8b", "--phase", "serving", "--shape", "input_len=1024,output_len=256", *B3)
+
+
+def test_a_rate_is_answered_with_the_fewest_devices_and_what_they_cost(run: Any) -> None:
+    ran = run(
+        "recommend", *SERVING, "--limit", "tpot<=80ms", "--rate", "50/s", "--price", "2/h", "--json",
+        "--hardware", "ascend-910b1",
+    )  # fmt: skip
+    assert ran.code == 0
+    devices = [item["devices"] for item in ran.json["options"]]
+    assert devices == sorted(devices)
+    first = ran.json["options"][0]
+    assert first["requests_per_s"] >= 50
+    assert first["price_per_million_tokens"] == pytest.approx(
+        2 * first["devices"] / (50 * 256 * 3600) * 1e6, rel=1e-3
+    )
+    assert first["watt_hours_per_million_tokens"] > 0
+
+
+def test_a_rate_under_limits_that_nothing_keeps_exits_with_four(run: Any) -> None:
+    ran = run("recommend", *SERVING, "--limit", "tpot<=1us", "--rate", "50/s")
+    assert ran.code == 4
+    assert "No deployment keeps the limits. Nearest: " in ran.out
 
 
 def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
@@ -329,10 +354,8 @@ def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Pat
     cases = tmp_path / "cases.jsonl"
     cases.write_text("\n".join(_kernel(tile, 1.0 + (tile % 97) ** 2) for tile in range(1, 400)) + "\n")
     with Workspace.editor(empty_path, cache=tmp_path) as editor:
-        for vendor in ("nvidia", "ascend"):
-            path = tmp_path / f"{vendor}.yaml"
-            path.write_text(data.text(f"hardware/{vendor}.yaml"))
-            editor.add_file("hardware", path)
+        add_hardware(editor, "nvidia", "a100-sxm4-80gb")
+        add_hardware(editor, "ascend", "ascend-910b3")
         editor.ingest([cases])
     question = ("--op", "stencil", "--hardware", "ascend-910b3", "--shape", "n=1024", "--count", "1")
     ran = run("recommend", *question, "-k", "3", workspace=empty_path)
@@ -348,3 +371,23 @@ def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Pat
                workspace=empty_path)  # fmt: skip
     assert near.code == 0, near.out
     assert "Expected above the best time" in near.out
+
+
+SERVE = """export HCCL_OP_EXPANSION_MODE=AIV
+vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 64
+"""
+
+
+def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -> None:
+    script, tuned = tmp_path / "serve.sh", tmp_path / "tuned.sh"
+    script.write_text(SERVE)
+    question = ("recommend", "--from-command", script, *B3, "--write")
+    ran = run(*question, tuned)
+    assert ran.code == 0
+    assert ran.out.startswith(f"--- {script}\n+++ {tuned}\n")
+    assert "--tensor-parallel-size 4" in tuned.read_text()
+    assert "--quantization" not in tuned.read_text()
+    assert script.read_text() == SERVE
+    again = run(*question, tuned)
+    assert (again.code, again.out) == (2, "")
+    assert f"{tuned} exists" in again.fault

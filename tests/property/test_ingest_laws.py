@@ -132,7 +132,7 @@ PLAUSIBLE = math.log(30)
 
 
 @given(case=cases().filter(lambda case: not case.log_gain or abs(case.log_gain) < PLAUSIBLE))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_a_case_survives_its_record(case: Case) -> None:
     text = json.dumps(to_record(case), allow_nan=False)
     again = Records(EveryName()).case(json.loads(text))

@@ -67,6 +67,19 @@ def read_launch(text: str, place: str, *, depth: int = 0) -> LaunchFacts:
     return LaunchFacts(question=found[0].question, notes=tuple(notes))
 
 
+def launch_command(text: str) -> ShellCommand:
+    """The first launch that stands in a script itself, not in a text that another shell runs.
+
+    Raises:
+        InputError: There is none.
+    """
+    for command in read_script(text).commands:
+        names = {PurePosixPath(word).name for word in command.words}
+        if not (names & _SHELLS and "-c" in command.words) and _launch(command, "", 0) is not None:
+            return command
+    raise InputError("no launch stands in the script itself", hint=f"known: {KNOWN}")
+
+
 def _launch(command: ShellCommand, place: str, depth: int) -> LaunchFacts | None:
     words = command.words
     names = [PurePosixPath(word).name for word in words]

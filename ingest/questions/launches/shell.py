@@ -49,10 +49,12 @@ class ShellCommand:
         words: Its name and arguments, variables filled in; :data:`UNKNOWN` surrounds what was not.
         line: Where it begins, from 1.
         environment: Variables that were exported to it.
+        end: Offset in the text (with Unix line ends) behind its last word.
     """
 
     words: tuple[str, ...]
     line: int
+    end: int
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -90,6 +92,7 @@ class _Reader:
         self.exported: set[str] = set()
         self.notes: list[str] = []
         self.branches = 0
+        self.end = 0
 
     def script(self) -> Script:
         commands: list[ShellCommand] = []
@@ -134,7 +137,7 @@ class _Reader:
                 self.variables.pop(word, None)
             return None
         shared = {name: self.variables[name] for name in self.exported if name in self.variables}
-        return ShellCommand(words=tuple(words), line=line, environment={**shared, **own})
+        return ShellCommand(words=tuple(words), line=line, end=self.end, environment={**shared, **own})
 
     def _statement(self) -> list[str]:
         """The words up to the end of a command."""
@@ -156,6 +159,7 @@ class _Reader:
                 self.at += 1
             else:
                 words += self._word()
+                self.end = self.at
         return words
 
     def _end(self) -> str | None:

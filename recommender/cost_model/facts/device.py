@@ -25,7 +25,7 @@ PRECISION_NAMES = MappingProxyType(
     {
         "float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16",
         "float8": "fp8", "w8a8": "int8", "w8a8_dynamic": "int8", "i8": "int8", "w4a8_dynamic": "w4a8",
-        "nvfp4": "fp4", "mxfp4": "fp4", "mxfp8": "fp8",
+        "float4": "fp4", "nvfp4": "fp4", "mxfp4": "fp4", "mxfp8": "fp8",
     }
 )  # fmt: skip
 

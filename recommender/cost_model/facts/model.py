@@ -6,7 +6,7 @@ Unknown sizes are refused by name when a workload needs them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg.errors import MissingFactError
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 ROTARY_SIZE = 64.0
 """Elements of a compressed row that hold its position (DeepSeek-V2 and all that took its attention over)."""
+
+NETWORK = "network"
+"""Kind of a network that is known by its operations alone."""
 
 DECODERS = frozenset({"decoder", "moe-decoder", "encoder-decoder", "multimodal"})
 
@@ -88,6 +91,14 @@ class ModelSizes:
     activations: float = 0.0
 
     @property
+    def kind(self) -> str:
+        """Kind of network as measured steps tell them apart: dense or with experts, and its attention."""
+        if not self.layers:
+            return NETWORK
+        attention = " latent" * self.latent + " linear" * bool(self.linear_layers)
+        return ("experts" if self.experts else "dense") + attention
+
+    @property
     def attention_parameters(self) -> float:
         """Parameters of the projections around the attention of one block."""
         if not self.query_size:
@@ -152,18 +163,11 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
-        none: dict[str, Any] = dict.fromkeys(
-            ("layers", "hidden", "inner", "heads", "kv_heads", "head_size", "vocabulary", "matrices",
-             "experts", "chosen", "shared", "expert_inner", "kv_width", "tokens_per_image"), 0.0,
-        )  # fmt: skip
         return ModelSizes(
-            id=name,
-            flops_per_sample=number_of("flops_per_sample"),
-            known_parameters=number_of("parameters"),
+            name, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+            number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
             activations=number_of("activations_per_sample"),
-            causal=False,
-            **none,
-        )
+        )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import sha256
 from io import BytesIO
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 import data
 from kg.errors import InputError
+from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators import attention, collective, matmul, moe
 from recommender.cost_model.operators.residual import Residual, residual_of
@@ -141,11 +142,13 @@ class Operators:
         kinds: By stem.
         reference: The measured device.
         kernels: Constants, class and type factors of kernels in profiles; empty if not calibrated.
+        anchors: Measured steps that whole steps are anchored on.
     """
 
     kinds: Mapping[str, CalibratedOperator]
     reference: Device
     kernels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    anchors: Anchors = UNANCHORED
 
     def __getitem__(self, stem: str) -> CalibratedOperator:
         """The calibrated kind of one table; uncalibrated, from its prior, where there was none.
@@ -225,9 +228,15 @@ def _narrow(arrays: dict[str, NDArray[np.generic]]) -> dict[str, NDArray[np.gene
 def load(source: Path) -> Operators:
     """Constants and residuals as ``save`` wrote them.
 
+    A folder with measured steps alone has the shipped constants, one with constants alone the shipped steps.
+
     Raises:
         InputError: Another schema version, or a file that is not there.
     """
+    steps = source / STEPS_FILE
+    anchors = Anchors.read(steps) if steps.exists() else shipped_anchors()
+    if steps.exists() and not (source / "constants.json").exists():
+        return replace(shipped(), anchors=anchors)
     try:
         held = json.loads((source / "constants.json").read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
@@ -243,7 +252,7 @@ def load(source: Path) -> Operators:
         kinds[stem] = CalibratedOperator(
             KINDS[stem], entry["constants"], residual, entry["log_spread"], header
         )
-    return Operators(MappingProxyType(kinds), reference_device(), held.get("kernels", {}))
+    return Operators(MappingProxyType(kinds), reference_device(), held.get("kernels", {}), anchors)
 
 
 @cache

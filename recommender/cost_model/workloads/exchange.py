@@ -35,7 +35,14 @@ def busiest(model: ModelSizes, s: Columns, tokens: Floats) -> Floats:
 
 
 def exchange_us(
-    operators: Operators, network: Network, model: ModelSizes, s: Columns, tokens: Floats, *, floor: bool
+    operators: Operators,
+    network: Network,
+    model: ModelSizes,
+    s: Columns,
+    tokens: Floats,
+    *,
+    floor: bool,
+    captured: NDArray[np.bool_],
 ) -> Floats:
     """Dispatch and combine of one block: tokens go out as the experts take them, and come back in 16 bit."""
     tp, ep = s["tensor_parallel"], s["expert_parallel"]
@@ -43,7 +50,7 @@ def exchange_us(
     one = np.ones_like(ep)
     wide = np.where(np.isin(s["precision_mlp"], _NARROW), 1 + SCALE_BYTES / model.hidden, 2.0)
     out, back = (
-        collective_us(network, operators, "all_to_all", rows * model.hidden * size, ep, one)
+        collective_us(network, operators, "all_to_all", rows * model.hidden * size, ep, one, captured)
         for size in (wide, 2.0)
     )
     least = EXCHANGE_US if floor else 0.0

@@ -17,9 +17,9 @@ from recommender.cost_model.workloads.block import forward
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import RESERVED_BYTES
 from recommender.cost_model.workloads.networks import convolutions_us
-from recommender.cost_model.workloads.serving import GRAPH_SHARE, HOST_US, SPREAD
+from recommender.cost_model.workloads.serving import SPREAD
 from recommender.cost_model.workloads.steps import PARTS, Steps
-from recommender.cost_model.workloads.training import FLOPS_EFFICIENCY, FLOPS_SPREAD
+from recommender.cost_model.workloads.training import FLOPS_EFFICIENCY, FLOPS_SPREAD, HOST_US
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.network import Network
 
 Floats = NDArray[np.float64]
+
+GRAPH_SHARE = (
+    0.1  # of the host time of a launch that remains when a captured graph is replayed: an assumption
+)
 
 
 def feeds_forward(model: ModelSizes) -> bool:

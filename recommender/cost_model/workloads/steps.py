@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +37,7 @@ class Steps:
         devices: Devices of the job.
         spread: Standard deviation of the log of the time.
         extra: Further results by name, such as ``ttft_s``.
+        basis: Measured steps that the times are anchored on, in words; empty if on none.
     """
 
     time_s: Floats
@@ -51,6 +52,7 @@ class Steps:
     devices: Floats
     spread: float
     extra: Mapping[str, Floats]
+    basis: str = ""
 
     @property
     def memory_total(self) -> Floats:
@@ -61,6 +63,19 @@ class Steps:
     def fits(self) -> NDArray[np.bool_]:
         """True if the memory suffices; false where the capacity is not known."""
         return np.asarray(self.memory_total <= self.capacity_bytes)
+
+
+def scaled(steps: Steps, factor: float) -> Steps:
+    """The same with every time ``factor`` as long; energy goes with it."""
+    return replace(
+        steps,
+        time_s=steps.time_s * factor,
+        split_s={name: part * factor for name, part in steps.split_s.items()},
+        hidden_s=steps.hidden_s * factor,
+        throughput=steps.throughput / factor,
+        energy_j=None if steps.energy_j is None else steps.energy_j * factor,
+        extra={n: v * factor if n.endswith("_s") else v for n, v in steps.extra.items()},
+    )
 
 
 def ceiling(share: Floats | float) -> Floats:

@@ -55,8 +55,10 @@ def training_step(
     model: ModelSizes,
     settings: Columns,
     devices: Floats,
+    *,
+    factor: float = 1.0,
 ) -> Steps:
-    """Costs of one optimiser step.
+    """Costs of one optimiser step; ``factor`` is what measured steps make of its time.
 
     Raises:
         InputError: An impossible layout, or a precision that the device lacks.
@@ -64,7 +66,7 @@ def training_step(
     """
     s = complete_columns(model, settings, devices)
     if not model.layers:
-        return _by_operations(operators, device, network, model, s, devices)
+        return _by_operations(operators, device, network, model, s, devices, factor)
     tp, pp, dp, cp, ep = (
         s[n]
         for n in (
@@ -135,7 +137,7 @@ def training_step(
     hidden = count * layers * (cover + ring_hidden) + wire_hidden + count * swap_hidden
     flops = count * (3 * layers * work.flops + 3 * head_flops / np.maximum(pp, 1)) / 1.0
     return _finish(device, s, split, hidden, devices, flops, memory_parts(model, s, tokens), "tokens",
-                   s["global_batch"] * length)  # fmt: skip
+                   s["global_batch"] * length, factor=factor)  # fmt: skip
 
 
 def _passes(work: Work, s: Columns) -> tuple[Floats, Floats, Floats, Floats]:
@@ -241,12 +243,14 @@ def _finish(
     unit: str,
     items: Floats,
     spread: float = SPREAD,
+    *,
+    factor: float,
 ) -> Steps:
-    time = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6
+    time = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6 * factor
     rate = s["samples_per_s_loaded"]
     loading = np.where(rate > 0, np.maximum(s["global_batch"] / np.maximum(rate, 1e-9) - time, 0.0), 0.0)
     time = time + loading
-    split = {name: part / 1e6 for name, part in split_us.items()}
+    split = {name: part / 1e6 * factor for name, part in split_us.items()}
     split["data_loading"] = loading
     active = (split["compute"] + split["memory"]) / time
     peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
@@ -256,7 +260,7 @@ def _finish(
     return Steps(
         time_s=time,
         split_s=split,
-        hidden_s=hidden_us / 1e6,
+        hidden_s=hidden_us / 1e6 * factor,
         throughput=items / time,
         unit=f"{unit}/s",
         memory_bytes=memory,
@@ -270,7 +274,13 @@ def _finish(
 
 
 def _by_operations(
-    operators: Operators, device: Device, network: Network, model: ModelSizes, s: Columns, devices: Floats
+    operators: Operators,
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    s: Columns,
+    devices: Floats,
+    factor: float,
 ) -> Steps:
     """A step of a network that is known by its operations per sample alone, split by data."""
     samples = s["global_batch"] / s["data_parallel"]
@@ -300,4 +310,6 @@ def _by_operations(
         "weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * STATE_BYTES,
         "reserved": np.full_like(owned, RESERVED_BYTES),
     }  # fmt: skip
-    return _finish(device, s, split, hidden, devices, flops, memory, "samples", s["global_batch"], spread)
+    return _finish(
+        device, s, split, hidden, devices, flops, memory, "samples", s["global_batch"], spread, factor=factor
+    )

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
 
-LEAST_LOG_GAIN = 0.01
-"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
-of the step hides it; a choice."""
+LEAST_LOG_GAIN = GAIN_SPREAD / 6
+"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, another part of
+the step hides it, or it is lost in the model's error; a choice."""
 
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})

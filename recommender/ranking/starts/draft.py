@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kg.terms.purposes import plain_key
+from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ IN_THE_START = 0.5
 """Weight of recipes from which a setting is part of the start: more set it than do not."""
 WORTH_TESTING = 0.15
 """Weight from which a setting is a change worth testing; a choice."""
-QUANTISATION = "quantization"
-"""Flag that vLLM and SGLang name the format of quantised weights with."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ TRUST_FOR_LATENCY = 10.0
 OTHER_PRECISION = 0.2
 """Factor of the weight of a recipe whose weights have another width: it needs another share of the memory;
 a choice."""
+MODELLED_SPREAD = 0.45
+"""Spread of the modelled times that the trust was chosen with; what is measured counts by its precision."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -63,6 +66,9 @@ def choose_layouts(
         trust: Weight of the modelled merit.
         settings: What all of them were priced with.
     """
+    spreads = [item.spread for item in options if item.measured_rows]
+    if spreads:
+        trust *= (MODELLED_SPREAD / median(spreads)) ** 2
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
     chosen = []
     for option in options:

@@ -17,7 +17,7 @@ from recommender.cost_model.workloads.memory_fit import memory_bytes
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes
@@ -62,6 +62,7 @@ class LayoutOption:
         is_sure_to_fit: Whether that was held against the memory of the device: it may be unknown.
         results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
         spread: Standard deviation of the log of the time.
+        measured_rows: Measured rows of this layout that the time rests on; 0 if it is modelled alone.
     """
 
     layout: ParallelLayout
@@ -72,6 +73,7 @@ class LayoutOption:
     is_sure_to_fit: bool = True
     results: Mapping[str, float]
     spread: float
+    measured_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +105,29 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
     Raises:
         MissingFactError: Sizes of the model are unknown, or the memory of the device.
     """
+    return best_of_each(priced_options(asked))
+
+
+def priced_options(asked: LayoutQuestion) -> list[LayoutOption]:
+    """All layouts that fit the memory, with every batch.
+
+    Raises:
+        MissingFactError: Sizes of the model are unknown, or the memory of the device.
+    """
+    return [
+        option
+        for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"])
+        for option in _priced(asked, list(rows), int(pipeline))
+    ]
+
+
+def best_of_each(options: Iterable[LayoutOption]) -> list[LayoutOption]:
+    """The best batch of each layout, best layout first; those within the limits before the others."""
     best: dict[ParallelLayout, LayoutOption] = {}
-    for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"]):
-        for option in _priced(asked, list(rows), int(pipeline)):
-            other = best.get(option.layout)
-            if other is None or _order(option) < _order(other):
-                best[option.layout] = option
+    for option in options:
+        other = best.get(option.layout)
+        if other is None or _order(option) < _order(other):
+            best[option.layout] = option
     return sorted(best.values(), key=_order)
 
 
@@ -129,6 +148,42 @@ def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
     """The same question for another number of devices."""
     machine = replace(asked.question.machine, count=count)
     return replace(asked, question=replace(asked.question, machine=machine))
+
+
+def corrected(
+    asked: LayoutQuestion,
+    options: Sequence[LayoutOption],
+    expected: Sequence[tuple[float, float, int] | None],
+) -> list[LayoutOption]:
+    """The options with the time of a token as measured rows have it.
+
+    Args:
+        asked: What they are for.
+        options: As priced by the cost model.
+        expected: Factor on the time, standard deviation of its log, and rows of the layout; None to keep it.
+    """
+    found = []
+    for option, change in zip(options, expected, strict=True):
+        results = dict(option.results)
+        if change is None or option.log_merit is None or not {"tpot_s", "throughput"} <= set(results):
+            found.append(option)
+            continue
+        factor, spread, rows = change
+        for name in ("tpot_s", "tpot_p99_s", "step_time_s", "request_s"):
+            if name in results:
+                results[name] *= factor
+        results["throughput"] /= factor
+        found.append(
+            replace(
+                option,
+                results=results,
+                spread=spread,
+                measured_rows=rows,
+                log_merit=_merit(asked, results),
+                within_limits=all(_holds(limit, results) for limit in asked.limits),
+            )
+        )
+    return found
 
 
 def _order(option: LayoutOption) -> tuple[bool, float, int, int, int]:
@@ -229,7 +284,14 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
         return
     chosen = [configurations[i] for i in fitting]
     try:
-        steps = estimate(model=model, machine=question.machine, phase=question.phase, settings=chosen)
+        steps = estimate(
+            model=model,
+            machine=question.machine,
+            phase=question.phase,
+            settings=chosen,
+            engine=question.engine,
+            version=question.version,
+        )
     except MissingFactError:
         steps = None
     for place, i in enumerate(fitting):

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
+from kg.terms.purposes import QUANTISATION
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
-from recommender.ranking.starts.draft import QUANTISATION, quantises
+from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import LayoutQuestion
 

@@ -10,7 +10,7 @@ from kg.nouns.look_up import Standing
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
-from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
 from recommender.ranking.plan_change import NotHere
@@ -67,7 +67,7 @@ class Screen:
             if before in seen:
                 continue
             here, why = self._in_release(item, release)
-            why = why or self._by_question(here) or self._by_knowledge(here)
+            why = why or self._by_what_runs(here) or self._by_question(here) or self._by_knowledge(here)
             place = (here.where, plain_key(here.key))
             if why is not None:
                 refused.setdefault(before, why)
@@ -75,6 +75,13 @@ class Screen:
                 kept.append(replace(here, share=here.value_share) if before in refused else here)
                 seen |= {before, place}
         return kept, [why for place, why in refused.items() if place not in seen]
+
+    def _by_what_runs(self, item: AgreedSetting) -> NotHere | None:
+        """Other weights are no setting of what runs: they are a change, with a checkpoint of its own."""
+        current = {plain_key(name) for name in self.situation.current or {}}
+        if not current or plain_key(item.key) != QUANTISATION or QUANTISATION in current:
+            return None
+        return NotHere(strategy=item.key, because="what runs now has other weights", fact="current")
 
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """Where a setting is written, and its key there, by the name that people or strategies give it."""

@@ -30,6 +30,7 @@ from kg.rows.trials_file import copy_database
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest, publish
+from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep.checkup import file_faults, live_fault, row_faults, vector_faults
 from recommender.store.upkeep.exchange import put_in_place
@@ -175,6 +176,7 @@ def _files(layout: WorkspaceFiles, batch: int) -> Iterator[tuple[Path, str]]:
         numbered = (folder for folder in layout.generations.iterdir() if folder.name.isdecimal())
         folders += [folder for folder in numbered if int(folder.name) <= batch]
     paths = [*layout.learned(0).paths, *(path for folder in folders for path in folder.glob("*"))]
+    paths.sort(key=lambda path: path.suffix != MARK)  # before the logs, which may grow meanwhile
     if layout.imports.is_dir():
         stems = ((path, path.name.partition(".")[0]) for path in layout.imports.glob("*.nt.gz"))
         paths += [path for path, stem in stems if stem.isdecimal() and int(stem) <= batch]

@@ -64,7 +64,7 @@ def key(name: str) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
     assert isinstance(content, dict)
     return content
 

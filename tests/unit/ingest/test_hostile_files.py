@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ingest.door.records import NameResolver
 
-BAD_ROWS = 200_000
+BAD_ROWS = 20_000
 
 
 def reports(path: Path, names: NameResolver) -> list[FileReport]:
@@ -30,10 +30,11 @@ def reports(path: Path, names: NameResolver) -> list[FileReport]:
 
 def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "bad.jsonl"
-    bad = json.dumps({"task": {"op": "x"}, "outcome": {}, "note": "y" * 100}) + "\n"
+    bad = json.dumps({"task": {"op": "x"}, "outcome": {}, "note": "y" * 1200}) + "\n"
     with path.open("w") as stream:
         for _ in range(BAD_ROWS // 1000):
             stream.write(bad * 1000)
+    assert path.stat().st_size > 20e6
     started = time.process_time()
     tracemalloc.start()
     [report] = reports(path, names)
@@ -41,8 +42,8 @@ def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names:
     tracemalloc.stop()
     assert (report.good, report.bad, len(report.faults)) == (0, BAD_ROWS, 100)
     assert report.faults[-1].place == "line 100"
-    assert peak < 20e6, f"{peak / 1e6:.0f} MB for {path.stat().st_size / 1e6:.0f} MB"
-    assert time.process_time() - started < 120
+    assert peak < 5e6, f"{peak / 1e6:.0f} MB for {path.stat().st_size / 1e6:.0f} MB"
+    assert time.process_time() - started < 20
 
 
 def test_a_zip_archive_is_not_unpacked(tmp_path: Path, names: NameResolver) -> None:

@@ -14,6 +14,7 @@ from kg.errors import InfeasibleError, NoEvidenceError, UnknownEntityError
 from recommender.calibration.outlook import LISTED
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.workspace import Workspace
+from tests.shipped_hardware import add_hardware
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -305,9 +306,6 @@ def test_an_unknown_operator_is_told_its_neighbours(shipped: Workspace) -> None:
 
 
 def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_path: Path) -> None:
-    import data
-
-    (tmp_path / "nvidia.yaml").write_text(data.text("hardware/nvidia.yaml"))
     record: dict[str, dict[str, object]] = {
         "task": {"kind": "kernel", "op": "gemm", "shape": KERNEL["shape"], "dtype": "float16"},
         "hardware": {"vendor": "nvidia", "name": "NVIDIA H100 PCIe"},
@@ -322,7 +320,7 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
     cases = tmp_path / "cases.jsonl"
     cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with Workspace.editor(empty_path, cache=tmp_path) as editor:
-        editor.add_file("hardware", tmp_path / "nvidia.yaml")
+        add_hardware(editor, "nvidia", "h100-pcie")
         editor.ingest([cases])
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         answer = kernel(workspace, precision="float16")

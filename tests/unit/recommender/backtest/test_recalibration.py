@@ -16,6 +16,7 @@ from recommender.answers.answer import Answer
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.workspace import Workspace
+from tests.shipped_hardware import add_hardware
 
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "AMD Instinct MI300X")
 
@@ -48,18 +49,10 @@ def workspace(path: Path, folder: Path, sizes: int) -> Workspace:
     file = folder / "cases.jsonl"
     file.write_text(cases(sizes))
     with Workspace.editor(path, cache=folder) as editor:
-        for name in ("nvidia", "amd"):
-            editor.add_file("hardware", _shipped(folder, name))
+        add_hardware(editor, "nvidia", "h100-sxm", "a100-sxm4-80gb", "l40s")
+        add_hardware(editor, "amd", "instinct-mi300x")
         editor.ingest([file])
     return Workspace.open(path, cache=folder)
-
-
-def _shipped(folder: Path, name: str) -> Path:
-    import data
-
-    path = folder / f"{name}.yaml"
-    path.write_text(data.text(f"hardware/{name}.yaml"))
-    return path
 
 
 def ask(opened: Workspace) -> Answer:

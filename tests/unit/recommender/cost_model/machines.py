@@ -16,7 +16,7 @@ DATA = Path(__file__).resolve().parents[4] / "data"
 def _nodes(folder: str, key: str) -> dict[str, Any]:
     found = {}
     for path in sorted((DATA / folder).glob("*.yaml")):
-        for node in yaml.safe_load(path.read_text(encoding="utf-8"))[key]:
+        for node in yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)[key]:
             found[node["id"]] = node
     return found
 

@@ -15,7 +15,7 @@ from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.comparison import GuardState
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard, treatments_named
-from recommender.experiment.journal import ExperimentJournal, find, names, path_of, read
+from recommender.experiment.journal import MARK, ExperimentJournal, find, names, path_of, read
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.samples import rounds
@@ -200,10 +200,37 @@ def test_a_torn_last_line_is_passed_over_and_cut(path: Path, cut: int) -> None:
     with pytest.raises(CancelledError):
         run(path, made, World(noise=0.5, stop_after=6))
     whole = path.read_bytes()
+    kept = whole[: whole[:-1].rfind(b"\n") + 1]
     path.write_bytes(whole[:-cut])
+    path.with_suffix(MARK).write_text(f"{len(kept)}\n")  # a line is noted once all of it is on the disk
     assert len(read(path).samples) == 5
     assert run(path, made, World(noise=0.5)).rounds == 8
-    assert whole[: whole[:-1].rfind(b"\n") + 1] in path.read_bytes()
+    assert kept in path.read_bytes()
+
+
+def test_an_end_that_is_missing_is_noticed_at_every_line(path: Path) -> None:
+    made = design(pairs=6)
+    run(path, made, World(noise=0.5))
+    whole, mark = path.read_bytes(), path.with_suffix(MARK)
+    ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
+    for end in (0, *ends[:-1]):
+        path.write_bytes(whole[:end])
+        with pytest.raises(WorkspaceError, match="the end is missing"):
+            read(path)
+        with pytest.raises(WorkspaceError, match="the end is missing"):
+            run(path, made, World(noise=0.5))
+        assert path.read_bytes() == whole[:end]
+    path.write_bytes(whole)
+    assert mark.read_text() == f"{len(whole)}\n"
+    mark.write_text("x")
+    with pytest.raises(WorkspaceError, match="mark is damaged"):
+        read(path)
+    mark.unlink()  # a log of an earlier program
+    path.write_bytes(whole[: ends[3]])
+    assert len(read(path).samples) == 3
+    run(path, made, World(noise=0.5))
+    path.unlink()  # a person takes it away
+    assert run(path, made, World(noise=0.5)).rounds == 6
 
 
 def test_a_damaged_line_within_is_told(path: Path) -> None:
@@ -215,6 +242,7 @@ def test_a_damaged_line_within_is_told(path: Path) -> None:
     path.write_bytes(b'{"format": 99}\n')
     with pytest.raises(WorkspaceError, match="format 99"):
         read(path)
+    path.with_suffix(MARK).unlink()
     path.write_bytes(b'{"for')
     with pytest.raises(WorkspaceError, match="cut off"):
         read(path)

@@ -100,7 +100,8 @@ def test_impossible_serving_is_refused(setting: dict[str, object], rule: str) ->
 def test_the_host_schedules_between_iterations_unless_it_does_so_ahead() -> None:
     base: dict[str, object] = {"tp": 16, "batch": 16, "input_len": 2048}
     serial, ahead = serve(base, {**base, "async_scheduling": 1}).time_s
-    assert serial - ahead == pytest.approx(3e-3)  # 2.8 to 3.8 ms an iteration (vllm-ascend 74191864b7)
+    # 2.8 to 3.8 ms an iteration (vllm-ascend 74191864b7)
+    assert serial - ahead == pytest.approx(3e-3, rel=0.3)
 
 
 def test_a_narrow_cache_takes_half_the_memory_and_no_more_time() -> None:

@@ -199,7 +199,7 @@ def test_a_flip_in_what_was_saved_beside_the_graph_is_found(filled: Path) -> Non
         editor.evolve(datetime(2026, 6, 1, tzinfo=UTC))
     for path in (layout.versions / "v0" / "version.json", layout.learned(2).components, layout.manifest):
         content = path.read_bytes()
-        for place in range(0, len(content), 7):
+        for place in range(0, len(content), 29):
             path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
             try:
                 is_seen = faults(filled) != {}

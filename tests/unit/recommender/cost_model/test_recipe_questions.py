@@ -7,7 +7,7 @@ import pytest
 from kg.errors import TuningError
 from kg.nouns.recipe import Recipe, Role
 from recommender.cost_model.estimate import estimate_question
-from recommender.cost_model.settings.recipes import recipe_question, representative
+from recommender.cost_model.recipe_questions import recipe_question, representative
 from recommender.store.shipped_knowledge import recipes
 
 from benchmarks.worlds.shipped import ShippedKnowledge  # isort: skip
@@ -46,7 +46,9 @@ def test_a_recipe_keeps_its_devices_its_lengths_and_its_experts(shipped: Shipped
     for recipe in known[:3]:
         asked = recipe_question(recipe, shipped.model_facts(recipe.model), shipped.hardware)
         sizes = asked.settings
-        degrees = [sizes.get(name, 1) for name in ("tensor_parallel", "pipeline_parallel", "data_parallel")]
+        degrees = [
+            int(str(sizes.get(name, 1))) for name in ("tensor_parallel", "pipeline_parallel", "data_parallel")
+        ]
         assert (
             degrees[0] * degrees[1] * degrees[2] == recipe.devices // recipe.instances == asked.machine.count
         )

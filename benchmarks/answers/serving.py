@@ -1,0 +1,394 @@
+"""Layouts proposed for measured serving tables with a limit, the asked device or model withheld.
+
+``python -m benchmarks.answers.serving --known DIR --asked DIR [--quick] [--nested] [--aiconfigurator PYTHON]`` asks
+for the best layout of each table: a model on a device in a precision, with lengths and a limit on the time of an output
+token. Told is what a user tells: engines, numbers of devices, whether experts may be spread and tokens drafted, and the
+largest load of an instance; never which combinations were measured. A proposal is worth the best measured throughput of
+each device that its layout reaches under the limit, at any load. Instances that prefill and decode apart are left out
+of tables and domain.
+
+Classes: ``known_device`` (this work there is withheld, at any load or limit), ``same_vendor`` (the device is withheld),
+``other_vendor`` (all of its vendor is), ``new_model`` (the model is). Hits are within 10 % of the best, over the
+questions whose proposal the table holds (``in_table``); a layout that keeps the limit at no measured load costs a
+factor of 10. ``whole`` counts what no table holds as a miss. ``load_unstated`` asks once more without the largest load.
+``--nested`` fits the likeness of configurations again without what is withheld (of ``known_device`` without the whole
+device); without it, the shipped one has seen the measured times.
+
+Beside ours: the nearest known table copied, the fewest devices, random, the cost model alone, and aiconfigurator 0.12
+where PYTHON has it. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.answers.serving_peers import ask_aiconfigurator
+from benchmarks.protocols.baselines import UNTRIED, random_choice
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
+from benchmarks.worlds.world import load
+from kg.nouns.entities import Limit
+from kg.nouns.knowledge import Level
+from kg.nouns.values import Settings
+from kg.terms.precisions import canonical_precision
+from recommender.ranking.deployments.deployment import DeploymentDomain
+from recommender.ranking.deployments.deployments import DeploymentQuestion, Deployments
+from recommender.ranking.deployments.served_cases import Work, deployment_of, served_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.calibration.step_rates import StepKernel
+    from recommender.ranking.deployments.deployment import Deployment
+    from recommender.ranking.deployments.served_cases import ServedCase
+    from recommender.ranking.start import ParallelLayout
+    from recommender.workspace import Workspace
+
+    Layout = tuple[str, ParallelLayout, bool]
+
+CLASSES = ("known_device", "same_vendor", "other_vendor", "new_model")
+WITHIN = 0.9
+"""A layout counts as right from this share of the best throughput."""
+UNSTATED = 1024.0
+"""Largest load of an instance where none is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A measured table, and the question that it answers.
+
+    Attributes:
+        question: What is asked.
+        values: Best throughput of each device under the limit, by layout; 0 where no load keeps it.
+    """
+
+    question: DeploymentQuestion
+    values: Mapping[Layout, float]
+
+    @property
+    def best(self) -> float:
+        """The best value."""
+        return max(self.values.values())
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether a wrong layout can be chosen at all."""
+        return self.best > 0 and min(self.values.values()) < WITHIN * self.best
+
+
+@dataclass(slots=True)
+class Scores:
+    """Judged proposals of one method."""
+
+    held: list[bool] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    third: list[float] = field(default_factory=list)
+    regrets: list[float] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+
+    def take(self, table: Table, proposed: Sequence[Layout], cpu_s: float) -> None:
+        """Judge the proposals for a table."""
+        values = [table.values.get(item) for item in proposed[:3]]
+        self.held.append(bool(values) and values[0] is not None)
+        self.cpu_s.append(cpu_s)
+        hits = [value is not None and value >= WITHIN * table.best for value in values]
+        self.first.append(float(bool(hits) and hits[0]))
+        self.third.append(float(any(hits)))
+        if self.held[-1]:
+            value = values[0] or 0.0
+            self.regrets.append(min(math.log(table.best / value), UNTRIED) if value else UNTRIED)
+
+    def to_json(self) -> dict[str, Any]:
+        """Means; null where nothing was judged."""
+        held = [place for place, is_held in enumerate(self.held) if is_held]
+        return {
+            "n": len(self.held),
+            "in_table": _mean(self.held),
+            "hit10_k1": _mean([self.first[place] for place in held]),
+            "hit10_k3": _mean([self.third[place] for place in held]),
+            "log_regret_k1": _mean(self.regrets),
+            "cpu_s": _mean(self.cpu_s),
+            "whole": {"hit10_k1": _mean(self.first), "hit10_k3": _mean(self.third)},
+        }
+
+
+def main() -> int:
+    """Print the figures; the last line is JSON."""
+    one_thread()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
+    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
+    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    parser.add_argument("--nested", action="store_true", help="fit constants without what is withheld")
+    parser.add_argument("--aiconfigurator", help="a Python that has aiconfigurator 0.12")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        files = [path for path in sorted(given.known.glob("*.jsonl*")) if is_serving(path)]
+        source = Path(folder) / "known"
+        source.mkdir()
+        for path in files:
+            (source / path.name).symlink_to(path.resolve())
+        world = load(source, Path(folder) / "world", {"*": 1.0})
+        bench = Bench(world.workspace, is_nested=given.nested, peer=given.aiconfigurator)
+        tables = [
+            table
+            for path in sorted(given.asked.glob("*.jsonl*"))
+            if is_serving(path)
+            for table in tables_of(path, world.workspace)
+        ]
+        last_line(bench.run(tables[:: 5 if given.quick else 1]))
+    return 0
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a file of cases."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def is_serving(path: Path) -> bool:
+    """Whether a file holds throughputs of served models."""
+    first = next(rows_of(path), {})
+    task = first.get("task", {})
+    return task.get("kind") == "serving" and "throughput" in str(first.get("outcome", {}).get("metric"))
+
+
+def tables_of(path: Path, workspace: Workspace) -> list[Table]:
+    """The tables of a file that can be asked: a limit or the greatest throughput, two layouts, one of them wrong."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows_of(path):
+        if {"slo", "load"} & set(row["task"]):  # the load is chosen with the layout, or is all that fits
+            groups[row["group_id"]].append(row)
+    found = []
+    for rows in groups.values():
+        table = _table(rows, workspace)
+        if table is not None and table.is_telling:
+            found.append(table)
+    return found
+
+
+def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | None:
+    task = rows[0]["task"]
+    device, is_known = workspace.names.hardware_or_slug(rows[0]["hardware"]["name"])
+    values: dict[Layout, float] = {}
+    deployments: list[Deployment] = []
+    offline = "slo" not in task
+    for row in rows:
+        one = deployment_of(Settings(row["config"]), UNSTATED if offline else None)
+        if one is None:
+            continue
+        deployments.append(one)
+        key = _key(one)
+        value = row["outcome"]["value"] if row["outcome"]["status"] == "ok" else 0.0
+        values[key] = max(values.get(key, 0.0), value or 0.0)
+    if not is_known or len(values) < 2 or not {"input_len", "output_len"} <= set(task["shape"]):
+        return None
+    try:
+        model = workspace.names.model(task["model"]).id
+    except LookupError:
+        return None
+    work = Work(
+        device=device,
+        model=model,
+        precision=canonical_precision(task["dtype"]),
+        input_len=float(task["shape"]["input_len"]),
+        output_len=float(task["shape"]["output_len"]),
+    )
+    limit = (task.get("slo") or {}).get("tpot_ms")
+    question = DeploymentQuestion(
+        work=work,
+        domain=DeploymentDomain(
+            frameworks=tuple(sorted({one.framework for one in deployments})),
+            counts=tuple(sorted({one.layout.devices for one in deployments})),
+            most_at_once=max(one.concurrency for one in deployments),
+            drafts=any(one.drafts for one in deployments),
+        ),
+        limits=() if limit is None else (Limit(metric="tpot", maximum=limit / 1e3, unit="s"),),
+        has_experts=any(one.layout.ep > 1 for one in deployments),
+    )
+    return Table(question=question, values=values)
+
+
+class Bench:
+    """Asks about tables with what is withheld from it.
+
+    Args:
+        workspace: Knows models, hardware and the known cases.
+        is_nested: Whether constants are fitted without what is withheld.
+        peer: A Python that has aiconfigurator; None without one.
+    """
+
+    def __init__(self, workspace: Workspace, *, is_nested: bool, peer: str | None) -> None:
+        self.workspace = workspace
+        self.tree: HardwareTree = workspace.hardware
+        self.cases = served_cases(workspace.snapshot.graph, workspace.trials, workspace.hardware)
+        self.is_nested = is_nested
+        self.peer = peer
+        self.scores: dict[tuple[str, str], Scores] = defaultdict(Scores)
+        self.kernels: dict[tuple[str, frozenset[Work]], StepKernel] = {}
+
+    def run(self, tables: Sequence[Table]) -> dict[str, Any]:
+        """Ask all, and sum up."""
+        for table in tables:
+            for part in CLASSES:
+                cases = self.known(part, table.question.work)
+                if cases:
+                    self.ask(part, table, cases)
+            if self.peer:
+                proposed, cpu_s = ask_aiconfigurator(
+                    self.peer, table.question, load=table.question.domain.most_at_once
+                )
+                if proposed is not None:
+                    self.take("aiconfigurator", "all", table, proposed, cpu_s)
+        names = ("ours", "load_unstated", "cost_model", "nearest", "fewest", "random", "aiconfigurator")
+        for name in names:
+            for part in ("all", *CLASSES):
+                if (name, part) in self.scores:
+                    print(f"{name:15} {part:13} {self.scores[name, part].to_json()}")
+        return {
+            name: None
+            if (name, "all") not in self.scores
+            else self.scores[name, "all"].to_json()
+            | {part: self.scores[name, part].to_json() for part in CLASSES if (name, part) in self.scores}
+            for name in names
+        }
+
+    def hidden(self, part: str, work: Work) -> Callable[[Work], bool]:
+        """What may not be known of some work in a class."""
+        vendor = self.tree.above(work.device, Level.VENDOR)
+        return {
+            "known_device": lambda other: other == work,
+            "new_model": lambda other: other.model == work.model,
+            "same_vendor": lambda other: other.device == work.device,
+            "other_vendor": lambda other: self.tree.above(other.device, Level.VENDOR) == vendor,
+        }[part]
+
+    def known(self, part: str, work: Work) -> list[ServedCase]:
+        """What may be known of some work in a class; nothing where the class does not have it."""
+        is_hidden = self.hidden(part, work)
+        cases = [case for case in self.cases if not is_hidden(case.work)]
+        devices = {case.work.device for case in cases}
+        if part in {"known_device", "new_model"} and work.device not in devices:
+            return []
+        vendor = self.tree.above(work.device, Level.VENDOR)
+        vendors = {self.tree.above(device, Level.VENDOR) for device in devices}
+        return [] if part == "same_vendor" and vendor not in vendors else cases
+
+    def kernel(self, part: str, work: Work) -> StepKernel | None:
+        """The likeness fitted without what is hidden in a class; None for the shipped one."""
+        if not self.is_nested:
+            return None
+        from tools.fit_step_rates import fit_kernel
+
+        is_hidden = self.hidden(part, work)
+        cases = [case for case in self.cases if not is_hidden(case.work)]
+        names = {case.work for case in cases}
+        key = (part, frozenset(names))
+        if key not in self.kernels:
+            self.kernels[key] = fit_kernel(self.tree, self.workspace.snapshot.sizes_of, lambda _: cases)
+        return self.kernels[key]
+
+    def ask(self, part: str, table: Table, cases: Sequence[ServedCase]) -> None:
+        """Ask one table in one class, and judge ours and what is simpler."""
+        question = table.question
+        work = question.work
+        snapshot = self.workspace.snapshot
+        is_hidden = self.hidden(part, work)
+        kernel = self.kernel("same_vendor" if part == "known_device" else part, work)
+
+        def near(asked: Work | None) -> list[ServedCase]:
+            return served_cases(snapshot.graph, self.workspace.trials, self.tree, asked, is_hidden=is_hidden)
+
+        ours = Deployments(self.tree, snapshot.sizes_of, near, kernel)
+        asked = {"ours": question}
+        if question.limits:
+            domain = replace(question.domain, most_at_once=UNSTATED)
+            asked["load_unstated"] = replace(question, domain=domain)
+        for name, one in asked.items():
+            started = time.process_time()
+            proposed = [_key(item.deployment) for item in ours.rate(one)]
+            self.take(name, part, table, proposed, time.process_time() - started)
+        alone = Deployments(self.tree, snapshot.sizes_of, lambda _: []).rate(question)
+        self.take("cost_model", part, table, [_key(item.deployment) for item in alone], 0.0)
+        self.take("nearest", part, table, self.nearest(table, cases), 0.0)
+        self.take(
+            "fewest", part, table, sorted(table.values, key=lambda item: (item[1].devices, str(item))), 0.0
+        )
+        self.drawn(part, table)
+
+    def take(self, name: str, part: str, table: Table, proposed: Sequence[Layout], cpu_s: float) -> None:
+        """Judge proposals, in their class and in all."""
+        for kind in {part, "all"}:
+            self.scores[name, kind].take(table, proposed, cpu_s)
+
+    def drawn(self, part: str, table: Table) -> None:
+        """Judge a random layout of the table: chances in place of hits."""
+        logs = [
+            min(math.log(table.best / value), UNTRIED) if value else UNTRIED
+            for value in table.values.values()
+        ]
+        chances = [random_choice(logs, k, -math.log(WITHIN) + 1e-9) for k in (1, 3)]
+        for kind in (part, "all"):
+            scores = self.scores["random", kind]
+            scores.held.append(True)
+            scores.first.append(chances[0][0])
+            scores.third.append(chances[1][0])
+            scores.regrets.append(chances[0][1])
+            scores.cpu_s.append(0.0)
+
+    def nearest(self, table: Table, cases: Sequence[ServedCase]) -> list[Layout]:
+        """The layouts of the nearest known work by what each device reached there under the limit."""
+        question = table.question
+        work = question.work
+        by_work: dict[Work, list[ServedCase]] = defaultdict(list)
+        for case in cases:
+            if case.deployment.layout.devices in question.domain.counts:
+                by_work[case.work].append(case)
+        limit = next((item.maximum for item in question.limits), math.inf)
+
+        def apart(other: Work) -> tuple[float, ...]:
+            lengths = abs(math.log2(work.input_len / other.input_len))
+            lengths += abs(math.log2(work.output_len / other.output_len))
+            return (
+                float(self.tree.distance(work.device, other.device)),
+                float(other.model != work.model),
+                float(other.precision != work.precision),
+                lengths,
+            )
+
+        for other in sorted(by_work, key=apart):
+            best: dict[Layout, float] = {}
+            for case in by_work[other]:
+                one = case.deployment
+                devices = one.layout.devices
+                request_s = one.concurrency * (other.input_len + other.output_len) / (case.rate * devices)
+                if one.framework in question.domain.frameworks and request_s / other.output_len <= limit:
+                    best[_key(one)] = max(best.get(_key(one), 0.0), case.rate)
+            if best:
+                return sorted(best, key=lambda item: -best[item])
+        return []
+
+
+def _key(one: Deployment) -> Layout:
+    return one.framework, one.layout, one.drafts
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 4) if values else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

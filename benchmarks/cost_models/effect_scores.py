@@ -1,0 +1,94 @@
+"""How published gains of strategies compare with what the cost model says of the same change."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
+from recommender.cost_model.workloads.steps import ceiling, speedup_without
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.worlds.shipped import ShippedKnowledge
+
+
+def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
+    """Signs and order of published gains, and why the other rows cannot be expressed."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    found, reasons = compare_all(rows, known)
+    print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
+    for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(held):3d}  {text}: {' '.join(held)}")
+    capped = True
+    for one in found:
+        is_right = one.predicted * one.published > 0
+        stand_ins = f" [{'; '.join(one.stand_ins)}]" if one.stand_ins else ""
+        print(f"  {'right' if is_right else 'WRONG'} {one.row['id']}: {one.row['model']}: {one.row['strategy']}, "
+              f"{one.row['config_change'][:40]}: {one.row['metric']} published {one.published:+.1f} %, "
+              f"predicted {one.predicted:+.1f} %{stand_ins}")  # fmt: skip
+        for part, spent in one.steps.split_s.items():
+            share = spent / one.steps.time_s
+            capped = capped and bool(np.all(speedup_without(one.steps, part) <= ceiling(share) * (1 + 1e-9)))
+    stated = [one for one in found if not any(s.startswith(("model", "hardware")) for s in one.stand_ins)]
+    result: dict[str, object] = {"effects": len(rows), "sign_n": len(found), "gain_below_ceiling": capped}
+    for name, held_rows in (("", found), ("stated_", stated)):
+        accuracy, gains, losses = balanced(held_rows)
+        hits = [one.predicted * one.published > 0 for one in held_rows]
+        result |= {
+            f"sign_{name}n": len(held_rows), f"sign_{name}gains": gains, f"sign_{name}losses": losses,
+            f"sign_{name}share": round(float(np.mean(hits)), 3) if hits else None,
+            f"sign_{name}balanced_accuracy": None if accuracy is None else round(accuracy, 3),
+            f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
+        }  # fmt: skip
+    result |= backtest(found)
+    close = [
+        abs(np.log(first / second)) <= np.log(2) if first * second > 0 else False
+        for first, second in (one.log_gains for one in found)
+    ]
+    result |= {
+        "effects_expressible": round(len(found) / len(rows), 3) if rows else None,
+        "effects_sign_balanced": result["sign_balanced_accuracy"],
+        "effects_within_factor_2": round(float(np.mean(close)), 3) if close else None,
+    }
+    result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
+    print({name: value for name, value in result.items() if name != "inexpressible"})
+    return result
+
+
+def backtest(found: list[Comparison]) -> dict[str, object]:
+    """Whether published gains lie in 90 % intervals whose width never saw their own document."""
+    logs: list[tuple[str, float]] = []
+    for one in found:
+        if "memory" in one.row["metric"]:
+            continue
+        predicted, published = one.log_gains
+        logs.append((document(one.row), published - predicted))
+    inside, widths = [], []
+    for page in {name for name, _ in logs}:
+        others = [error for name, error in logs if name != page]
+        reach = float(np.quantile(np.abs(others), min(1.0, 0.9 * (1 + 1 / max(len(others), 1)))))
+        for name, error in logs:
+            if name == page:
+                inside.append(abs(error) <= reach)
+                widths.append(2 * reach)
+    return {
+        "gain_n": len(logs), "gain_documents": len({name for name, _ in logs}),
+        "gain_coverage_90": round(float(np.mean(inside)), 3) if inside else None,
+        "gain_width_90": round(float(np.median(widths)), 3) if widths else None,
+    }  # fmt: skip
+
+
+def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
+    if len(pairs) < 3:
+        return None
+    one, two = (ranks([pair[place] for pair in pairs]) for place in (0, 1))
+    return round(float(np.corrcoef(one, two)[0, 1]), 3)
+
+
+def ranks(values: list[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.argsort(np.argsort(values)).astype(float)

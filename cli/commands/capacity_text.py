@@ -1,0 +1,138 @@
+"""Deployments for a rate of requests, for people and for tools."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli import output
+from kg.errors import InputError
+from kg.nouns.gain import NORMAL_90
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.entities import Problem
+    from recommender.answers.capacity import Capacity, CapacityOption, CapacityRequest
+
+_PER = {"": 1.0, "s": 1.0, "min": 1 / 60, "h": 1 / 3600, "d": 1 / 86400}
+_RATE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:/\s*(s|min|h|d))?\s*$")
+
+
+def capacity_request(rate: str, price: str, *, pareto: bool) -> CapacityRequest:
+    """What is asked: a rate in requests a second, a price an hour.
+
+    Raises:
+        InputError: One of them is none, or a rate is asked for as well as all deployments.
+    """
+    from recommender.answers.capacity import CapacityRequest
+
+    if rate and pareto:
+        raise InputError("--rate and --pareto: one of them; --rate gives the fewest devices for a rate")
+    if not (rate or pareto):
+        raise InputError("--price needs --rate or --pareto", hint="--rate 20/s")
+    per_s = _number("--rate", rate, "20/s or 900/min") if rate else None
+    # a price without a unit is that of an hour
+    hour = _number("--price", price if "/" in price else f"{price}/h", "2.5/h") * 3600 if price else None
+    return CapacityRequest(rate_per_s=per_s, price_per_hour=hour)
+
+
+def _number(option: str, text: str, example: str) -> float:
+    found = _RATE.match(text)
+    value = float(found[1]) * _PER[found[2] or ""] if found else 0.0
+    if value <= 0:
+        raise InputError(f"{option} {text!r}: expected a positive number such as {example}")
+    return value
+
+
+def show_capacity(
+    problem: Problem, request: CapacityRequest, found: Capacity, *, most: int, as_json: bool
+) -> None:
+    """Print deployments; exit with 4 where none keeps the limits.
+
+    Raises:
+        Exit: With code 4, after the deployment that comes nearest.
+    """
+    if as_json:
+        output.as_json(found.to_json())
+    else:
+        for text in found.notes:
+            output.note(text)
+        _show(problem, request, found, most)
+    if not found.options:
+        if as_json:
+            output.note("no deployment keeps the limits; nearest is the one that comes closest; exit code 4")
+        raise typer.Exit(4)
+
+
+def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int) -> None:
+    work = problem.workload
+    limits = ", ".join(
+        f"{item.metric} <= {output.quantity(item.maximum, item.unit)}" for item in problem.limits
+    )
+    rate = f", {request.rate_per_s:g} requests/s" if request.rate_per_s is not None else ""
+    print(f"{work.model} ({work.shape}) on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
+    if not found.options:
+        one = found.nearest
+        if one is not None:
+            print(
+                f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout},"
+                f" {one.rated.devices} devices, {one.rated.deployment.concurrency:g} at once,"
+                f" TPOT {output.quantity(one.rated.tpot_s, 's')}, "
+                f"TTFT {output.quantity(one.rated.ttft_s, 's')}: {one.rated.chance:.0%} likely to keep them."
+            )
+        return
+    options = found.options[:most]
+    if request.rate_per_s is not None:
+        first = options[0]
+        layout = first.rated.deployment.layout
+        parts = [
+            "1 device" if first.devices == 1 else f"{first.devices} devices",
+            f"{first.instances} x {layout}"
+            if first.instances > 1
+            else str(layout)
+            if layout.devices > 1
+            else "",
+            "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
+        ]
+        print(f"Fewest: {', '.join(part for part in parts if part)}.\n")
+    output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
+    tiers = {"measured elsewhere" if item.rated.near else "modelled" for item in options}
+    factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
+    print(f"\nThroughput and times: {' and '.join(sorted(tiers))}, within a factor of {factor:.2g} (90 %).")
+    if len(found.options) > most:
+        print(f"{len(found.options) - most} more: -k {min(len(found.options), 50)} lists them.")
+    for limit in found.unchecked:
+        print(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
+
+
+def _columns(options: Sequence[CapacityOption]) -> list[str]:
+    names = ["", "devices", "layout", "at once", "tokens/s/device", "TPOT", "TTFT", "chance"]
+    if any(item.price_per_million is not None for item in options):
+        names.append("price/M")
+    if any(item.rated.watt_hours_per_million is not None for item in options):
+        names.append("Wh/M")
+    return names
+
+
+def _row(place: int, item: CapacityOption, options: Sequence[CapacityOption]) -> list[object]:
+    rated = item.rated
+    cells: list[object] = [
+        place,
+        item.devices,
+        (f"{item.instances} x " if item.instances > 1 else "") + str(rated.deployment.layout),
+        f"{rated.deployment.concurrency:g}",
+        f"{rated.throughput / rated.devices:.4g}",
+        output.quantity(float(f"{rated.tpot_s:.3g}"), "s"),
+        output.quantity(float(f"{rated.ttft_s:.3g}"), "s"),
+        f"{rated.chance:.0%}",
+    ]
+    if any(one.price_per_million is not None for one in options):
+        cells.append("" if item.price_per_million is None else f"{item.price_per_million:.3g}")
+    if any(one.rated.watt_hours_per_million is not None for one in options):
+        energy = rated.watt_hours_per_million
+        cells.append("" if energy is None else f"{energy:.3g}")
+    return cells

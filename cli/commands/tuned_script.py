@@ -1,0 +1,52 @@
+"""A plan as a launch script: the diff on the screen, the new script in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from recommender.answers.answer import Answer
+
+WriteOption = Annotated[
+    str,
+    typer.Option(
+        "--write",
+        help="Write the plan into a copy of the script of --from-command (or a new script) under this name, "
+        "and print the diff; - prints it alone.",
+    ),
+]
+
+
+def write_script(answer: Answer, path: str, from_command: str | None) -> None:
+    """Print a plan as a diff of the user's script, and write the new script.
+
+    Raises:
+        InputError: The file exists, the script came from standard input, or there is nothing to write.
+    """
+    from cli import output
+    from ingest.questions.launches.launch_facts import read_text
+    from kg.errors import InputError
+
+    if from_command == "-":
+        raise InputError("--write needs the script as a file", hint="--from-command serve.sh")
+    target = Path(path)
+    if path != "-" and target.exists():
+        raise InputError(f"{target} exists", hint="name a file that does not, or - to see the diff alone")
+    script, name = ("", "") if from_command is None else (read_text(Path(from_command)), from_command)
+    new_name = "tuned.sh" if path == "-" else path
+    made = answer.tuned_script(script, name or new_name, new_name)
+    print(made.diff or "nothing to change\n", end="")
+    if path != "-":
+        target.write_text(made.text, encoding="utf-8")
+    for line in made.reasons:
+        print(f"# {line}")
+    for line in made.unwritten:
+        output.note(f"not written: {line}")
+    if path != "-" and from_command is not None:
+        print(
+            f"# test it: tunegraph ab run --control 'bash {from_command}' --treatment 'bash {path}' "
+            "--metric NAME=PATH"
+        )

@@ -1,0 +1,118 @@
+"""A plan written into the user's own launch script, as a diff."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.script_edits import ScriptEdits, edited
+from kg.errors import InputError
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import show
+from recommender.ranking.paste import field_lines, flag_objects
+from recommender.ranking.plan_setting import Origin
+from recommender.ranking.recommendation import factor_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recommender.ranking.plan.plan import Plan
+    from recommender.ranking.plan_change import PlanChange
+    from recommender.ranking.plan_setting import PlanSetting
+
+_NEW = "#!/usr/bin/env bash\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunedScript:
+    """A launch script with a plan written into it.
+
+    Attributes:
+        text: The new script.
+        diff: What changed, as a unified diff; empty if nothing did.
+        reasons: Why, a line for each setting or change.
+        unwritten: What could not be written into it, with the reason.
+    """
+
+    text: str
+    diff: str
+    reasons: tuple[str, ...]
+    unwritten: tuple[str, ...]
+
+
+def tuned_script(plan: Plan, script: str = "", name: str = "launch.sh", new_name: str = "") -> TunedScript:
+    """The start of a plan, and its changes with a gain and no condition, written into a launch script.
+
+    Args:
+        plan: The plan; what runs now in it is left as the script has it.
+        script: The script; without one a new one is written.
+        name: Of the script, for the diff.
+        new_name: Of the new script, for the diff; that of the old one if empty.
+
+    Raises:
+        InputError: The plan does not fit, or the script launches nothing in itself.
+    """
+    if not plan.fits:
+        raise InputError("there is nothing to write: the model does not fit on these devices")
+    settings = [item for item in plan.start.settings if item.origin is not Origin.CURRENT]
+    chosen = [change for change in plan.changes if _is_written(change)]
+    wanted = {(item.where, item.key): item for item in settings}
+    for change in chosen:
+        wanted |= {(item.where, item.key): item for item in change.settings}
+    unwritten = [f"{line}: not in the script" for line in field_lines(list(wanted.values()))]
+    if script:
+        new = edited(script, _edits(wanted.values()))
+        text, unwritten = new.text, [*unwritten, *new.unwritten]
+    else:
+        text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
+    lines = difflib.unified_diff(
+        script.replace("\r\n", "\n").splitlines(keepends=True),
+        text.splitlines(keepends=True),
+        name if script else "/dev/null",
+        new_name or name,
+    )
+    return TunedScript(
+        text=text, diff="".join(lines), reasons=tuple(_reasons(settings, chosen)), unwritten=tuple(unwritten)
+    )
+
+
+def _is_written(change: PlanChange) -> bool:
+    """Whether a change goes into the script unasked: a gain, no open condition, the same accuracy."""
+    return (
+        bool(change.settings)
+        and change.gain is not None
+        and not change.provided
+        and change.accuracy == "unchanged"
+    )
+
+
+def _pasted(plan: Plan, chosen: Sequence[PlanChange]) -> list[str]:
+    from dataclasses import replace
+
+    added = [item for change in chosen for item in change.settings]
+    keys = {(item.where, item.key) for item in added}
+    kept = [item for item in plan.start.settings if (item.where, item.key) not in keys]
+    return replace(plan.start, settings=(*kept, *added)).paste_lines
+
+
+def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
+    listed = list(settings)
+    return ScriptEdits(
+        variables={item.key: show(item.value) for item in listed if item.where is SettingPlace.ENV},
+        flags={
+            item.key: None if item.value is None or item.value is True else show(item.value)
+            for item in listed
+            if item.where is SettingPlace.FLAG
+        },
+        fields=flag_objects(listed),
+    )
+
+
+def _reasons(settings: Sequence[PlanSetting], chosen: Sequence[PlanChange]) -> Iterable[str]:
+    for item in settings:
+        share = "" if item.agreement is None else f", {item.agreement:.0%} of them by weight"
+        yield f"{item.key}: {item.origin}{share}" + (f" <{item.source}>" if item.source else "")
+    for change in chosen:
+        gain = "" if change.gain is None else f"{factor_text(change.gain)}, "
+        yield f"{', '.join(item.key for item in change.settings)}: {change.title}, {gain}{change.tier}"

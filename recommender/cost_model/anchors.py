@@ -1,0 +1,301 @@
+"""Measured steps that estimates are anchored on: what physics leaves over, by engine, device and model.
+
+The log of measured over modelled time is a sum of effects: one of the phase, one of the engine, one each of
+its version, its part of serving, the device, the architecture and the model, two of who measured, and noise
+with heavy tails. Each effect is drawn from a normal distribution around zero, so what was measured rarely
+stays near what it belongs to. Correction and spread follow from that (a mixed model: Henderson 1975).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+import data
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Floats = NDArray[np.float64]
+
+EFFECTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "phase": ("phase",),
+        "engine": ("phase", "engine"),
+        "version": ("phase", "engine", "version"),
+        "part": ("phase", "engine", "part"),
+        "device": ("phase", "engine", "device"),
+        "architecture": ("phase", "engine", "architecture"),
+        "model": ("phase", "engine", "model"),
+        "site": ("phase", "site"),
+        "system": ("phase", "site", "engine", "device", "model"),
+    }
+)
+"""Effects, by what steps must share to have one in common."""
+
+OF_SITES: Mapping[str, float] = MappingProxyType({"site": 0.2, "system": 0.3})
+"""Standard deviations of what one site's steps share. Published tables of one setting disagree by a factor of
+1.33 in the median, which is 0.2 each from their middle; physics is off by some 0.35 on systems nobody
+measured, so the rest is the system's (``benchmarks/cost_models/end_to_end.py``)."""
+OWN_NOISE = 0.15
+"""Standard deviation of physics over the settings of one system: the published rows of CloudMatrix-Infer and
+of DeepSeek-R1 on one server lie within that of their middle."""
+TAIL = 4.0
+"""Degrees of freedom of the noise (Student's t): a row that is far off counts less."""
+
+STEPS_FILE = "steps.json"
+OWN_SITE = "own"
+"""Site of whoever calibrates."""
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepKey:
+    """What a step is of, as anchors tell steps apart.
+
+    Attributes:
+        phase: ``"training"`` or ``"serving"``.
+        part: Part of serving that most of the time goes to, ``"prefill"`` or ``"decode"``; empty in training.
+        engine: Engine or framework, such as ``"vllm-ascend"``; empty if not stated.
+        version: Its version; empty if not stated.
+        device: Id of the device.
+        architecture: Kind of network.
+        model: Id of the model.
+        site: Who measured.
+    """
+
+    phase: str
+    part: str = ""
+    engine: str = ""
+    version: str = ""
+    device: str = ""
+    architecture: str = ""
+    model: str = ""
+    site: str = ""
+
+    def effect(self, name: str) -> tuple[str, ...] | None:
+        """What names the effect; None where a part of the name is not stated."""
+        values = tuple(getattr(self, part) for part in EFFECTS[name])
+        return values if all(values) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredStep:
+    """A measured step beside its physics.
+
+    Attributes:
+        key: What it is of.
+        log_ratio: Log of measured over modelled time.
+        source: Where it was published, or the row of a file.
+    """
+
+    key: StepKey
+    log_ratio: float
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What anchors make of one step.
+
+    Attributes:
+        log_factor: Log of what modelled times are multiplied by.
+        spread: Standard deviation of the log of the time.
+        basis: What it rests on, in words.
+    """
+
+    log_factor: float
+    spread: float
+    basis: str = ""
+
+    @property
+    def factor(self) -> float:
+        """What modelled times are multiplied by."""
+        return math.exp(self.log_factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anchors:
+    """Measured steps with the strengths of the effects that they share.
+
+    Attributes:
+        steps: The steps.
+        deviations: Standard deviation of each effect, by the names of ``EFFECTS``, and ``"noise"``.
+        widening: Factor of the spread that makes its 90 % intervals hold nine tenths of the steps left out.
+        site: Site of whoever asks, whose own steps count for them.
+    """
+
+    steps: tuple[MeasuredStep, ...] = ()
+    deviations: Mapping[str, float] = field(default_factory=dict)
+    widening: float = 1.0
+    site: str = ""
+
+    @cached_property
+    def _posterior(self) -> tuple[Floats, Floats]:
+        """Inverse of the covariance of the steps with their noise, and that times their ratios."""
+        ratios = np.array([step.log_ratio for step in self.steps])
+        noise = np.array([self._noise(step.key) for step in self.steps])
+        own = np.array([bool(step.key.site) for step in self.steps])
+        inverse, _ = solved(shared(self.steps, self.deviations), ratios, noise, own)
+        return inverse, inverse @ ratios
+
+    def _noise(self, key: StepKey) -> float:
+        return OWN_NOISE if key.site else self.deviations["noise"]
+
+    def correction(self, key: StepKey) -> Correction | None:
+        """The correction of a step; None where no step of its phase was measured."""
+        near = [step for step in self.steps if step.key.phase == key.phase]
+        if not near:
+            return None
+        own = [step for step in near if step.key.site == self.site] if self.site else []
+        asked = replace(key, site=self.site if own else "")
+        engines = {step.key.engine for step in own}
+        if not key.engine and len(engines) == 1:
+            asked = replace(asked, engine=engines.pop())
+        to = shared(self.steps, self.deviations, asked)
+        inverse, weights = self._posterior
+        noise = self._noise(asked) ** 2
+        total = noise + sum(self.deviations[name] ** 2 for name in EFFECTS if asked.effect(name))
+        variance = max(total - float(to @ inverse @ to), noise)
+        spread = math.sqrt(variance) * (1.0 if own else self.widening)
+        return Correction(
+            log_factor=float(to @ weights), spread=spread, basis=self._basis(asked, own or near)
+        )
+
+    def _basis(self, key: StepKey, near: Sequence[MeasuredStep]) -> str:
+        engine = [step for step in near if step.key.engine == key.engine]
+        if not key.engine or not engine:
+            named = f"none of {key.engine}" if key.engine else "no engine is stated"
+            return f"{_count(near)} of {key.phase}; {named}"
+        place = [step for step in engine if step.key.device == key.device] or engine
+        text = f"{_count(place)} of {key.engine}"
+        versions = sorted({step.key.version for step in place if step.key.version})
+        if key.version in versions:
+            place = [step for step in place if step.key.version == key.version]
+            text = f"{_count(place)} of {key.engine} {key.version}"
+        elif versions:
+            stated = f"{key.version} was not measured" if key.version else "no version is stated"
+            text += f" {', '.join(versions[:3])} ({stated})"
+        return text + (
+            f" on {key.device}" if place[0].key.device == key.device else f", none on {key.device}"
+        )
+
+    @property
+    def engines(self) -> frozenset[str]:
+        """Engines that steps were measured with."""
+        return frozenset(step.key.engine for step in self.steps if step.key.engine)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Anchors as :meth:`write` wrote them.
+
+        Raises:
+            InputError: Another schema version.
+        """
+        return cls._from(path.read_text(encoding="utf-8"), str(path))
+
+    @classmethod
+    def _from(cls, text: str, name: str) -> Self:
+        held = json.loads(text)
+        if held.get("schema_version") != SCHEMA_VERSION:
+            raise InputError(
+                f"{name}: measured steps of schema {held.get('schema_version')}, not {SCHEMA_VERSION}"
+            )
+        steps = tuple(
+            MeasuredStep(
+                key=StepKey(**{n: v for n, v in row.items() if n not in {"log_ratio", "source"}}),
+                log_ratio=row["log_ratio"],
+                source=row["source"],
+            )
+            for row in held["steps"]
+        )
+        return cls(steps=steps, deviations=held["deviations"], widening=held["widening"], site=held["site"])
+
+    def write(self, path: Path) -> None:
+        """Write the anchors as JSON, one step a line."""
+        fields = ("phase", "part", "engine", "version", "device", "architecture", "model", "site")
+        rows = [
+            {
+                **{name: getattr(step.key, name) for name in fields},
+                "log_ratio": round(step.log_ratio, 5),
+                "source": step.source,
+            }
+            for step in self.steps
+        ]
+        head = {
+            "schema_version": SCHEMA_VERSION,
+            "site": self.site,
+            "widening": round(self.widening, 4),
+            "deviations": {name: round(value, 4) for name, value in self.deviations.items()},
+        }
+        lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        path.write_text(f'{json.dumps(head)[:-1]},\n "steps": [\n  {lines}\n ]}}\n', encoding="utf-8")
+
+
+UNANCHORED = Anchors()
+"""No measured steps: physics alone."""
+
+
+def shared(
+    steps: Sequence[MeasuredStep], deviations: Mapping[str, float], key: StepKey | None = None
+) -> Floats:
+    """Covariance of the steps by the effects that they share, (n, n); with ``key``, of it with each, (n,)."""
+    out = np.zeros((len(steps), len(steps)) if key is None else len(steps))
+    for name, same in sharing(steps, key).items():
+        out = out + deviations[name] ** 2 * same
+    return out
+
+
+def sharing(steps: Sequence[MeasuredStep], key: StepKey | None = None) -> dict[str, Floats]:
+    """By effect, 1 where two steps have it in common, else 0; with ``key``, it and each step."""
+    found = {}
+    for name in EFFECTS:
+        numbers: dict[tuple[str, ...], int] = {}
+        values = [step.key.effect(name) for step in steps]
+        codes = np.array(
+            [numbers.setdefault(v, len(numbers)) if v else -1 - place for place, v in enumerate(values)]
+        )
+        if key is None:
+            found[name] = (codes[:, None] == codes[None, :]).astype(np.float64)
+        else:
+            own = key.effect(name)
+            found[name] = (codes == (numbers.get(own, math.inf) if own else math.inf)).astype(np.float64)
+    return found
+
+
+def solved(
+    covariance: Floats, ratios: Floats, noise: Floats | float, own: NDArray[np.bool_] | bool = False
+) -> tuple[Floats, Floats]:
+    """Inverse of the covariance with its noise, and the weight of each step: low where it is far off.
+
+    Whoever asks is believed: steps of their ``own`` keep their weight.
+    """
+    weights = np.ones(len(ratios))
+    for _ in range(ROUNDS):
+        inverse = np.linalg.inv(covariance + np.diag(np.square(noise) / weights))
+        off = ratios - covariance @ (inverse @ ratios)
+        weights = np.where(own, 1.0, (TAIL + 1) / (TAIL + (off / noise) ** 2))
+    return np.asarray(inverse, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+
+
+ROUNDS = 6
+"""Rounds of reweighting after which weights stand still."""
+
+
+def _count(steps: Sequence[MeasuredStep]) -> str:
+    return f"{len(steps)} measured step{'s' if len(steps) != 1 else ''}"
+
+
+@cache
+def shipped_anchors() -> Anchors:
+    """The shipped anchors: published steps, each with its source."""
+    return Anchors._from(data.text(f"cost_model/{STEPS_FILE}"), STEPS_FILE)

@@ -1,0 +1,161 @@
+"""Measured deployments among the cases of a workspace: rows with a load and a throughput of each device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Kind, Problem, WorkloadKind
+from kg.triples.serialisation import from_graph
+from recommender.ranking.deployments.deployment import Deployment, framework_id
+from recommender.ranking.start import ParallelLayout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kg.nouns.entities import Configuration
+    from kg.nouns.values import Value
+    from kg.rows.trial_rows import ProblemRow
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+
+RATE = "tokens/s/device"
+"""Unit of a throughput that counts input and output tokens of each device in use."""
+MOST_READ = 700
+"""Deployments that answer a question, the nearest: their covariance costs the cube of their number."""
+_MEASURED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a deployment serves.
+
+    Attributes:
+        device: Id of the device.
+        model: Id of the model.
+        precision: Canonical name of the number format of the weights.
+        input_len: Tokens of a prompt.
+        output_len: Tokens of an answer.
+    """
+
+    device: str
+    model: str
+    precision: str
+    input_len: float
+    output_len: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCase:
+    """A measured deployment.
+
+    Attributes:
+        work: What it served.
+        deployment: How.
+        rate: Input and output tokens a second of each device.
+    """
+
+    work: Work
+    deployment: Deployment
+    rate: float
+
+
+def served_cases(
+    graph: GraphStore,
+    trials: TrialStore,
+    tree: HardwareTree,
+    work: Work | None = None,
+    *,
+    is_hidden: Callable[[Work], bool] | None = None,
+) -> list[ServedCase]:
+    """Measured deployments of a workspace; a configuration measured several times has their median.
+
+    Args:
+        graph: Describes the problems.
+        trials: Their rows.
+        tree: Knows hardware.
+        work: Read what is nearest to it, by device and model; everything if None.
+        is_hidden: Work that must not answer; for backtests.
+    """
+    rows = [row for row in trials.summary(trials.measured_in("throughput", RATE)) if row.model]
+    if work is not None:
+        path = set(tree.path(work.device))
+
+        def closeness(row: ProblemRow) -> float:
+            return len(path & set(tree.path(row.hardware))) + 2.0 * (row.model == work.model)
+
+        rows.sort(key=closeness, reverse=True)
+    rates: dict[tuple[Work, Deployment], list[float]] = {}
+    for row in rows:
+        if work is not None and len(rates) >= MOST_READ:
+            break
+        problem = from_graph(graph, Problem, row.id)
+        other = work_of(problem)
+        if other is None or (is_hidden and is_hidden(other)):
+            continue
+        stated = problem.workload.shape.get("concurrency")
+        for trial in trials.rows(row.id):
+            value = trial.measurement.value
+            deployment = deployment_of(trial.configuration, stated)
+            if value and deployment is not None and trial.kind in _MEASURED:
+                rates.setdefault((other, deployment), []).append(value)
+    return [
+        ServedCase(work=other, deployment=deployment, rate=median(found))
+        for (other, deployment), found in rates.items()
+    ]
+
+
+def work_of(problem: Problem, precision: str = "") -> Work | None:
+    """What a problem serves, in ``precision`` if it is given; None if lengths, model or it are not stated."""
+    work = problem.workload
+    lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
+    precision = precision or work.precision or ""
+    if work.kind is not WorkloadKind.SERVING or not work.model or not precision:
+        return None
+    if not all(isinstance(item, int | float) and item > 0 for item in lengths):
+        return None
+    return Work(
+        device=problem.hardware.name,
+        model=work.model,
+        precision=precision,
+        input_len=float(str(lengths[0])),
+        output_len=float(str(lengths[1])),
+    )
+
+
+def deployment_of(configuration: Configuration, concurrency: Value = None) -> Deployment | None:
+    """The deployment that a measured configuration describes; None if it is of another kind.
+
+    Instances that prefill and decode apart are another kind.
+    """
+    at_once = configuration.get("concurrency", concurrency)
+    tensor = _count(configuration, "tp", "tensor_parallel_size", "tp_size")
+    if configuration.get("disaggregated") or not tensor or not isinstance(at_once, int | float):
+        return None
+    replicas = _count(configuration, "dp", "data_parallel_size", "dp_size") or 1
+    inside = bool(configuration.get("dp_attention") or configuration.get("enable_dp_attention"))
+    layout = ParallelLayout(
+        tp=tensor,
+        dp=tensor if inside else replicas,
+        ep=_count(configuration, "ep", "ep_size", "expert_parallel_size") or 1,
+        dp_attention=inside,
+    )
+    if layout.devices != (_count(configuration, "num_gpus", "devices") or layout.devices) or at_once < 1:
+        return None
+    drafting = str(configuration.get("spec_decoding", configuration.get("speculative_algorithm", "none")))
+    return Deployment(
+        framework=framework_id(str(configuration.get("framework", ""))),
+        layout=layout,
+        drafts=drafting.lower() not in {"none", "false", ""},
+        concurrency=float(at_once),
+    )
+
+
+def _count(configuration: Mapping[str, Value], *names: str) -> int:
+    for name in names:
+        value = configuration.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
+            return int(value)
+    return 0

@@ -1,0 +1,82 @@
+"""Settings written into launch scripts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ingest.questions.launches.launch import launch_command
+from ingest.questions.launches.script_edits import ScriptEdits, edited
+from kg.errors import InputError
+
+SCRIPT = """#!/bin/bash
+# --max-num-seqs 1 is slow
+export HCCL_OP_EXPANSION_MODE="AIV"
+TP=4
+vllm serve /models/m \\
+  --tensor-parallel-size $TP --max-num-seqs 64 --max-num-batched-tokens=8192 \\
+  --compilation-config '{"cudagraph_mode": "FULL"}' 2>&1 | tee log.txt
+echo done
+"""
+
+
+def words(text: str) -> tuple[str, ...]:
+    return launch_command(text).words
+
+
+def test_a_flag_gets_its_value_where_it_stands() -> None:
+    made = edited(SCRIPT, ScriptEdits(flags={"--max-num-seqs": "128", "--max-num-batched-tokens": "4096"}))
+    assert "--max-num-seqs 128 --max-num-batched-tokens=4096" in made.text
+    assert "# --max-num-seqs 1 is slow" in made.text
+    assert made.text.count("\n") == SCRIPT.count("\n")
+
+
+def test_the_variable_behind_a_flag_is_changed_where_it_is_assigned() -> None:
+    made = edited(SCRIPT, ScriptEdits(flags={"--tensor-parallel-size": "8"}))
+    assert "TP=8\n" in made.text
+    assert "--tensor-parallel-size $TP" in made.text
+    assert "8" in words(made.text)
+
+
+def test_what_is_new_goes_to_the_end_of_the_command_and_before_it() -> None:
+    made = edited(
+        SCRIPT,
+        ScriptEdits(
+            variables={"TASK_QUEUE_ENABLE": "2", "HCCL_OP_EXPANSION_MODE": "HOST"},
+            flags={"--async-scheduling": None, "--quantization": "a b; rm -rf x"},
+            fields={"--compilation-config": {"pass": {"fuse": True}}, "--additional-config": {"a": 1}},
+        ),
+    )
+    command = launch_command(made.text)
+    assert command.environment == {"TASK_QUEUE_ENABLE": "2", "HCCL_OP_EXPANSION_MODE": "HOST"}
+    assert "--async-scheduling" in command.words
+    assert "a b; rm -rf x" in command.words
+    objects = [json.loads(word) for word in command.words if word.startswith("{")]
+    assert objects == [{"cudagraph_mode": "FULL", "pass": {"fuse": True}}, {"a": 1}]
+    assert made.text.rstrip().endswith("2>&1 | tee log.txt\necho done")
+    assert made.unwritten == ()
+
+
+def test_options_held_in_a_variable_are_changed_there() -> None:
+    script = 'ARGS="--micro-batch-size 1 --tensor-model-parallel-size 2 --bf16"\ntorchrun x.py $ARGS\n'
+    made = edited(script, ScriptEdits(flags={"--micro-batch-size": "4", "--use-flash-attn": None}))
+    assert "--micro-batch-size 4 --tensor" in made.text
+    assert made.text.endswith("$ARGS \\\n    --use-flash-attn\n")
+    assert made.unwritten == ()
+
+
+def test_what_cannot_be_written_is_said() -> None:
+    made = edited(
+        SCRIPT.replace('\'{"cudagraph_mode": "FULL"}\'', "$CONFIG"),
+        ScriptEdits(fields={"--compilation-config": {"a": 1}}),
+    )
+    assert "no plain JSON" in made.unwritten[0]
+    other = "python tool.py --x 1\n" + SCRIPT
+    assert edited(other, ScriptEdits(flags={"--x": "2"})).unwritten == ("--x: it stands elsewhere",)
+
+
+@pytest.mark.parametrize("text", ["echo hello", "bash -c 'vllm serve m --max-num-seqs 4'"])
+def test_a_script_that_launches_nothing_itself_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="no launch stands in the script itself"):
+        edited(text, ScriptEdits(flags={"--x": "1"}))

@@ -1,0 +1,86 @@
+"""Devices for a rate of requests."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.errors import InfeasibleError, InputError
+from recommender.answers.capacity import Capacity, CapacityRequest
+
+if TYPE_CHECKING:
+    from recommender.workspace import Workspace
+
+QUESTION: dict[str, Any] = {
+    "model": "qwen3-8b", "phase": "serving", "hardware": "ascend-910b3", "count": 8,
+    "shape": {"input_len": 1024, "output_len": 256}, "objective": "throughput",
+}  # fmt: skip
+
+
+def asked(shipped: Workspace, request: CapacityRequest, *limits: str, **more: object) -> Capacity:
+    problem, notes = shipped.problem({**QUESTION, "limits": list(limits), **more})
+    return shipped.capacity(problem, request, notes=notes)
+
+
+def test_more_requests_never_need_fewer_devices(shipped: Workspace) -> None:
+    devices = [
+        asked(shipped, CapacityRequest(rate_per_s=rate), "tpot<=80ms").options[0].devices
+        for rate in (1, 10, 100, 1000)
+    ]
+    assert devices == sorted(devices)
+    assert devices[-1] > devices[0]
+
+
+def test_tighter_limits_never_need_fewer_devices(shipped: Workspace) -> None:
+    request = CapacityRequest(rate_per_s=50)
+    devices = [asked(shipped, request, f"tpot<={limit}ms").options[0].devices for limit in (200, 80, 50)]
+    assert devices == sorted(devices)
+
+
+def test_the_rate_is_served_and_the_price_is_that_of_all_instances(shipped: Workspace) -> None:
+    found = asked(shipped, CapacityRequest(rate_per_s=40, price_per_hour=2.0), "tpot<=80ms")
+    for item in found.options:
+        assert item.rated.requests_per_s * item.instances >= 40
+        tokens_per_hour = 40 * 256 * 3600
+        assert item.price_per_million == pytest.approx(2.0 * item.devices / tokens_per_hour * 1e6)
+    assert [item.devices for item in found.options] == sorted(item.devices for item in found.options)
+
+
+def test_slow_first_tokens_need_more_instances(shipped: Workspace) -> None:
+    plain = asked(shipped, CapacityRequest(rate_per_s=40)).options[0]
+    tail = asked(shipped, CapacityRequest(rate_per_s=40), "ttft_p99<=0.5s")
+    assert all(item.ttft_p99_s <= 0.5 for item in tail.options)
+    assert tail.options[0].devices >= plain.devices
+
+
+def test_deployments_without_a_rate_beat_none_of_each_other(shipped: Workspace) -> None:
+    found = asked(shipped, CapacityRequest(), "tpot<=80ms").options
+    assert len(found) > 2
+    merits = [(item.rated.throughput / item.devices, -item.rated.tpot_s, -item.devices) for item in found]
+    for one in merits:
+        assert not any(
+            other != one and all(a >= b for a, b in zip(other, one, strict=True)) for other in merits
+        )
+    assert len(set(merits)) == len(merits)
+    assert math.isinf(found[0].ttft_p99_s)
+    assert found[0].to_json()["ttft_p99_s"] is None
+
+
+def test_limits_that_nothing_keeps_name_what_comes_nearest(shipped: Workspace) -> None:
+    found = asked(shipped, CapacityRequest(rate_per_s=5), "tpot<=10us", "accuracy_loss<=1%")
+    assert not found.options
+    assert found.nearest is not None
+    assert found.nearest.rated.chance < 0.5
+    assert [item.metric for item in found.unchecked] == ["accuracy_loss"]
+
+
+def test_what_cannot_be_sized_is_refused(shipped: Workspace) -> None:
+    with pytest.raises(InputError, match="input_len, output_len"):
+        asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10})
+    with pytest.raises(InputError, match="serving a model"):
+        asked(shipped, CapacityRequest(rate_per_s=1), phase="training")
+    with pytest.raises(InfeasibleError, match="does not fit on 1 x") as fault:
+        asked(shipped, CapacityRequest(rate_per_s=1), model="deepseek-r1", count=1)
+    assert "devices; --count" in (fault.value.hint or "")

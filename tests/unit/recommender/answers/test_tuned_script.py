@@ -1,0 +1,74 @@
+"""Plans written into launch scripts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import InputError
+from kg.nouns.gain import Gain
+from kg.nouns.setting import SettingPlace
+from recommender.answers.tuned_script import tuned_script
+from recommender.ranking.plan.plan import Plan
+from recommender.ranking.plan_change import PlanChange
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import StartConfiguration
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+
+SCRIPT = "vllm serve m --max-num-seqs 64\n"
+GAIN = Gain(expected=0.1, low=0.0, high=0.2)
+
+
+def flag(key: str, value: Value, origin: Origin = Origin.RECIPE) -> PlanSetting:
+    return PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, agreement=0.9)
+
+
+CHANGE = PlanChange(
+    id="1", title="Better", settings=(flag("--better", value=True),), gain=GAIN, tier="published"
+)
+PLAN = Plan(
+    start=StartConfiguration(
+        framework="vllm",
+        settings=(flag("--max-num-seqs", 64, Origin.CURRENT), flag("--block-size", 128)),
+    ),
+    changes=(
+        CHANGE,
+        replace(CHANGE, id="2", settings=(flag("--open", value=True),), provided="prompts share prefixes"),
+        replace(CHANGE, id="3", settings=(flag("--unknown", value=True),), gain=None),
+        replace(CHANGE, id="4", settings=(flag("--lossy", value=True),), accuracy="may-change"),
+    ),
+)
+
+
+def test_start_and_unconditional_gains_go_into_the_script() -> None:
+    made = tuned_script(PLAN, SCRIPT, "serve.sh", "tuned.sh")
+    assert made.text == "vllm serve m --max-num-seqs 64 \\\n    --block-size 128 \\\n    --better\n"
+    assert made.diff.startswith("--- serve.sh\n+++ tuned.sh\n")
+    assert made.reasons == (
+        "--block-size: recipe, 90% of them by weight",
+        "--better: Better, 1.11x (1.00 to 1.22), published",
+    )
+
+
+def test_without_a_script_one_is_written() -> None:
+    made = tuned_script(PLAN)
+    assert made.text.startswith("#!/usr/bin/env bash\nvllm serve MODEL")
+    assert "--better" in made.text
+    assert made.diff.startswith("--- /dev/null")
+
+
+def test_fields_of_files_are_named_as_not_written() -> None:
+    field = replace(flag("A.b", 1), where=SettingPlace.JSON, file="config.json")
+    plan = replace(PLAN, start=replace(PLAN.start, settings=(field,)), changes=())
+    made = tuned_script(plan, SCRIPT)
+    assert made.diff == ""
+    assert made.unwritten == ("config.json: A.b=1: not in the script",)
+
+
+def test_what_does_not_fit_is_not_written() -> None:
+    with pytest.raises(InputError, match="does not fit"):
+        tuned_script(replace(PLAN, start=replace(PLAN.start, fits=False)))

@@ -1,0 +1,130 @@
+"""Measured steps that estimates are anchored on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recommender.cost_model.anchors import Anchors, MeasuredStep, StepKey, shipped_anchors
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.fit.anchoring import fit_anchors
+from recommender.cost_model.operators.kinds import shipped
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+
+KEY = StepKey(
+    phase="serving", part="decode", engine="one", version="1.0", device="a", architecture="dense", model="m"
+)
+
+
+def steps(*ratios: float, key: StepKey = KEY) -> list[MeasuredStep]:
+    return [MeasuredStep(key=key, log_ratio=ratio, source=f"row {i}") for i, ratio in enumerate(ratios)]
+
+
+def anchors(*held: MeasuredStep, site: str = "") -> Anchors:
+    fitted = fit_anchors([*held, *steps(0.1, -0.1, key=replace(KEY, engine="other", model="o"))])
+    return replace(fitted, site=site)
+
+
+def test_a_correction_goes_to_what_was_measured_and_less_so_further_away() -> None:
+    held = anchors(*steps(0.5, 0.5, 0.5, 0.5, 0.5, 0.5))
+    near, version, engine = (
+        held.correction(key)
+        for key in (KEY, replace(KEY, version="2.0"), replace(KEY, engine="new", version="", model="n"))
+    )
+    assert near
+    assert version
+    assert engine
+    assert 0.3 < near.log_factor < 0.5
+    assert abs(engine.log_factor) < version.log_factor <= near.log_factor
+    assert near.spread < version.spread < engine.spread
+
+
+def test_more_steps_shrink_less_and_are_surer() -> None:
+    few, many = (anchors(*steps(*[0.4] * n)).correction(KEY) for n in (1, 12))
+    assert few
+    assert many
+    assert few.log_factor < many.log_factor
+    assert many.spread < few.spread
+
+
+def test_one_row_far_off_hardly_counts() -> None:
+    ratios = [0.2] * 8
+    plain, off = (anchors(*steps(*given)).correction(KEY) for given in (ratios, [*ratios, 3.0]))
+    assert plain
+    assert off
+    assert off.log_factor - plain.log_factor < 0.1
+
+
+def test_a_phase_that_nobody_measured_is_left_alone() -> None:
+    assert anchors(*steps(0.5)).correction(replace(KEY, phase="training")) is None
+
+
+def test_three_own_runs_of_a_system_move_it_nearly_all_the_way() -> None:
+    own = steps(0.7, 0.65, 0.75, key=replace(KEY, site="own"))
+    shared = anchors(*steps(0.0, 0.05, -0.05))
+    held = Anchors(
+        steps=(*shared.steps, *own), deviations=shared.deviations, widening=shared.widening, site="own"
+    )
+    after = held.correction(replace(KEY, engine="", version=""))
+    before = shared.correction(KEY)
+    assert before
+    assert after
+    assert after.log_factor > 0.5
+    assert after.spread < 0.3
+    assert "3 measured steps of one" in after.basis
+
+
+def test_what_it_rests_on_is_said() -> None:
+    held = anchors(*steps(0.1, 0.2))
+    texts = [
+        found.basis
+        for key in (KEY, replace(KEY, version="9"), replace(KEY, device="b"), replace(KEY, engine="new"))
+        if (found := held.correction(key))
+    ]
+    assert texts == [
+        "2 measured steps of one 1.0 on a",
+        "2 measured steps of one 1.0 (9 was not measured) on a",
+        "2 measured steps of one 1.0, none on b",
+        "4 measured steps of serving; none of new",
+    ]
+
+
+def test_anchors_are_read_as_they_were_written(tmp_path: Path) -> None:
+    held = anchors(*steps(0.1, 0.2, 0.3))
+    held.write(tmp_path / "steps.json")
+    again = Anchors.read(tmp_path / "steps.json")
+    assert [step.key for step in again.steps] == [step.key for step in held.steps]
+    one, two = held.correction(KEY), again.correction(KEY)
+    assert one
+    assert two
+    assert two.log_factor == pytest.approx(one.log_factor, abs=1e-3)
+
+
+def test_every_shipped_step_has_a_source_that_can_be_opened() -> None:
+    assert len(shipped_anchors().steps) >= 20
+    assert all(step.source.startswith("https://") for step in shipped_anchors().steps)
+
+
+def test_an_anchored_estimate_is_physics_times_its_factor() -> None:
+    where, sizes = machine_of("ascend-910c", 16, "atlas-800t-a3"), model("deepseek-r1")
+    settings = [{"dp": 2, "ep": 16, "batch": 8, "precision": "int8"}]
+    ratio = 0.25
+    deviations = dict.fromkeys(shipped_anchors().deviations, 1e-3) | {"engine": 3.0, "noise": 1e-3}
+    key = StepKey(phase="serving", part="decode", engine="one", device="ascend-910c")
+    held = Anchors(steps=tuple(steps(ratio, ratio, key=key)), deviations=deviations)
+    plain, anchored = (
+        estimate(
+            model=sizes, machine=where, phase="serving", settings=settings, engine="one",
+            operators=replace(shipped(), anchors=one),
+        )
+        for one in (Anchors(), held)
+    )  # fmt: skip
+    assert anchored.time_s[0] == pytest.approx(plain.time_s[0] * math.exp(ratio), rel=1e-3)
+    assert anchored.throughput[0] == pytest.approx(plain.throughput[0] * math.exp(-ratio), rel=1e-3)
+    assert sum(part[0] for part in anchored.split_s.values()) == pytest.approx(anchored.time_s[0])
+    assert not plain.basis
+    assert anchored.basis == "2 measured steps of one on ascend-910c"

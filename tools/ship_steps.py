@@ -1,0 +1,32 @@
+"""Write the shipped anchors from published steps: ``data/cost_model/steps.csv`` to ``steps.json``.
+
+    python tools/ship_steps.py WORKSPACE
+
+The workspace has the shipped knowledge. A test fails where the two do not agree any more.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import data
+from recommender.cost_model.anchors import STEPS_FILE
+from recommender.cost_model.fit.anchoring import fit_anchors
+from recommender.cost_model.step_runs import measured_steps, read_runs
+from recommender.workspace import Workspace
+
+
+def main() -> None:
+    """Fit and write them."""
+    folder = Path(data.__file__).parent / "cost_model"
+    path = folder / "steps.csv"
+    with Workspace.open(Path(sys.argv[1]), cache=Path(sys.argv[1]) / "cache") as workspace:
+        steps = measured_steps(read_runs(path), workspace.question_of_run, name=path.name)
+    anchors = fit_anchors(steps)
+    anchors.write(folder / STEPS_FILE)
+    print(f"{len(steps)} steps; deviations {anchors.deviations}, widening {anchors.widening:.2f}")
+
+
+if __name__ == "__main__":
+    main()
