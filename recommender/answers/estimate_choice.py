@@ -63,7 +63,7 @@ def pareto_front(records: Sequence[Mapping[str, Any]], fields: Sequence[str]) ->
 def differences(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What the second record is over the first, by field: both values and their ratio."""
     first, second = records
-    rows = []
+    rows: list[dict[str, Any]] = []
     for field in ("time_s", "throughput", "ttft_s", "tpot_s", "memory_total_bytes", "energy_j"):
         one, other = first.get(field), second.get(field)
         if isinstance(one, int | float) and isinstance(other, int | float) and one:

@@ -112,9 +112,8 @@ def front_svg(records: Sequence[Mapping[str, object]], fields: Sequence[str], fr
         (fields[1], places[1], (LEFT - 8, HEIGHT - BOTTOM), (LEFT - 8, 34)),
     ):
         body += [label(*low, f"{min(values):.3g}"), label(*high, f"{max(values):.3g}")]
-        name = field.replace("_", " ")
-        where = (WIDTH / 2, HEIGHT - 20) if field == fields[0] else (LEFT, 18)
-        body.append(label(*where, name, anchor="middle"))
+        x, y = (WIDTH / 2, HEIGHT - 20.0) if field == fields[0] else (float(LEFT), 18.0)
+        body.append(label(x, y, field.replace("_", " "), anchor="middle"))
     return page(f"Configurations that no other beats in {' and '.join(fields[:2])}", body)
 
 
