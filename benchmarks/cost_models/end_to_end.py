@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.cost_models.effect_scores import effects, rank_correlation
 from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
-from benchmarks.cost_models.published_rows import PublishedQuestion, question_of
+from benchmarks.cost_models.published_rows import PublishedQuestion, question_of, read_rows
 from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
@@ -190,12 +190,8 @@ def summary(scores: Sequence[Score]) -> dict[str, object]:
 
 
 def read(files: Sequence[Path]) -> list[dict[str, str]]:
-    """Rows of files."""
-    rows = []
-    for path in files:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows += list(csv.DictReader(stream))
-    return rows
+    """Rows of files: tables, or cases as ``.jsonl.gz``."""
+    return [row for path in files for row in read_rows(path)]
 
 
 def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Point], Counter[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,10 @@ from cli.options import (
     facts_at_hand,
 )
 from cli.values import axes, pairs
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from recommender.answers.estimate import Estimate
 
 SetOption = Annotated[
     list[str] | None,
@@ -49,6 +53,14 @@ def estimate(
     software: SoftwareOption = None,
     settings: SetOption = None,
     sweep: SweepOption = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--compare", help="Two sets of settings side by side, such as tp=8 tp=4,dp=2."),
+    ] = None,
+    pareto: Annotated[
+        str | None,
+        typer.Option("--pareto", help="Of a sweep: what no other beats in these, such as throughput,tpot."),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Write the split of the time (and the roofline) to this SVG file."),
@@ -62,6 +74,11 @@ def estimate(
     from cli import output
     from ingest.questions.launches.launch_facts import merge_facts
 
+    swept = axes("--sweep", sweep)
+    if pareto and not swept:
+        raise InputError("--pareto: nothing to choose from", hint="add --sweep, such as --sweep tp=1,2,4,8")
+    if compare and swept:
+        raise InputError("--compare and --sweep: give one of them")
     raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
     given = {"model": model, "hardware": hardware, "count": count}
     raw.update({name: value for name, value in given.items() if value is not None})
@@ -75,19 +92,100 @@ def estimate(
             phase=phase or str(raw.get("phase", "training")),
             server=server or "",
             settings=pairs("--set", settings),
-            axes=axes("--sweep", sweep),
+            axes=swept,
+            compare=[pairs("--compare", [text]) for text in compare or ()],
+            pareto=[name for name in (pareto or "").split(",") if name.strip()],
             constants=constants,
         )
     for text in estimated.notes:
         output.note(text)
     if plot is not None:
-        split, roofline = estimated.write_plots(plot)
-        output.note(f"wrote {split} and {roofline.name}")
+        first, *others = estimated.write_plots(plot)
+        output.note(f"wrote {first} and {', '.join(path.name for path in others)}")
     if as_json:
         output.as_json(estimated.to_json())
         return
-    for record in estimated.records:
-        _show(record, phase=estimated.question.phase)
+    if len(estimated.records) == 1:
+        _show(estimated.records[0], phase=estimated.question.phase)
+    elif estimated.is_comparison:
+        _show_comparison(estimated)
+    else:
+        _show_sweep(estimated)
+
+
+def _show_comparison(estimated: Estimate) -> None:
+    """Both configurations in one table, and what the second is over the first."""
+    from cli import output
+
+    rows = [
+        (
+            _heading(row["field"]),
+            *(_shown(row["field"], value) for value in row["values"]),
+            "" if row["ratio"] is None else f"{row['ratio']:.3f}x",
+        )
+        for row in estimated.comparison
+    ]
+    fits = [{True: "yes", False: "no"}.get(record["fits"], "unknown") for record in estimated.records]
+    base, *_ = (record["settings"] for record in estimated.records)
+    names = [
+        ", ".join(f"{name}={value}" for name, value in record["settings"].items() if other.get(name) != value)
+        for record, other in zip(estimated.records, (estimated.records[1]["settings"], base), strict=True)
+    ]
+    output.table(("", *(name or "defaults" for name in names), "second / first"),
+                 [*rows, ("fits", *fits, "")])  # fmt: skip
+
+
+def _show_sweep(estimated: Estimate) -> None:
+    """One line a configuration; those that no other beats are marked and come first."""
+    from cli import output
+
+    records, front = estimated.records, estimated.front
+    fields = estimated.pareto or (
+        "time_s",
+        "throughput",
+        *(("ttft_s", "tpot_s") if "ttft_s" in records[0] else ()),
+    )
+    varied = [
+        name
+        for name in dict.fromkeys(name for record in records for name in record["settings"])
+        if len({str(record["settings"].get(name)) for record in records}) > 1
+    ]
+    order = [*front, *(place for place in range(len(records)) if place not in front)]
+    rows = [
+        (
+            *(["*" if place in front else ""] if estimated.pareto else []),
+            *(str(records[place]["settings"].get(name, "")) for name in varied),
+            *(_shown(field, records[place][field]) for field in fields),
+            _shown("memory_total_bytes", records[place]["memory_total_bytes"]),
+            {True: "yes", False: "no"}.get(records[place]["fits"], "unknown"),
+        )
+        for place in order
+    ]
+    headings = [_heading(field) for field in fields]
+    mark = ["front"] if estimated.pareto else []
+    output.table((*mark, *varied, *headings, "memory", "fits"), rows)
+
+
+def _heading(field: str) -> str:
+    """What a table calls a field; the unit stands with the value."""
+    short = field.removeprefix("split_s.").removesuffix("_total_bytes").removesuffix("_s").removesuffix("_j")
+    return short.replace("_", " ")
+
+
+def _shown(field: str, value: object) -> str:
+    """A result with its unit."""
+    from cli import output
+
+    if not isinstance(value, int | float):
+        return "unknown"
+    unit = (
+        "s"
+        if field.endswith("_s") or field.startswith("split_s.")
+        else "B"
+        if field.endswith("_bytes")
+        else ""
+    )
+    return output.quantity(float(value), unit).strip()
 
 
 def _show(record: dict[str, object], *, phase: str) -> None:

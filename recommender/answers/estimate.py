@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
+from recommender.answers.estimate_choice import differences, measure, pareto_front
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
-from recommender.cost_model.settings.plans import PHASES, name_of
+from recommender.cost_model.settings.plans import PHASES, LayoutError, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.workloads.steps import Steps
 
 
@@ -32,11 +34,25 @@ class Estimate:
         question: What the cost model was asked.
         records: Time with its split, throughput, memory and energy of each configuration.
         notes: What was assumed.
+        pareto: Fields of the records by which some beat others; empty if nobody asked.
+        is_comparison: Whether the records are two that somebody wants beside each other.
     """
 
     question: Question
     records: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
+    pareto: tuple[str, ...] = ()
+    is_comparison: bool = False
+
+    @property
+    def front(self) -> list[int]:
+        """Places of the records that no other beats in ``pareto``, best in its first field first."""
+        return pareto_front(self.records, self.pareto) if self.pareto else []
+
+    @property
+    def comparison(self) -> list[dict[str, Any]]:
+        """What the second record is over the first, where two were asked for beside each other."""
+        return differences(self.records) if self.is_comparison else []
 
     def to_json(self) -> dict[str, object]:
         """The estimate as JSON."""
@@ -50,16 +66,26 @@ class Estimate:
             "phase": self.question.phase,
             "kind": "modelled",
             "estimates": list(self.records),
+            **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
+            **({"comparison": self.comparison} if self.is_comparison else {}),
         }
 
-    def write_plots(self, path: Path) -> tuple[Path, Path]:
-        """Write the split of the time and the roofline as SVG; returns both paths."""
-        from recommender.cost_model.plots import roofline_svg, split_svg, write
+    def write_plots(self, path: Path) -> tuple[Path, ...]:
+        """Write the split of the time, the roofline and what no other beats as SVG; returns the paths."""
+        from recommender.cost_model.plots import front_svg, roofline_svg, split_svg, write
 
         roofline = path.with_name(f"{path.stem}-roofline.svg")
         write(path, split_svg(self.records))
         write(roofline, roofline_svg(self.question.machine.device, self.records))
-        return path, roofline
+        if len(self.pareto) < PLANE:
+            return path, roofline
+        front = path.with_name(f"{path.stem}-pareto.svg")
+        write(front, front_svg(self.records, self.pareto, self.front))
+        return path, roofline, front
+
+
+PLANE = 2
+"""Fields that a plot shows of those by which records are compared: the first two."""
 
 
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(
@@ -124,6 +150,8 @@ def estimate_problem(
     server: str = "",
     settings: Mapping[str, object] | None = None,
     axes: Mapping[str, Sequence[object]] | None = None,
+    compare: Sequence[Mapping[str, object]] = (),
+    pareto: Sequence[str] = (),
     constants: Path | None = None,
     notes: Sequence[str] = (),
 ) -> Estimate:
@@ -136,7 +164,9 @@ def estimate_problem(
         phase: ``"training"`` or ``"serving"``.
         server: Id of the server around the devices; empty if it is not stated.
         settings: Settings of the cost model that win over the problem's.
-        axes: Values of settings to combine; every combination is a configuration.
+        axes: Values of settings to combine; every combination that is a layout is a configuration.
+        compare: Two sets of settings to lay over the others, in the place of ``axes``.
+        pareto: Names of results; the estimate then says which configurations no other beats in them.
         constants: Folder of calibrated constants; the shipped ones if None.
         notes: What was assumed when the problem was read.
 
@@ -151,12 +181,35 @@ def estimate_problem(
     if question.ignored:
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
     try:
-        changes = sweep(settings or {}, axes or {})
-        steps = estimate_question(question, changes, load(constants) if constants else None)
+        changes = [{**(settings or {}), **one} for one in compare] or sweep(settings or {}, axes or {})
+        operators = load(constants) if constants else None
+        steps, kept = _possible(question, changes, operators, drop=not compare and len(changes) > 1)
     except TuningError as error:
         for note in notes:
             error.add_note(note)
         raise
-    notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, changes[0])) if text))
-    records = as_records(steps, [question.configuration(item) for item in changes])
-    return Estimate(question=question, records=tuple(records), notes=tuple(notes))
+    if len(kept) < len(changes):
+        notes = (
+            *notes,
+            f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
+        )
+    notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
+    records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
+    fields = tuple(measure(name, records) for name in pareto)
+    return Estimate(
+        question=question, records=records, notes=tuple(notes), pareto=fields, is_comparison=bool(compare)
+    )
+
+
+def _possible(
+    question: Question, changes: list[dict[str, object]], operators: Operators | None, *, drop: bool
+) -> tuple[Steps, list[dict[str, object]]]:
+    """Costs of the changes; those of a sweep that are no layout are left out, unless all are."""
+    while True:
+        try:
+            return estimate_question(question, changes, operators), changes
+        except LayoutError as error:
+            kept = [one for one, holds in zip(changes, error.holds, strict=True) if holds]
+            if not (drop and kept):
+                raise
+            changes = kept

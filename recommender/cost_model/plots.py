@@ -91,6 +91,32 @@ def roofline_svg(device: Device, records: Sequence[Mapping[str, object]]) -> str
     return page(f"Roofline of {device.id}", body)
 
 
+def front_svg(records: Sequence[Mapping[str, object]], fields: Sequence[str], front: Sequence[int]) -> str:
+    """Configurations by two of their results; those that no other beats are joined and filled."""
+    places = [[float(str(record[field])) for record in records] for field in fields[:2]]
+    body: list[str] = []
+
+    def at(place: int) -> tuple[float, float]:
+        shares = [(values[place] - min(values)) / ((max(values) - min(values)) or 1.0) for values in places]
+        x = LEFT + shares[0] * (WIDTH - LEFT - 40)
+        return x, HEIGHT - BOTTOM - shares[1] * (HEIGHT - BOTTOM - 30)
+
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(at, front))
+    body.append(f'<polyline points="{line}" fill="none" stroke="#d55e00"/>')
+    for place in range(len(records)):
+        x, y = at(place)
+        colour = "#d55e00" if place in front else "none"
+        body.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}" stroke="#31688e"/>')
+    for field, values, low, high in (
+        (fields[0], places[0], (LEFT, HEIGHT - BOTTOM + 16), (WIDTH - 40, HEIGHT - BOTTOM + 16)),
+        (fields[1], places[1], (LEFT - 8, HEIGHT - BOTTOM), (LEFT - 8, 34)),
+    ):
+        body += [label(*low, f"{min(values):.3g}"), label(*high, f"{max(values):.3g}")]
+        x, y = (WIDTH / 2, HEIGHT - 20.0) if field == fields[0] else (float(LEFT), 18.0)
+        body.append(label(x, y, field.replace("_", " "), anchor="middle"))
+    return page(f"Configurations that no other beats in {' and '.join(fields[:2])}", body)
+
+
 def label(x: float, y: float, text: str, anchor: str = "end") -> str:
     """A text at a place of a plot."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="12" text-anchor="{anchor}">{escape(text)}</text>'

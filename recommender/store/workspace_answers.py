@@ -171,12 +171,16 @@ class WorkspaceAnswers(WorkspaceContents):
         server: str = "",
         settings: Mapping[str, object] | None = None,
         axes: Mapping[str, Sequence[object]] | None = None,
+        compare: Sequence[Mapping[str, object]] = (),
+        pareto: Sequence[str] = (),
         constants: Path | None = None,
     ) -> Estimate:
         """Time, throughput, memory and energy of a step, by the cost model.
 
         ``raw`` is a question as for :meth:`problem`; ``settings`` of the cost model win over it, and every
-        combination of the values of ``axes`` is estimated. ``server`` is a name, empty if it is not stated.
+        combination of the values of ``axes`` is estimated; ``compare`` has two sets of settings for side by
+        side, ``pareto`` results in which no other configuration beats some. ``server`` is a name, empty if it
+        is not stated.
 
         Raises:
             InputError: The question, the phase or a setting is wrong, or no such layout can be.
@@ -196,6 +200,8 @@ class WorkspaceAnswers(WorkspaceContents):
             server=around.id if around else "",
             settings=settings,
             axes=axes,
+            compare=compare,
+            pareto=pareto,
             constants=constants,
             notes=[*notes, around.note] if around and around.note else notes,
         )

@@ -105,14 +105,8 @@ def test_a_missing_fact_is_named(run: Any) -> None:
     ran = run("estimate", "--model", "llama-2-7b", "--hardware", "ascend-310p3", "--set", "seq_len=128")
     assert ran.code == 3
     assert "peak_bf16_flops is not known" in ran.err
-    amd = (
-        "estimate",
-        "--model",
-        "llama-2-7b",
-        "--hardware",
-        "instinct-mi300x",
-    )  # no server of it states links
-    links = run(*amd, "--count", 8, "--set", "seq_len=128", "--set", "tp=8")
+    intel = ("estimate", "--model", "llama-2-7b", "--hardware", "data-center-gpu-max-1550")
+    links = run(*intel, "--count", 8, "--set", "seq_len=128", "--set", "tp=8")
     assert links.code == 3
     assert "link_bandwidth" in links.err
     sizes = run("estimate", "--model", "clip", "--hardware", "ascend-910b1", "--set", "seq_len=128")
@@ -133,3 +127,34 @@ def test_graphics_processors_are_estimated_or_the_missing_fact_is_named(run: Any
     else:
         assert ran.code == 3
         assert "is not known" in ran.err
+
+
+SERVE = ("estimate", "--model", "qwen3-32b", "--hardware", "ascend-910b1", "--count", 8, "--phase", "serving")
+
+
+def test_two_configurations_stand_side_by_side(run: Any) -> None:
+    ran = run(*SERVE, "--compare", "tp=8", "tp=4,dp=2", "--json")
+    ratios = {row["field"]: row["ratio"] for row in ran.json["comparison"]}
+    first, second = ran.json["estimates"]
+    assert ratios["throughput"] == pytest.approx(second["throughput"] / first["throughput"])
+    shown = run(*SERVE, "--compare", "tp=8", "tp=4,dp=2")
+    assert shown.code == 0
+    assert "second / first" in shown.out
+
+
+def test_a_sweep_says_what_no_other_beats(run: Any, tmp_path: Path) -> None:
+    sweep = ("--sweep", "tp=2,4,8", "--sweep", "dp=1,2,4", "--sweep", "batch=1,8")
+    plot = tmp_path / "split.svg"
+    ran = run(*SERVE, *sweep, "--pareto", "throughput,tpot", "--plot", plot, "--json")
+    assert ran.code == 0
+    assert len(ran.json["estimates"]) == 6  # of 18 combinations, those on 8 devices
+    front = [ran.json["estimates"][place] for place in ran.json["pareto"]["front"]]
+    assert [one["throughput"] for one in front] == sorted((one["throughput"] for one in front), reverse=True)
+    assert [one["tpot_s"] for one in front] == sorted((one["tpot_s"] for one in front), reverse=True)
+    assert (tmp_path / "split-pareto.svg").read_text(encoding="utf-8").count("<circle") == 6
+
+
+def test_a_front_needs_a_sweep(run: Any) -> None:
+    ran = run(*SERVE, "--pareto", "throughput")
+    assert ran.code == 2
+    assert "--sweep" in ran.err

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
+from ingest.questions.launches.model_facts import structure
 from ingest.questions.launches.serving import name_and_format
 from kg.errors import InputError
 
@@ -15,9 +16,15 @@ if TYPE_CHECKING:
 
 SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
+        "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers"),
         "hidden_size": ("hidden_size", "n_embd", "d_model"),
-        "attention_heads": ("num_attention_heads", "n_head", "num_heads", "n_heads"),
+        "attention_heads": (
+            "num_attention_heads",
+            "n_head",
+            "num_heads",
+            "n_heads",
+            "encoder_attention_heads",
+        ),
         "kv_heads": ("num_key_value_heads", "multi_query_group_num"),
         "intermediate_size": (
             "dense_intermediate_size",
@@ -25,9 +32,10 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "ffn_hidden_size",
             "n_inner",
             "d_ff",
+            "encoder_ffn_dim",
         ),
         "vocabulary_size": ("vocab_size", "padded_vocab_size"),
-        "head_dim": ("head_dim", "kv_channels"),
+        "head_dim": ("head_dim", "kv_channels", "d_kv"),
         "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
         "experts_per_token": (
             "num_experts_per_tok",
@@ -76,11 +84,16 @@ def read_config(text: str, place: str) -> LaunchFacts:
             sizes[fact] = value
         elif value != 0:
             notes.append(f"{place}: could not be read: {fact} is {value!r}")
+    _fill(described, sizes, notes)
     missing = [fact for fact in NEEDED if fact not in sizes]
     if missing:
+        kind = content.get("model_type") or "of no stated type"
+        wanted = "; ".join(f"{fact}: {' or '.join(SIZES[fact])}" for fact in missing)
         raise InputError(
-            f"{place}: no {', '.join(missing)}", hint="expected the config.json of a transformer"
+            f"{place}: no {', '.join(missing)} (a model {kind})",
+            hint=f"it must state {wanted}; a network known by name needs --model alone",
         )
+    sizes |= {name: value for name, value in structure(described).items() if isinstance(value, int)}
     sizes["architecture"] = architecture(content, sizes)
     question: dict[str, object] = {"sizes": sizes}
     name = content.get("_name_or_path")
@@ -90,6 +103,33 @@ def read_config(text: str, place: str) -> LaunchFacts:
     if precision:
         question["precision"] = precision
     return LaunchFacts(question=question, notes=tuple(notes))
+
+
+def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list[str]) -> None:
+    """Sizes that an architecture implies where its configuration does not spell them out."""
+    kind = str(described.get("model_type", ""))
+    behind = next(
+        (described[key] for key in ("num_decoder_layers", "decoder_layers") if key in described), None
+    )
+    layers, hidden = sizes.get("layers"), sizes.get("hidden_size")
+    if isinstance(behind, int) and isinstance(layers, int):
+        sizes["layers"] = layers + behind  # an encoder and a decoder
+    if kind.startswith("mamba") and isinstance(hidden, int):
+        wide = hidden * int(str(described.get("expand", 2)))
+        state = int(str(described.get("state_size", 128)))
+        size = int(str(described.get("head_dim", STATE_HEAD)))
+        heads = wide // size
+        # in and out projections of a width of ``wide``, and the gate beside the input: no keys of their own
+        sizes |= {"attention_heads": heads, "kv_heads": heads // 2, "head_dim": size}
+        sizes |= {"linear_attention_layers": layers, "linear_key_head_dim": state, "intermediate_size": 1}
+        sizes.pop("experts", None)
+    if "intermediate_size" not in sizes and "experts" not in sizes and isinstance(hidden, int):
+        sizes["intermediate_size"] = 4 * hidden
+        notes.append("intermediate_size is not stated: taken as 4 x hidden_size, as GPT-2 has it")
+
+
+STATE_HEAD = 64
+"""Width of a head of a state-space layer where none is stated (Mamba-2, transformers' default)."""
 
 
 def architecture(content: Mapping[str, object], sizes: Mapping[str, object]) -> str:

@@ -120,6 +120,9 @@ def _by_layer(described: Mapping[str, object]) -> Counter[str]:
     every = described.get("full_attention_interval")
     if isinstance(layers, int) and isinstance(every, int) and every > 1:
         return Counter(full=layers // every, linear=layers - layers // every)
+    repeated = described.get("sliding_window_pattern")  # the last of so many layers sees all
+    if isinstance(layers, int) and isinstance(repeated, int) and repeated > 1:
+        return Counter(full=layers // repeated, sliding=layers - layers // repeated)
     pattern = described.get("hybrid_layer_pattern")
     if isinstance(pattern, list):
         return Counter("sliding" if kind else "full" for kind in pattern)

@@ -57,3 +57,46 @@ def test_a_size_that_is_none_is_listed() -> None:
 def test_something_else_is_a_fault(text: str) -> None:
     with pytest.raises(InputError):
         read_config(text, "c")
+
+
+def _sizes(**config: object) -> dict[str, object]:
+    sizes = read_config(json.dumps(config), "config.json").question["sizes"]
+    assert isinstance(sizes, dict)
+    return sizes
+
+
+def test_an_encoder_and_its_decoder_are_layers_of_one_model() -> None:
+    whisper = _sizes(
+        model_type="whisper", d_model=1280, encoder_layers=32, decoder_layers=32, encoder_attention_heads=20,
+        encoder_ffn_dim=5120, vocab_size=51866, is_encoder_decoder=True,
+    )  # fmt: skip
+    assert (whisper["layers"], whisper["attention_heads"], whisper["intermediate_size"]) == (64, 20, 5120)
+    t5 = _sizes(model_type="t5", d_model=768, d_ff=3072, d_kv=64, num_layers=12, num_decoder_layers=12,
+                num_heads=12, vocab_size=32128)  # fmt: skip
+    assert (t5["layers"], t5["head_dim"]) == (24, 64)
+
+
+def test_a_state_space_model_has_layers_whose_state_does_not_grow() -> None:
+    mamba = _sizes(model_type="mamba2", hidden_size=4096, num_hidden_layers=64, num_heads=128, head_dim=64,
+                   state_size=128, expand=2, vocab_size=32768)  # fmt: skip
+    assert (mamba["linear_attention_layers"], mamba["attention_heads"], mamba["linear_key_head_dim"]) == (
+        64,
+        128,
+        128,
+    )
+
+
+def test_layers_with_a_window_are_told_apart_by_the_pattern() -> None:
+    gemma = _sizes(hidden_size=2560, intermediate_size=10240, num_hidden_layers=34, num_attention_heads=8,
+                   num_key_value_heads=4, head_dim=256, sliding_window=1024, sliding_window_pattern=6)  # fmt: skip
+    assert (gemma["sliding_attention_layers"], gemma["full_attention_layers"], gemma["sliding_window"]) == (
+        29,
+        5,
+        1024,
+    )
+
+
+def test_an_unknown_architecture_names_the_fields_that_it_lacks() -> None:
+    with pytest.raises(InputError, match=r"no layers, hidden_size, attention_heads \(a model swin\)") as told:
+        _sizes(model_type="swin", embed_dim=96, depths=[2, 2, 6, 2], image_size=224)
+    assert "num_hidden_layers" in told.value.hint

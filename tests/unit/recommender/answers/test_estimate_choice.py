@@ -1,0 +1,49 @@
+"""Two estimates beside each other, and those of a sweep that no other beats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg.errors import InputError
+from recommender.answers.estimate_choice import differences, measure, pareto_front
+
+
+def record(throughput: float, tpot_s: float, *, fits: bool | None = True) -> dict[str, Any]:
+    split = {"compute": tpot_s, "host": 0.0}
+    return {"throughput": throughput, "tpot_s": tpot_s, "time_s": tpot_s, "fits": fits, "split_s": split}
+
+
+FIELDS = ("throughput", "tpot_s")
+
+
+def test_what_is_slower_and_later_than_another_is_beaten() -> None:
+    records = [record(10, 0.01), record(20, 0.02), record(15, 0.03)]
+    assert pareto_front(records, FIELDS) == [1, 0]
+
+
+def test_what_does_not_fit_beats_nothing() -> None:
+    assert pareto_front([record(99, 0.001, fits=False), record(10, 0.01)], FIELDS) == [1]
+
+
+def test_an_unknown_memory_counts_as_room() -> None:
+    assert pareto_front([record(99, 0.001, fits=None), record(10, 0.01)], FIELDS) == [0]
+
+
+def test_configurations_that_are_alike_all_stay() -> None:
+    assert pareto_front([record(10, 0.01), record(10, 0.01)], FIELDS) == [0, 1]
+
+
+def test_names_of_people_are_fields() -> None:
+    assert measure("tpot", [record(1, 1)]) == "tpot_s"
+    with pytest.raises(InputError, match="'ttft' is not estimated here"):
+        measure("ttft", [record(1, 1)])
+
+
+def test_differences_are_ratios_of_the_second_over_the_first() -> None:
+    rows = {row["field"]: row for row in differences([record(10, 0.02), record(30, 0.01)])}
+    assert rows["throughput"]["ratio"] == 3
+    assert rows["tpot_s"]["values"] == [0.02, 0.01]
+    assert rows["split_s.compute"]["ratio"] == 0.5
+    assert "split_s.host" not in rows
