@@ -11,7 +11,8 @@ Classes: ``known_device`` (this work there is withheld, at any load or limit), `
 ``other_vendor`` (all of its vendor is), ``new_model`` (the model is). Hits are within 10 % of the best, over the
 questions whose proposal the table holds (``in_table``); a layout that keeps the limit at no measured load costs a
 factor of 10. ``whole`` counts what no table holds as a miss. ``load_unstated`` asks once more without the largest load.
-``--nested`` fits the likeness of configurations again without what is withheld; without it, the shipped one has seen it.
+``--nested`` fits the likeness of configurations again without what is withheld (of ``known_device`` without the whole
+device); without it, the shipped one has seen the measured times.
 
 Beside ours: the nearest known table copied, the fewest devices, random, the cost model alone, and aiconfigurator 0.12
 where PYTHON has it. The last line is JSON.
@@ -237,7 +238,7 @@ class Bench:
         self.is_nested = is_nested
         self.peer = peer
         self.scores: dict[tuple[str, str], Scores] = defaultdict(Scores)
-        self.kernels: dict[tuple[object, ...], StepKernel | None] = {}
+        self.kernels: dict[tuple[str, frozenset[Work]], StepKernel] = {}
 
     def run(self, tables: Sequence[Table]) -> dict[str, Any]:
         """Ask all, and sum up."""
@@ -286,25 +287,32 @@ class Bench:
         vendors = {self.tree.above(device, Level.VENDOR) for device in devices}
         return [] if part == "same_vendor" and vendor not in vendors else cases
 
+    def kernel(self, part: str, work: Work) -> StepKernel | None:
+        """The likeness fitted without what is hidden in a class; None for the shipped one."""
+        if not self.is_nested:
+            return None
+        from tools.fit_step_rates import fit_kernel
+
+        is_hidden = self.hidden(part, work)
+        cases = [case for case in self.cases if not is_hidden(case.work)]
+        names = {case.work for case in cases}
+        key = (part, frozenset(names))
+        if key not in self.kernels:
+            self.kernels[key] = fit_kernel(self.tree, self.workspace.snapshot.sizes_of, lambda _: cases)
+        return self.kernels[key]
+
     def ask(self, part: str, table: Table, cases: Sequence[ServedCase]) -> None:
         """Ask one table in one class, and judge ours and what is simpler."""
         question = table.question
         work = question.work
         snapshot = self.workspace.snapshot
         is_hidden = self.hidden(part, work)
-        groups = {"known_device": work, "new_model": work.model, "same_vendor": work.device}
-        key = (part, groups.get(part, self.tree.above(work.device, Level.VENDOR)))
-        if key not in self.kernels:
-            self.kernels[key] = None
-            if self.is_nested:
-                from tools.fit_step_rates import fit_kernel
-
-                self.kernels[key] = fit_kernel(self.tree, snapshot.sizes_of, lambda _: cases)
+        kernel = self.kernel("same_vendor" if part == "known_device" else part, work)
 
         def near(asked: Work | None) -> list[ServedCase]:
             return served_cases(snapshot.graph, self.workspace.trials, self.tree, asked, is_hidden=is_hidden)
 
-        ours = Deployments(self.tree, snapshot.sizes_of, near, self.kernels[key])
+        ours = Deployments(self.tree, snapshot.sizes_of, near, kernel)
         asked = {"ours": question}
         if question.limits:
             domain = replace(question.domain, most_at_once=UNSTATED)

@@ -6,10 +6,12 @@ is a 24-core part.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Machine
 
@@ -241,6 +245,30 @@ class PublishedQuestion:
         return self.row["family"].startswith("LLM")
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Published rows of a table (``.csv``), or of a file of cases (``.jsonl.gz``), each with its JSON beside."""
+    if path.name.endswith(".jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return [case_row(json.loads(line), line) for line in lines]
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def case_row(case: dict[str, Any], line: str) -> dict[str, str]:
+    """A case as a row with the columns that figures are grouped by; ``case`` holds all of it."""
+    task, place = case["task"], case["hardware"]
+    framework = f"{case['config'].get('framework', '')} {case['source'].get('framework_version', '')}".strip()
+    return {
+        "id": case["case_id"], "model": task.get("model", ""), "family": f"LLM/{case['corpus']}",
+        "task": "train" if task["kind"] == "training" else "infer", "hardware": place["name"],
+        "chip": place["name"], "framework": framework, "precision": task.get("dtype", ""),
+        "metric": case["outcome"]["metric"], "unit": case["outcome"]["unit"], "group": case["group_id"],
+        "value": str(case["outcome"].get("value") or ""), "source": case["corpus"], "case": line,
+        "n_devices": str(case["config"].get("num_gpus", place.get("count", ""))), "config": "", "batch": "",
+        "seq_in": "", "seq_out": "",
+    }  # fmt: skip
+
+
 def engine_of(row: dict[str, str]) -> tuple[str, str]:
     """Engine that a row names, and its version; empty where it states none."""
     words = row["framework"].split()
@@ -257,6 +285,10 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
         NotExpressibleError: What it leaves out.
         MissingFactError: A fact that is not known.
     """
+    if row.get("case"):
+        from benchmarks.cost_models.published_cases import question_of_case
+
+        return question_of_case(row, known)
     quantity, per_device = target(row)
     device, server = place(row)
     model = known.model(row["model"])

@@ -88,9 +88,17 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
     options = found.options[:most]
     if request.rate_per_s is not None:
         first = options[0]
-        each = f"{first.instances} x " if first.instances > 1 else ""
-        cost = "" if first.price_per_million is None else f", {first.price_per_million:.3g} a million tokens"
-        print(f"Fewest: {first.devices} devices, {each}{first.rated.deployment.layout}{cost}.\n")
+        layout = first.rated.deployment.layout
+        parts = [
+            "1 device" if first.devices == 1 else f"{first.devices} devices",
+            f"{first.instances} x {layout}"
+            if first.instances > 1
+            else str(layout)
+            if layout.devices > 1
+            else "",
+            "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
+        ]
+        print(f"Fewest: {', '.join(part for part in parts if part)}.\n")
     output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
     tiers = {"measured elsewhere" if item.rated.near else "modelled" for item in options}
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))

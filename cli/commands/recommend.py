@@ -27,6 +27,7 @@ from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,27 +86,28 @@ def recommend(
 ) -> None:
     """Recommend where to start and what to change, or an operator's configurations, best first."""
     from cli import output
-    from recommender.answers.verification import VerificationRequest
 
-    request = VerificationRequest(
-        command=verify,
-        metrics=metric or (),
-        patterns=pattern or (),
-        guards=guard or (),
-        alpha=alpha,
-        pairs=verify_pairs,
-        budget_s=span_s(verify_time) if verify_time else None,
-        allowed=allow_value or (),
-    )
+    request: VerificationRequest | None = None
+    if verify:  # reading it costs more than most answers
+        from recommender.answers.verification import VerificationRequest
+
+        request = VerificationRequest(
+            command=verify,
+            metrics=metric or (),
+            patterns=pattern or (),
+            guards=guard or (),
+            alpha=alpha,
+            pairs=verify_pairs,
+            budget_s=span_s(verify_time) if verify_time else None,
+            allowed=allow_value or (),
+        )
     raw = question.raw()
     if rate or pareto or price:
-        from cli.commands.capacity_text import capacity_request, show_capacity
-
-        wanted = capacity_request(rate, price, pareto=pareto)
-        with open_workspace(context) as workspace:
-            problem, notes = workspace.problem(raw)
-            found = workspace.capacity(problem, wanted, notes=notes)
-        show_capacity(problem, wanted, found, most=k, as_json=as_json)
+        if verify or form or explore or write:
+            raise InputError(
+                "--rate and --pareto size a service: not with --verify, --format, --write or --explore"
+            )
+        _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
@@ -119,21 +121,46 @@ def recommend(
         is_remembered = workspace.remember(answer, raw, k)
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
-    elif verify and as_json:
-        pass  # the test prints its own
-    elif as_json or form == "json":
-        output.as_json(answer.to_json())
-    elif form:
-        _write(form, answer)
-    else:
-        show(answer, verbose=verbose)
+    elif not (verify and as_json):  # the test prints its own
+        _print(answer, form, verbose=verbose, as_json=as_json)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
         print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
-    if verify:
+    if request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
+    from cli import output
+
+    if as_json or form == "json":
+        output.as_json(answer.to_json())
+    elif form:
+        _write(form, answer)
+    else:
+        show(answer, verbose=verbose)
+
+
+def _size(
+    context: typer.Context,
+    raw: dict[str, object],
+    rate: str,
+    price: str,
+    *,
+    pareto: bool,
+    most: int,
+    as_json: bool,
+) -> None:
+    """Print the deployments that carry a rate, or those that none beats."""
+    from cli.commands.capacity_text import capacity_request, show_capacity
+
+    wanted = capacity_request(rate, price, pareto=pareto)
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(raw)
+        found = workspace.capacity(problem, wanted, notes=notes)
+    show_capacity(problem, wanted, found, most=most, as_json=as_json)
 
 
 def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:

@@ -162,6 +162,17 @@ class TrialStore:
         )
         return [(metric, Better(better), problem_id) for metric, better, problem_id in rows]
 
+    def measured_in(self, metric: str, unit: str) -> NDArray[np.int64]:
+        """Return the keys of the problems of a metric with a timed row in a unit, in order of arrival."""
+        rows = self._file.read(
+            "SELECT key FROM problems WHERE metric = ?2 AND batch <= ?1 AND EXISTS (SELECT 1 FROM trials"
+            " WHERE problem = problems.key AND rank = 0 AND batch <= ?1 AND unit = ?3) ORDER BY key",
+            self.acknowledged,
+            metric,
+            unit,
+        )
+        return np.fromiter((row[0] for row in rows), np.int64)
+
     def empty_problems(self) -> int:
         """Count the problems without a row; an intact store has none."""
         sql = (

@@ -143,7 +143,8 @@ def _compared(first: ast.expr, op: ast.cmpop, second: ast.expr, facts: Facts) ->
     else:
         result = _holds(one, op, _value(second, facts), first)
     truth = Truth.HOLDS if result else Truth.FAILS
-    return Judgement(truth=truth, because=f"{_label(first)}: {_shown(one)}")
+    fact, value = (second, _value(second, facts)) if isinstance(first, ast.Constant) else (first, one)
+    return Judgement(truth=truth, because=f"{_label(fact)}: {_shown(value)}")
 
 
 def _options(node: ast.expr) -> list[bool | int | float | str]:

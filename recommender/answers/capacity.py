@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import InfeasibleError, InputError, MissingFactError
 from recommender.ranking.deployments.deployment import DeploymentDomain, framework_id
 from recommender.ranking.deployments.deployments import DeploymentQuestion, Deployments
 from recommender.ranking.deployments.served_cases import Work
@@ -21,6 +21,8 @@ MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
 SERVER = 8
 """Devices of an instance at most where their number is not stated: those of a usual server."""
+LARGEST = 1024
+"""Devices of an instance up to which the smallest that holds a model is looked for."""
 INSTANCES = 4096
 """Instances at most."""
 LEAST_CHANCE = 0.5
@@ -133,7 +135,8 @@ def capacity(
 
     Raises:
         InputError: It is no serving of a model, or a length is not stated.
-        MissingFactError: No deployment can be priced, or none fits.
+        InfeasibleError: None fits the memory; the hint has the smallest that does.
+        MissingFactError: No deployment can be priced.
     """
     work, told = _work(problem)
     most, at_once = problem.hardware.count or SERVER, problem.workload.traits.get("concurrency")
@@ -150,10 +153,7 @@ def capacity(
     )
     rated = deployments.rate_all(question)
     if not rated:
-        raise MissingFactError(
-            f"no layout of {work.model} on up to {most} x {work.device} can be priced or fits the memory",
-            hint="more devices with --count, or facts of the device: tunegraph kb add hardware FILE",
-        )
+        raise _unfit(question, most, deployments)
     options = [_option(one, request, problem.limits) for one in rated]
     kept = [item for item in options if item is not None and item.rated.chance >= LEAST_CHANCE]
     chosen = _fewest(kept) if request.rate_per_s is not None else _undominated(kept)
@@ -165,6 +165,24 @@ def capacity(
         else CapacityOption(rated=nearest, instances=1, ttft_p99_s=math.inf, price_per_million=None),
         unchecked=tuple(item for item in problem.limits if item.metric not in _CHECKED),
         notes=(*notes, *told),
+    )
+
+
+def _unfit(
+    question: DeploymentQuestion, most: int, deployments: Deployments
+) -> InfeasibleError | MissingFactError:
+    """The fault of a domain without a single price: the fewest devices that hold the model, if any do."""
+    what = f"{question.work.model} in {question.work.precision}"
+    for size in (2**power for power in range(most.bit_length(), LARGEST.bit_length())):
+        domain = replace(question.domain, counts=(size,))
+        if found := deployments.rate_all(replace(question, domain=domain)):
+            return InfeasibleError(
+                f"{what} does not fit on {most} x {question.work.device}",
+                hint=f"the smallest that does: {found[0].deployment.layout}, {size} devices; --count {size}",
+            )
+    return MissingFactError(
+        f"no layout of {what} on {question.work.device} can be priced",
+        hint="facts of the model or the device are missing: tunegraph estimate names them",
     )
 
 

@@ -43,9 +43,13 @@ class ParallelLayout:
         return {**degrees, **inside, "devices": self.devices}
 
     def __str__(self) -> str:
+        """Sizes above 1, whose product without ``EP`` is the number of devices."""
         sizes = [
             f"{name.upper()} {size}"
-            for name, size in self.to_json().items()
+            for name, size in {
+                **self.to_json(),
+                "tp": self.tp // (self.dp if self.dp_attention else 1),
+            }.items()
             if name not in {"devices", "dp_attention"} and size > 1
         ]
         return " x ".join(sizes) or "one device"

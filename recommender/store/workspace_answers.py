@@ -87,7 +87,8 @@ class WorkspaceAnswers(WorkspaceContents):
 
         Raises:
             InputError: It is no serving of a model, or a length is not stated.
-            MissingFactError: No deployment can be priced, or none fits.
+            InfeasibleError: None fits the memory; the hint has the smallest that does.
+            MissingFactError: No deployment can be priced.
         """
         from recommender.answers.capacity import capacity
 

@@ -74,6 +74,31 @@ def test_a_model_that_fits_nowhere_on_what_was_asked_gets_the_smallest_layout_th
     assert f"{layout['devices']} devices." in people.out
 
 
+SERVING = ("--model", "qwen3-8b", "--phase", "serving", "--shape", "input_len=1024,output_len=256", *B3)
+
+
+def test_a_rate_is_answered_with_the_fewest_devices_and_what_they_cost(run: Any) -> None:
+    ran = run(
+        "recommend", *SERVING, "--limit", "tpot<=80ms", "--rate", "50/s", "--price", "2/h", "--json",
+        "--hardware", "ascend-910b1",
+    )  # fmt: skip
+    assert ran.code == 0
+    devices = [item["devices"] for item in ran.json["options"]]
+    assert devices == sorted(devices)
+    first = ran.json["options"][0]
+    assert first["requests_per_s"] >= 50
+    assert first["price_per_million_tokens"] == pytest.approx(
+        2 * first["devices"] / (50 * 256 * 3600) * 1e6, rel=1e-3
+    )
+    assert first["watt_hours_per_million_tokens"] > 0
+
+
+def test_a_rate_under_limits_that_nothing_keeps_exits_with_four(run: Any) -> None:
+    ran = run("recommend", *SERVING, "--limit", "tpot<=1us", "--rate", "50/s")
+    assert ran.code == 4
+    assert "No deployment keeps the limits. Nearest: " in ran.out
+
+
 def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
     question = ("recommend", *TRAINING, *B3, "--bottleneck", "allreduce-wait=0.28,host-bound=0.2", "--json")
     seeds = [{"PYTHONHASHSEED": seed} for seed in ("1", "2")]

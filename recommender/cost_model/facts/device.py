@@ -25,7 +25,7 @@ PRECISION_NAMES = MappingProxyType(
     {
         "float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16",
         "float8": "fp8", "w8a8": "int8", "w8a8_dynamic": "int8", "i8": "int8", "w4a8_dynamic": "w4a8",
-        "float4": "fp4", "nvfp4": "fp4", "mxfp4": "fp4",
+        "float4": "fp4", "nvfp4": "fp4", "mxfp4": "fp4", "mxfp8": "fp8",
     }
 )  # fmt: skip
 
@@ -33,16 +33,16 @@ _PEAKS = MappingProxyType(
     {
         "fp32": ("peak_fp32_flops", "peak_matrix_fp32_flops", "measured_peak_fp32_flops",
                  "sustained_fp32_flops"),
-        "tf32": ("peak_tf32_flops",),
-        "fp16": ("peak_fp16_flops",),
-        "bf16": ("peak_bf16_flops",),
+        "tf32": ("peak_tf32_flops", "measured_peak_tf32_flops"),
+        "fp16": ("peak_fp16_flops", "measured_peak_fp16_flops"),
+        "bf16": ("peak_bf16_flops", "measured_peak_bf16_flops"),
         "fp8": ("peak_fp8_flops",),
-        "int8": ("peak_int8_ops",),
+        "fp4": ("peak_fp4_flops",),
+        "int8": ("peak_int8_ops", "measured_peak_int8_ops"),
         "int4": ("peak_int4_ops",),
         # four-bit weights are widened before the product
         "w4a16": ("peak_bf16_flops", "peak_fp16_flops"),
         "w4a8": ("peak_int8_ops",),
-        "fp4": ("peak_fp4_flops",),
     }
 )  # fmt: skip
 
@@ -156,7 +156,7 @@ class Device:
             # a cube multiplies 16 x 16 x 16 numbers a cycle in 16 bit, 16 x 32 x 16 in 8 bit
             return self.number("peak_int8_ops") / 2
         sixteen = (*_PEAKS["fp16"], *_PEAKS["bf16"], *(_PEAKS["int8"] if self.ascend else ()))
-        if short in {"bf16", "fp8", "tf32", "int4", "fp4"} and self.get(*sixteen):
+        if short in {"bf16", "fp8", "fp4", "tf32", "int4"} and self.get(*sixteen):
             held = [known for known, facts in _PEAKS.items() if self.get(*facts)]
             raise InputError(
                 f"precision: {self.id} has no {short} matrix unit", hint=f"it computes {', '.join(held)}"

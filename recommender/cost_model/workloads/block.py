@@ -96,8 +96,10 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
         # half a byte from memory; with cores apart the vector cores hand the widened weight on through L2
         passed = 0.0 if device.joint else size / CACHE_OVER_MEMORY
         facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
-    if size == 1:
+    if size <= 1:
         facts["peak_int8_ops"] = peak
+        if size < 1:  # the table reads a byte an element
+            facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth / size
         return "matmul_w8a8", "moe_w8a8", Device(device.id, facts)
     facts["peak_bf16_flops"] = peak
     if size == 4:

@@ -25,7 +25,6 @@ RATE = "tokens/s/device"
 """Unit of a throughput that counts input and output tokens of each device in use."""
 MOST_READ = 700
 """Deployments that answer a question, the nearest: their covariance costs the cube of their number."""
-_OPERATORS = frozenset({"serve", "llm_serve", "infer", "llm_generate"})
 _MEASURED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
 
 
@@ -80,9 +79,7 @@ def served_cases(
         work: Read what is nearest to it, by device and model; everything if None.
         is_hidden: Work that must not answer; for backtests.
     """
-    names = set(trials.operators()) & _OPERATORS
-    rows = [row for row in trials.summary(trials.keys()) if row.operator in names]
-    rows = [row for row in rows if row.metric == "throughput" and row.model]
+    rows = [row for row in trials.summary(trials.measured_in("throughput", RATE)) if row.model]
     if work is not None:
         path = set(tree.path(work.device))
 
@@ -96,7 +93,7 @@ def served_cases(
             break
         problem = from_graph(graph, Problem, row.id)
         other = work_of(problem)
-        if other is None or problem.objective.unit != RATE or (is_hidden and is_hidden(other)):
+        if other is None or (is_hidden and is_hidden(other)):
             continue
         stated = problem.workload.shape.get("concurrency")
         for trial in trials.rows(row.id):

@@ -411,3 +411,14 @@ def test_of_many_timed_rows_every_nth_is_taken_with_the_best(store: TrialStore) 
     assert costs.tolist() == [float(1 + number) for number in range(0, 100, 4)]
     assert blocks(store, ids) == list(range(0, 100, 4))
     assert [len(array) for array in store.timed(key + 1, 30)] == [0, 0]
+
+
+def test_problems_are_found_by_the_unit_of_what_was_timed(store: TrialStore) -> None:
+    with store.transaction():
+        store.add(1, problem("h100"), [trial(1, 2.0)])
+        store.add(1, problem("a100"), [trial(1, None, status=Status.FAILED)])
+        store.add(1, problem("b200"), [trial(1, 3.0, metric="energy")])
+    [key] = store.measured_in("latency", "s").tolist()
+    assert store.summary([key])[0].hardware == "h100"
+    assert not store.measured_in("latency", "tokens/s/device").size
+    assert not store.measured_in("throughput", "s").size

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import InfeasibleError, InputError
 from recommender.answers.capacity import Capacity, CapacityRequest
 
 if TYPE_CHECKING:
@@ -81,5 +81,6 @@ def test_what_cannot_be_sized_is_refused(shipped: Workspace) -> None:
         asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10})
     with pytest.raises(InputError, match="serving a model"):
         asked(shipped, CapacityRequest(rate_per_s=1), phase="training")
-    with pytest.raises(MissingFactError, match="up to 1 x"):
+    with pytest.raises(InfeasibleError, match="does not fit on 1 x") as fault:
         asked(shipped, CapacityRequest(rate_per_s=1), model="deepseek-r1", count=1)
+    assert "devices; --count" in (fault.value.hint or "")

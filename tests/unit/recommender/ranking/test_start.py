@@ -24,7 +24,7 @@ def test_a_layout_takes_the_product_of_its_sizes(tp: int, pp: int, dp: int, ep: 
 
 def test_a_layout_in_words_leaves_out_what_is_not_split() -> None:
     assert str(ParallelLayout(tp=4, dp=2)) == "TP 4 x DP 2"
-    assert str(ParallelLayout(tp=16, dp=4, dp_attention=True)) == "TP 16 x DP 4"
+    assert str(ParallelLayout(tp=16, dp=4, dp_attention=True)) == "TP 4 x DP 4"
     assert str(ParallelLayout()) == "one device"
 
 

@@ -1,0 +1,145 @@
+"""Measured cases of GPUs as questions to the cost model: serving by layout and concurrency, training by tables.
+
+A case states its layout, so nothing is open but what an engine lets in at once. Throughput of both input and output
+tokens becomes that of output tokens by the lengths.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.cost_models.published_rows import PublishedQuestion, engine_of, possible
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
+from kg.errors import UnknownEntityError
+from recommender.cost_model.question import device_and_server
+from recommender.cost_model.settings.dialects import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Machine
+
+NODE = 8
+"""GPUs of a server, where a device is stated without the server around it."""
+
+
+def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuestion:
+    """The question that a case answers.
+
+    Raises:
+        NotExpressibleError: What it leaves out, or why it is none of a step.
+        MissingFactError: A fact that is not known.
+    """
+    case = json.loads(row["case"])
+    task, config, outcome = case["task"], case["config"], case["outcome"]
+    if task["kind"] not in {"serving", "training"}:
+        raise NotExpressibleError("a layer alone, outside a step")
+    if not row["value"]:
+        raise NotExpressibleError("nothing measured")
+    if "workload" in task:
+        raise NotExpressibleError("requests from a trace, with what its cache holds")
+    if config.get("disaggregated"):
+        raise NotExpressibleError("prefill and decode apart, each with its layout")
+    if outcome["metric"] != "throughput":
+        raise NotExpressibleError("metric not modelled")
+    count = int(row["n_devices"] or config.get("num_devices") or case["hardware"].get("count") or 1)
+    model = known.model(re.sub(r"[_ ]", "-", row["model"].rpartition("/")[2]))
+    where = _machine(case["hardware"], count, known)
+    phase = "training" if task["kind"] == "training" else "serving"
+    settings = _training(task, config, model) if phase == "training" else _serving(task, config, model, where)
+    valid, reason = possible(model, where, phase, settings)
+    if not valid:
+        raise NotExpressibleError(f"refused: {reason.split(' (', maxsplit=1)[0]}")
+    value, shares = float(outcome["value"]), float(count) if "/gpu" in outcome["unit"] else 1.0
+    lengths = task["shape"]
+    both = "input and output" in str(outcome.get("counts", "")) or task["op"] == "llm_generate"
+    if phase == "serving" and both:
+        value *= lengths["output_len"] / (lengths["input_len"] + lengths["output_len"])
+    return PublishedQuestion(row, model, where, phase, valid, "throughput", shares, value, *engine_of(row))
+
+
+def _machine(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> Machine:
+    """The device that a case names, in a server of eight where there are more and none is named."""
+    tree = known.hardware
+    for name in (hardware.get("reported_name"), hardware["name"]):
+        try:
+            resolved = known.names.server(re.sub(r"[_-](trt|amd_\d+)$", "", str(name).replace("_", " "))).id
+        except UnknownEntityError:
+            continue
+        device, server = device_and_server(tree, resolved)
+        if tree.devices(device) and tree.devices(device) != (device,):
+            # a family: the part that servers are built of has the highest peak
+            device = max(tree.devices(device), key=lambda name: _peak(tree.facts(name)))
+            _, server = device_and_server(tree, device)
+        around = [place for place in tree.servers(device) if tree.facts(place).get("device_count") == NODE]
+        return known.machine(device, count, server or (around[0] if around and count > 1 else ""))
+    raise NotExpressibleError(f"hardware not in the graph: {hardware['name']}")
+
+
+def _peak(facts: Mapping[str, float | str]) -> tuple[float, float]:
+    peak, memory = (facts.get(name, 0.0) for name in ("peak_bf16_flops", "memory_bandwidth_bytes_per_s"))
+    return float(peak or 0.0), float(memory or 0.0)
+
+
+def _precision(stated: str) -> str:
+    text = stated.lower()
+    formats = {"fp4": "fp4", "weight = int8": "int8", "fp8": "fp8", "fp16": "fp16", "int8": "int8"}
+    return next((value for word, value in formats.items() if word in text.split(",")[0]), "bf16")
+
+
+def _serving(
+    task: dict[str, Any], config: dict[str, Any], model: ModelSizes, where: Machine
+) -> list[dict[str, object]]:
+    """The layout of a case with every batch down from its concurrency: an engine lets in what its cache holds."""
+    count = where.count
+    told = {name: config[name] for name in ("tp", "ep", "pp") if name in config}
+    one: dict[str, object] = dict(translate(told, "serving", count=count).settings)
+    tensor = int(config.get("tp", count))
+    if config.get("parallelism") and not str(config["parallelism"]).lower().startswith(("tp", "tensor")):
+        raise NotExpressibleError("parallelism not clear")
+    copies = tensor if config.get("dp_attention") else max(count // tensor, 1)
+    one |= {
+        "tensor_parallel": max(count // copies, 1), "data_parallel": copies,
+        "expert_parallel": int(config.get("ep", 1)) if model.experts else 1,
+        "input_len": int(task["shape"]["input_len"]), "output_len": int(task["shape"]["output_len"]),
+        "precision": _precision(str(task.get("dtype") or config.get("precision") or "")),
+    }  # fmt: skip
+    if "kv cache = fp8" in str(config.get("precision", "")).lower():
+        one["precision_cache"] = "fp8"
+    if "kv cache = int8" in str(config.get("precision", "")).lower():
+        one["precision_cache"] = "int8"
+    if config.get("spec_decoding", "none") != "none":
+        one["speculative_tokens"] = 1
+    running = int(config.get("batch_size") or task["shape"].get("concurrency") or OFFLINE)
+    each = max(running // copies, 1)
+    return [{**one, "batch": each >> half} for half in range(each.bit_length())]
+
+
+OFFLINE = 2048
+"""Requests at once where all of a data set are sent together."""
+
+
+def _training(task: dict[str, Any], config: dict[str, Any], model: ModelSizes) -> list[dict[str, object]]:
+    sizes = {
+        name: int(config[name])
+        for name in ("tp", "pp", "cp", "ep", "vp", "mbs", "micro_batch")
+        if str(config.get(name, "")).isdigit() and int(config[name]) > 0
+    }
+    if not model.experts:
+        sizes.pop("ep", None)
+    if sizes.get("pp", 1) == 1:
+        sizes.pop("vp", None)
+    sharding = {"FULL_SHARD": 3, "SHARD_GRAD_OP": 2}
+    one: dict[str, object] = {
+        **sizes, "seq_len": int(task["shape"]["seq_len"]),
+        "precision": _precision(str(task.get("dtype") or config.get("precision") or "")),
+        "zero_stage": sharding.get(str(config.get("sharding")), 3 if config.get("fsdp") not in {None, 0, "0"} else 1),
+    }  # fmt: skip
+    if task["shape"].get("global_batch"):
+        one["global_batch"] = int(task["shape"]["global_batch"])
+    if "act_ckpt" in config:
+        return [{**one, "recompute": "full" if config["act_ckpt"] else "none"}]
+    return [{**one, "recompute": kept} for kept in ("none", "selective", "full")]

@@ -1,0 +1,73 @@
+"""Measured cases and published rows as questions to the cost model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.cost_models.published_rows import case_row, question_of
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def shipped() -> ShippedKnowledge:
+    return ShippedKnowledge.load()
+
+
+def case(**config: Any) -> dict[str, str]:
+    content = {
+        "case_id": "corpus/1", "corpus": "corpus", "group_id": "g",
+        "task": {"kind": "serving", "op": "serve", "model": "deepseek-ai/DeepSeek-R1-0528", "dtype": "fp4",
+                 "shape": {"input_len": 1024, "output_len": 3072, "concurrency": 64}},
+        "hardware": {"vendor": "nvidia", "name": "b200"},
+        "config": {"framework": "sglang", "tp": 8, "ep": 8, "dp_attention": True, "num_gpus": 8, **config},
+        "outcome": {"metric": "throughput", "unit": "tokens/s/gpu", "value": 400.0,
+                    "counts": "input and output tokens, per GPU used"},
+        "source": {"framework_version": "v0.5.12"},
+    }  # fmt: skip
+    return case_row(content, json.dumps(content))
+
+
+def test_attention_by_data_shares_the_requests_and_output_tokens_are_part_of_all(
+    shipped: ShippedKnowledge,
+) -> None:
+    asked = question_of(case(), shipped)
+    assert asked.machine.device.id == "b200"
+    assert (asked.value, asked.shares) == (300.0, 8.0)  # 3072 of 4096 tokens
+    first = asked.settings[0]
+    assert (first["tensor_parallel"], first["data_parallel"], first["expert_parallel"]) == (1, 8, 8)
+    assert (first["batch"], first["precision"]) == (8, "fp4")
+    assert (asked.engine, asked.version) == ("sglang", "v0.5.12")
+
+
+def test_prefill_apart_is_refused_by_its_name(shipped: ShippedKnowledge) -> None:
+    with pytest.raises(NotExpressibleError, match="prefill and decode apart"):
+        question_of(case(disaggregated=True), shipped)
+
+
+def row(**more: str) -> dict[str, str]:
+    base = dict.fromkeys(
+        ("id", "model", "family", "task", "hardware", "chip", "n_devices", "framework", "precision", "config", "batch",
+         "seq_in", "seq_out", "metric", "value", "unit", "group"), "",
+    )  # fmt: skip
+    return {**base, **more}
+
+
+def test_a_share_of_the_peak_becomes_tokens_a_second(shipped: ShippedKnowledge) -> None:
+    asked = question_of(
+        row(model="Llama2-7B", family="LLM", task="train", hardware="Atlas 800T A2", chip="910B", n_devices="8",
+            precision="bf16", config="TP2 PP1", seq_in="4096", metric="MFU", value="40", unit="%"),
+        shipped,
+    )  # fmt: skip
+    model, peak = asked.model, asked.machine.device.peak("bf16")
+    work = 6 * model.parameters + 12 * model.layers * model.hidden * 4096
+    assert asked.value == pytest.approx(0.4 * 8 * peak / work)
+
+
+def test_time_to_train_is_refused_by_what_it_leaves_out(shipped: ShippedKnowledge) -> None:
+    with pytest.raises(NotExpressibleError, match="steps until the quality is reached"):
+        question_of(row(metric="time_to_train", unit="min"), shipped)
