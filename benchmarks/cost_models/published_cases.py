@@ -19,6 +19,7 @@ from recommender.cost_model.settings.dialects import translate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kg.nouns.values import Value
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Machine
 
@@ -95,7 +96,7 @@ def _serving(
 ) -> list[dict[str, object]]:
     """The layout of a case with every batch down from its concurrency: an engine lets in what its cache holds."""
     count = where.count
-    told = {name: config[name] for name in ("tp", "ep", "pp") if name in config}
+    told: dict[str, Value] = {name: config[name] for name in ("tp", "ep", "pp") if name in config}
     one: dict[str, object] = dict(translate(told, "serving", count=count).settings)
     tensor = int(config.get("tp", count))
     if config.get("parallelism") and not str(config["parallelism"]).lower().startswith(("tp", "tensor")):
