@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-HOST_US = 118.0
-"""Host time per kernel without a graph: 165 to 171 ms a step whatever the length, for 62 blocks of 23 kernels
-(Qwen3-Coder-480B in 8 bits, github.com/vllm-project/vllm-ascend/issues/7723)."""
+HOST_US = 70.0
+"""Host time per kernel without a graph, the geometric mean of two publications: 118 us (Qwen3-Coder-480B in
+8 bits, 165 to 171 ms for 62 blocks of 23 kernels whatever the length: vllm-project/vllm-ascend, issue
+7723) and 41 us (Qwen3-VL-30B, 832 us for a block of 20, most of it idle: issue 9404 there)."""
 GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
 STEP_HOST_US = 3000.0
 """Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
