@@ -13,7 +13,6 @@ JSON object: shares are 0 to 1, errors per cent, widths logs.
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 import time
 from collections import Counter, defaultdict
