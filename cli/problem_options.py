@@ -63,7 +63,7 @@ class ProblemOptions:
             InputError: A file cannot be read, or an option has the wrong form.
         """
         from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
-        from ingest.questions.problems import read_problem_file
+        from ingest.questions.problem_file import read_problem_file
 
         parts = facts_at_hand(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
         raw = merge_facts(

@@ -11,7 +11,7 @@ share one folder and one workspace, a copy of the shipped one, and run one after
 each other. Words in @ signs are put in: ``@python@``, ``@tree@``, ``@shared@`` and ``@id0@``, the id of the
 first recommendation of the last JSON answer. What a question writes into the folder is part of its answer.
 
-Each question is run by ``fork_commands.py``, as the installed script would, with the command's own exit code.
+Each question is run by ``recording/fork_commands.py``, as the installed script would, with its own exit code.
 Only the command line of the project is used.
 """
 

@@ -13,6 +13,7 @@ The last line is JSON.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -47,6 +48,7 @@ PHASES = {
     "decode": "decode",
 }
 TRUSTS = (0.0, 0.1, 0.3, 1.0, 3.0)
+RULES = (0.0, 0.1, 0.25, 0.5, 1.0)
 CHANGES = 10
 DEGREES = ("tp", "pp", "cp")
 
@@ -117,7 +119,7 @@ class Bench:
         self.workspace = workspace
         self.recipes = workspace.recipes()
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
-        self.by_trust: dict[tuple[str, float], list[tuple[str, bool, bool]]] = defaultdict(list)
+        self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
         self.unasked: Counter[str] = Counter()
 
     def run(self, asked: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -259,11 +261,11 @@ class Bench:
             starts.situation, weighed, self.workspace.model_facts(problem)
         )
         if asked is not None and (options := layout_options(asked)):
-            for trust in TRUSTS:
-                chosen = choose_layouts(options, weighed, training=training, trust=trust)
+            for trust, rule in itertools.product(TRUSTS, (0.0,) if training else RULES):
+                chosen = choose_layouts(options, weighed, training=training, trust=trust, rule=rule)
                 hits = [_is_same(item.option.layout, layout, training=training) for item in chosen]
-                self.by_trust[group, trust].append((row["family"], hits[0], any(hits[:3])))
-                if trust == 0:
+                self.by_trust[group, (trust, rule)].append((row["family"], hits[0], any(hits[:3])))
+                if trust == rule == 0:
                     found["recipes_alone"] = (hits, None)
             alone = choose_layouts(options, [], training=training)
             hits = [_is_same(item.option.layout, layout, training=training) for item in alone]
@@ -284,11 +286,12 @@ class Bench:
         """Layout shares with the weight chosen on the other families."""
         rows = {trust: found for (name, trust), found in self.by_trust.items() if name == group}
         families = {family for found in rows.values() for family, _, _ in found}
-        first, top3, chosen = [], [], Counter[float]()
+        first, top3, chosen = [], [], Counter[tuple[float, float]]()
         for family in families:
             others = {t: [hit for f, hit, _ in found if f != family] for t, found in rows.items()}
             best = max(
-                others, key=lambda t: (sum(others[t]) / max(len(others[t]), 1), -abs(t - TRUST_IN_TIMES))
+                others,
+                key=lambda t: (sum(others[t]) / max(len(others[t]), 1), -abs(t[0] - TRUST_IN_TIMES)),
             )
             chosen[best] += 1
             first += [hit for f, hit, _ in rows[best] if f == family]
@@ -297,7 +300,7 @@ class Bench:
             "n": len(first),
             "layout_first": _mean(first),
             "layout_top3": _mean(top3),
-            "chosen": {str(trust): n for trust, n in sorted(chosen.items())},
+            "chosen": {f"trust {trust}, rule {rule}": n for (trust, rule), n in sorted(chosen.items())},
         }
 
 

@@ -50,7 +50,7 @@ def subject_of(
         if strategy:
             raise InputError("--strategy needs to know on what it was tried", hint="--problem FILE")
         return None
-    from ingest.questions.problems import read_problem_file
+    from ingest.questions.problem_file import read_problem_file
 
     question = read_problem_file(problem)
     with open_workspace(context) as workspace:

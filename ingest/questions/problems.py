@@ -6,52 +6,29 @@ listed in the notes.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.questions.launches.serving import name_and_format
-from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
+from ingest.questions.limits import parse_limit
+from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
-from kg.terms.units import Dimension, share_of, unit
+from kg.terms.units import share_of
 from kg.triples.model_sizes import DECISIVE
 from kg.triples.names import normalise, slug
 from kg.triples.network_table import network_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from kg.nouns.values import Value
     from kg.triples.names import ResolvedName
-
-MAXIMUM_FILE_BYTES = 1_000_000
-"""A question is small; a larger file is something else."""
-
-KEYS = (
-    "model",
-    "sizes",
-    "op",
-    "phase",
-    "shape",
-    "precision",
-    "traits",
-    "hardware",
-    "count",
-    "objective",
-    "limits",
-    "bottlenecks",
-    "current",
-    "software",
-)
-"""Keys of a question. ``notes`` beside them holds the assumptions of a reader of another form."""
-_LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
 
 
 class Resolver(Protocol):
@@ -87,49 +64,13 @@ class KnownOperator:
     better: Better
 
 
-def read_problem_file(path: Path) -> dict[str, object]:
-    """The content of a problem file, YAML or JSON.
-
-    Raises:
-        InputError: It cannot be read.
-        CaseFormatError: It is not a mapping of the known keys.
-    """
-    from ingest.files.content import ContentError
-    from ingest.files.safe_yaml import load_yaml
-    from ingest.files.yaml_tree import Faults, parse
-
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    if len(raw) > MAXIMUM_FILE_BYTES:
-        raise InputError(f"{path}: {len(raw)} bytes is too large for a problem file")
-    faults = Faults()
-    try:
-        top = parse(raw.decode("utf-8-sig"), faults)
-        content = None if faults.all else load_yaml(raw)
-    except UnicodeDecodeError:
-        raise CaseFormatError(
-            str(path), [Fault(place="", reason="not UTF-8 text")], hint="save it as UTF-8"
-        ) from None
-    except ContentError as error:
-        raise CaseFormatError(str(path), [Fault(place="", reason=str(error))]) from None
-    if top is not None:
-        for name in top.names():
-            if name not in KEYS:
-                top.fault(f"unknown key {name}", name)
-    if faults.all or not isinstance(content, dict):
-        raise CaseFormatError(str(path), faults.all, hint=f"keys: {', '.join(KEYS)}")
-    return content
-
-
 def problem_from(
     raw: Mapping[str, object], names: Resolver, operators: Callable[[str], KnownOperator]
 ) -> tuple[Problem, tuple[str, ...]]:
     """The problem that ``raw`` asks about, and notes on assumptions.
 
     Args:
-        raw: Keys of :data:`KEYS`, as text, numbers and mappings.
+        raw: Keys of :data:`ingest.questions.problem_file.KEYS`, as text, numbers and mappings.
         names: Resolves names against the graph.
         operators: What the cases know of an operator, by the name the user gave.
 
@@ -403,36 +344,6 @@ class _Reader:
     def _note(self, resolved: ResolvedName) -> None:
         if resolved.note:
             self.notes.append(resolved.note)
-
-
-_NEVER_NOTHING = frozenset({Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER})
-"""Dimensions of which every run needs some."""
-
-
-def parse_limit(text: str) -> Limit:
-    """A limit from text such as ``"peak_memory<=32GB"`` or ``"accuracy_loss <= 0.5%"``.
-
-    Raises:
-        InputError: The text is no limit, or its unit does not fit its metric.
-    """
-    found = _LIMIT.match(text)
-    if found is None:
-        raise InputError(f"limit {text!r}: expected metric<=value, such as peak_memory<=32GB")
-    name, number, symbol = found.groups()
-    metric = canonical_metric(name, WorkloadKind.OPERATOR)
-    try:
-        measure = unit(symbol)
-        maximum = measure.to_si(float(number))
-    except ValueError as error:
-        raise InputError(f"limit {text!r}: {error}") from None
-    if metric in METRICS and METRICS[metric].dimension is not measure.dimension:
-        raise InputError(
-            f"limit {text!r}: {metric} is a {METRICS[metric].dimension}, {symbol or 'a bare number'} is a "
-            f"{measure.dimension}"
-        )
-    if maximum < 0 or (maximum == 0 and metric in METRICS and METRICS[metric].dimension in _NEVER_NOTHING):
-        raise InputError(f"limit {text!r}: nothing can keep it")
-    return Limit(metric=metric, maximum=maximum, unit=measure.symbol)
 
 
 def _unknown_metric(name: str) -> UnknownEntityError:

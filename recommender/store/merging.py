@@ -16,12 +16,11 @@ from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
 from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
 from kg.nouns.entities import Trust
+from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Bottleneck,
     Cause,
     FaultPattern,
-    GreenSchedule,
-    GridRegion,
     HardwareProfile,
     Model,
     ModelFamily,

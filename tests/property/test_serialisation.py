@@ -22,6 +22,7 @@ from kg.nouns.entities import (
     Workload,
     WorkloadKind,
 )
+from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -31,8 +32,6 @@ from kg.nouns.knowledge import (
     Fact,
     FactKind,
     FaultPattern,
-    GreenSchedule,
-    GridRegion,
     HardwareProfile,
     Level,
     Model,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORKS = Path(__file__).resolve().parent.with_name("fork_commands.py")
+FORKS = Path(__file__).resolve().with_name("fork_commands.py")
 
 
 class Forker:
@@ -38,7 +38,7 @@ class Forker:
         """Run a command line: its ``code``, or how else it ended, and the processor time ``cpu_s``.
 
         Args:
-            request: As :mod:`tools.fork_commands` reads it.
+            request: As :mod:`tools.recording.fork_commands` reads it.
         """
         line = ""
         if self._process.stdin is not None and self._process.stdout is not None:

@@ -20,8 +20,10 @@ def union(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
     start, end = start_ns[keep], end_ns[keep]
     if not len(start):
         return start, end
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
+    if np.any(start[1:] < start[:-1]):
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    end = np.maximum.accumulate(end)
     is_new = np.append(True, start[1:] > end[:-1])
     return start[is_new], end[np.append(np.flatnonzero(is_new)[1:] - 1, len(end) - 1)]
 

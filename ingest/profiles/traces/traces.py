@@ -1,6 +1,6 @@
 """Chrome traces: the Ascend profiler's trace_view.json and msprof_*.json, and PyTorch's (Kineto) of GPUs.
 
-Read event by event, so a trace of gigabytes needs memory only for its kernels (some 100 bytes each).
+Read event by event, so a trace of gigabytes needs memory only for its kernels (some 80 bytes each).
 """
 
 from __future__ import annotations

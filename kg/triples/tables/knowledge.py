@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Bottleneck,
     Cause,
@@ -11,8 +12,6 @@ from kg.nouns.knowledge import (
     Confidence,
     Fact,
     FactKind,
-    GreenSchedule,
-    GridRegion,
     HardwareProfile,
     Level,
     Model,

@@ -48,7 +48,7 @@ SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bi
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class BlockWork:
     """Time and work of a block.
 
     Attributes:
@@ -136,7 +136,7 @@ def forward(
     settings: Mapping[str, Floats],
     phase: str = "prefill",
     attention_parts: Floats | float = 1.0,
-) -> Work:
+) -> BlockWork:
     """The forward pass of one block.
 
     Args:
@@ -208,7 +208,7 @@ def forward(
     stems = ["matmul_bf16"] * (len(attention) + len(inner)) + [f"attention_{phase}"]
     launching = sum(_launch(operators, stem) for stem in ([*stems, "moe_bf16"] if model.experts else stems))
     launch = np.minimum(launching, cube + attend + experts)
-    return Work(
+    return BlockWork(
         cube, attend, growing, experts, vector, launch, kernels, flops + attention_flops + expert_flops
     )
 

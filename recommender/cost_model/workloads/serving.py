@@ -17,7 +17,7 @@ from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
-from recommender.cost_model.workloads.block import Work, forward, products_us
+from recommender.cost_model.workloads.block import BlockWork, forward, products_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
 from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-HOST_US = 118.0
-"""Host time per kernel without a graph: 165 to 171 ms a step whatever the length, for 62 blocks of 23 kernels
-(Qwen3-Coder-480B in 8 bits, github.com/vllm-project/vllm-ascend/issues/7723)."""
+HOST_US = 70.0
+"""Host time per kernel without a graph, the geometric mean of two publications: 118 us (Qwen3-Coder-480B in
+8 bits, 165 to 171 ms for 62 blocks of 23 kernels whatever the length: vllm-project/vllm-ascend, issue
+7723) and 41 us (Qwen3-VL-30B, 832 us for a block of 20, most of it idle: issue 9404 there)."""
 GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
 STEP_HOST_US = 3000.0
 """Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
@@ -88,7 +89,7 @@ def _pass_us(
     length: Floats,
     phase: str,
     logits: Floats,
-) -> tuple[Floats, Floats, Floats, Work]:
+) -> tuple[Floats, Floats, Floats, BlockWork]:
     """Device time, communication, host time of one forward pass over all blocks; and one block's work."""
     tp = s["tensor_parallel"]
     if model.experts:
@@ -298,7 +299,7 @@ def _power(
     s: Columns,
     split_us: Mapping[str, Floats],
     step_s: Floats,
-    work: Work,
+    work: BlockWork,
     devices: Floats,
 ) -> tuple[Floats | None, Floats | None]:
     """Power of a device and energy of a decode step, where the facts are known."""
@@ -308,7 +309,7 @@ def _power(
     return power, None if power is None else power * step_s * devices
 
 
-def _proposing_us(model: ModelSizes, s: Columns, step_us: Floats, work: Work) -> Floats:
+def _proposing_us(model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
     """Time to draft: each token is a pass through one block, which the host launches kernel by kernel."""
     one = step_us / model.layers
     launched = work.kernels * HOST_US

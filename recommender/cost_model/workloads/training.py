@@ -15,7 +15,7 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
-from recommender.cost_model.workloads.block import Work, forward, products_us, stream_us
+from recommender.cost_model.workloads.block import BlockWork, forward, products_us, stream_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import (
     GRADIENT_BYTES,
@@ -140,7 +140,7 @@ def training_step(
                    s["global_batch"] * length, factor=factor)  # fmt: skip
 
 
-def _passes(work: Work, s: Columns) -> tuple[Floats, Floats, Floats, Floats]:
+def _passes(work: BlockWork, s: Columns) -> tuple[Floats, Floats, Floats, Floats]:
     """Matrix time, vector time and kernels of all passes of a block, and the forward passes repeated."""
     again = s["recompute"]
     full, selective = (again == CHOICES["recompute"].index(name) for name in ("full", "selective"))

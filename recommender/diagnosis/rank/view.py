@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.intervals import length_us
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.rank.kinds import chains
@@ -28,6 +27,9 @@ LEAST_US = 10.0
 
 LONG_GAP_US = 50.0
 """A gap that no launch explains: a launch takes some 5 to 20 µs on the host (msprof best practices)."""
+
+SWEPT = 1 << 16
+"""Starts and ends that are swept at a time: what is needed besides the columns does not grow with a trace."""
 
 MOST_CORES = 32
 """Cube cores of the largest die known to the graph: 32 of an Ascend 910; a larger count is of blocks."""
@@ -153,22 +155,29 @@ def view_of(rank: Rank) -> View:
 
 
 def exclusive_shares(kernels: Kernels) -> Floats:
-    """Share of each kernel's time in which no other kernel runs, shape (n,)."""
-    n = len(kernels)
+    """Share of each kernel's time in which no other kernel runs, shape (n,).
+
+    The starts and ends are swept in parts: between them only how many run, and the sum of their numbers, is
+    carried over; where one runs, that sum is its number.
+    """
     start, end = kernels.start_ns, kernels.end_ns
-    known = (start != UNKNOWN_NS) & (end > start)
-    shares = np.ones(n)
-    if known.sum() < 2 or length_us(start[known], end[known]) <= 0:
+    shares = np.ones(len(kernels))
+    which = np.flatnonzero((start != UNKNOWN_NS) & (end > start))
+    count = len(which)
+    if count < 2:
         return shares
-    which = np.flatnonzero(known)
     at = np.concatenate([start[which], end[which]])
-    sign = np.concatenate([np.ones(len(which), np.int64), -np.ones(len(which), np.int64)])
-    owner = np.concatenate([which, which])
     order = np.argsort(at, kind="stable")
-    at, sign, owner = at[order], sign[order], owner[order]
-    running = np.cumsum(sign)[:-1]
-    sole = np.cumsum(sign * owner)[:-1]  # where one runs, the sum of the running is that one
-    is_one = running == 1
-    lengths = np.bincount(sole[is_one], weights=np.diff(at)[is_one], minlength=n)
-    shares[which] = np.minimum(1.0, lengths[which] / (end - start)[which])
+    alone_ns = np.zeros(count)
+    running, numbers = 0, 0
+    for first in range(0, 2 * count - 1, SWEPT):
+        part = order[first : first + SWEPT]
+        owner = part % count
+        sign = np.where(part < count, 1, -1)
+        run, sole = running + np.cumsum(sign), numbers + np.cumsum(sign * owner)
+        lengths = np.diff(at[order[first : first + SWEPT + 1]])  # behind the last event nothing runs
+        is_one = run[: len(lengths)] == 1
+        np.add.at(alone_ns, sole[: len(lengths)][is_one], lengths[is_one])
+        running, numbers = int(run[-1]), int(sole[-1])
+    shares[which] = np.minimum(1.0, alone_ns / (end[which] - start[which]))
     return shares

@@ -34,6 +34,8 @@ MODELLED_SPREAD = 0.45
 """Spread of a modelled time where nothing measured speaks: that of the cost model's serving step."""
 _POINTS = tuple(NormalDist().inv_cdf((place + 0.5) / 15) for place in range(15))
 """Quantiles of a normal error, equally likely."""
+FARTHEST = 10.0
+"""Factor beyond which a measured time is of something else, such as a rate of other tokens; a choice."""
 LEAST_SHARE = 0.5
 """Share of a request's time that its decoding takes at least, where its prefill is subtracted; a choice."""
 
@@ -156,7 +158,11 @@ class Deployments:
         """Features, modelled parts and measured seconds of the rows nearest to some work, or of all."""
         cases = self._cases(work)
         prices = self._pricer.prices([(case.work, case.deployment) for case in cases])
-        priced = [(case, price) for case, price in zip(cases, prices, strict=True) if price is not None]
+        priced = [
+            (case, price)
+            for case, price in zip(cases, prices, strict=True)
+            if price is not None and _is_plausible(implied_time_s(case, price), price)
+        ]
         self._near[work] = Counter((case.deployment.framework, case.deployment.layout) for case, _ in priced)
         return (
             self._features([(case.work, case.deployment) for case, _ in priced]),
@@ -209,6 +215,11 @@ def implied_time_s(case: ServedCase, price: DeploymentPrice) -> float:
     tokens = work.input_len + work.output_len
     request_s = price.in_flight * tokens / (case.rate * case.deployment.layout.devices)
     return max(request_s - price.ttft_s, LEAST_SHARE * request_s) / work.output_len
+
+
+def _is_plausible(time_s: float, price: DeploymentPrice) -> bool:
+    """Whether a time is near enough to the modelled one to be of what was modelled."""
+    return abs(math.log(time_s / sum(price.parts_s))) <= math.log(FARTHEST)
 
 
 def candidates(question: DeploymentQuestion) -> Iterator[Deployment]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from kg.nouns.entities import Kind, Problem, WorkloadKind
+from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
 from kg.triples.serialisation import from_graph
 from recommender.ranking.deployments.deployment import Deployment, framework_id
 from recommender.ranking.start import ParallelLayout
@@ -99,7 +99,7 @@ def served_cases(
         for trial in trials.rows(row.id):
             value = trial.measurement.value
             deployment = deployment_of(trial.configuration, stated)
-            if value and deployment is not None and trial.kind in _MEASURED:
+            if value and deployment and trial.kind in _MEASURED and trial.trust is not Trust.LOW:
                 rates.setdefault((other, deployment), []).append(value)
     return [
         ServedCase(work=other, deployment=deployment, rate=median(found))

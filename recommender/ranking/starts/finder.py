@@ -35,6 +35,7 @@ from recommender.ranking.starts.pricing import layout_question, started_question
 from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
+from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.writing import written
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class StartFinder:
         found = []
         to_price: list[ChosenLayout | None] = [*layouts] or [None]
         for one in to_price:
-            layout = one.option.layout if one else self._plain_layout(situation)
+            layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
             kept = [item for item in kept if item.share >= WORTH_TESTING]
@@ -265,12 +266,6 @@ class StartFinder:
         return StartConfiguration(
             framework=framework.id, version=framework.version, layout=layout, fits=False
         )
-
-    def _plain_layout(self, situation: Situation) -> ParallelLayout | None:
-        """A replica on each device, where nothing is known that would split the model."""
-        if not situation.devices:
-            return None
-        return ParallelLayout(dp=situation.devices)
 
     def _recipes(self, situation: Situation) -> list[Recipe]:
         key = (situation.framework.id, situation.roles)

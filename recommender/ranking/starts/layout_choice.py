@@ -25,6 +25,14 @@ OTHER_PRECISION = 0.2
 a choice."""
 MODELLED_SPREAD = 0.45
 """Spread of the modelled times that the trust was chosen with; what is measured counts by its precision."""
+RULE_OF_THUMB = 0.25
+"""Weight, in recipes for such problems, of the rule that serving splits tensors over a server and copies it
+beyond. Chosen with the trust in times, families left out (``benchmarks/answers/recipes.py``, nested)."""
+SERVER = 8
+"""Devices that the rule splits tensors over: those of most servers."""
+WIDEST = 16
+"""Devices up to which a recipe that splits tensors over all of its devices is taken to do so on others: the
+widest tensor parallelism among shipped recipes."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -54,6 +62,7 @@ def choose_layouts(
     *,
     training: bool,
     trust: float = TRUST_IN_TIMES,
+    rule: float = RULE_OF_THUMB,
     settings: Mapping[str, object] | None = None,
 ) -> list[ChosenLayout]:
     """Layouts by one score, best first; those within the limits before the others.
@@ -64,6 +73,7 @@ def choose_layouts(
         training: Whether the model is trained: then the degree of expert parallelism counts, else whether
         it is on.
         trust: Weight of the modelled merit.
+        rule: Weight of the rule of thumb beside the recipes.
         settings: What all of them were priced with.
     """
     spreads = [item.spread for item in options if item.measured_rows]
@@ -79,7 +89,8 @@ def choose_layouts(
         agreement = sum(vote for vote, _ in votes)
         top = max(votes, key=lambda vote: vote[0], default=(0.0, None))
         merit = option.log_merit - best if option.log_merit is not None else 0.0
-        score = trust * merit + (math.log(UNSEEN + agreement) if weighed else 0.0)
+        shared = agreement if training else (agreement + rule * _by_rule(option.layout)) / (1 + rule)
+        score = trust * merit + (math.log(UNSEEN + shared) if weighed else 0.0)
         chosen.append(
             ChosenLayout(
                 option=option,
@@ -95,12 +106,21 @@ def choose_layouts(
 def _likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> float:
     """1 for the degrees of the recipe, a factor e less for each doubling of one."""
     published = degrees(recipe)
+    devices = layout.devices
+    if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
+        published["tp"] = devices if devices <= WIDEST else published["tp"]
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "pp", "cp"))
     if training:
         apart += _doublings(layout.ep, published["ep"])
     else:
         apart += 2.0 * ((layout.ep > 1) != (published["ep"] > 1))
     return math.exp(-apart)
+
+
+def _by_rule(layout: ParallelLayout) -> float:
+    """1 where tensors are split over a server and copied beyond, a factor e less for each doubling apart."""
+    tensor = layout.tp // layout.dp if layout.dp_attention else layout.tp
+    return math.exp(-_doublings(tensor, min(layout.devices, SERVER)) - _doublings(layout.pp, 1))
 
 
 def degrees(recipe: Recipe) -> dict[str, int]:

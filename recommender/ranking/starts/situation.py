@@ -23,6 +23,11 @@ ROLES = {
 """Roles of recipes by phase of the question; any other phase is served in one piece."""
 
 
+def architecture_has_experts(architecture: str) -> bool | None:
+    """Whether models of an architecture have experts; None where some have."""
+    return None if architecture == "multimodal" else architecture == "moe-decoder"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTraits:
     """What of a model decides which settings go with it.
@@ -53,12 +58,15 @@ class ModelTraits:
         stated = {fact.name: fact.value for fact in model.facts}
         parameters, experts = stated.get("parameters"), stated.get("experts")
         kind = stated.get("attention_kind")
+        is_mixture: bool | None = architecture_has_experts(model.architecture)
+        if experts is not None:
+            is_mixture = bool(experts)
         is_read = kind is not None or "draft_layers" in stated or "mtp_layers" in stated
         return cls(
             id=model.id,
             family=model.family,
             parameters=float(parameters) if isinstance(parameters, int | float) else None,
-            is_mixture=bool(experts) if experts is not None or model.architecture != "multimodal" else None,
+            is_mixture=is_mixture,
             attention="latent" if "kv_lora_rank" in stated else str(kind or ""),
             has_draft=bool(stated.get("mtp_layers") or stated.get("draft_layers")) if is_read else None,
             is_multimodal=model.architecture == "multimodal",

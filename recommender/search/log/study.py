@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -110,24 +109,32 @@ class SearchLog:
             f"{place} holds a search named {name!r} already",
             hint=f"go on with it: tunegraph search resume {place}; or --log another, or --name",
         )
-        if name in study_names(backend, storage, patience_s):
-            raise already
         directions = [
             optuna.study.StudyDirection.MINIMIZE
             if item.better is Better.LOWER
             else optuna.study.StudyDirection.MAXIMIZE
             for item in objectives
         ]
-        try:
-            study_id = patient(lambda: backend.create_new_study(directions, name), storage, patience_s)
-        except optuna.exceptions.DuplicatedStudyError:  # begun by two at the same moment
-            raise already from None
-        for key, content in (
-            (RECORD_ATTRIBUTE, dict(record)),
-            (SOURCES, sources_to_json(sources)),
-            (OWN, {**metadata.to_json(), "schema": SCHEMA}),  # last: a study without it was never begun
-        ):
-            patient(partial(backend.set_study_user_attr, study_id, key, content), storage, patience_s)
+
+        def begin() -> int:
+            with exclusive(backend, storage, name):
+                study_id = study_names(backend, storage, patience_s).get(name)
+                if study_id is None:
+                    try:
+                        study_id = int(backend.create_new_study(directions, name))
+                    except optuna.exceptions.DuplicatedStudyError:  # begun by another program meanwhile
+                        raise already from None
+                elif not _was_left(backend, study_id, directions):
+                    raise already
+                for key, content in (
+                    (RECORD_ATTRIBUTE, dict(record)),
+                    (SOURCES, sources_to_json(sources)),
+                    (OWN, {**metadata.to_json(), "schema": SCHEMA}),  # last: without it it was never begun
+                ):
+                    backend.set_study_user_attr(study_id, key, content)
+                return study_id
+
+        study_id = patient(begin, storage, patience_s)
         return cls(storage, backend, study_id, name, patience_s=patience_s)
 
     @classmethod
@@ -343,3 +350,12 @@ class SearchLog:
         if self._is_exclusive:  # the whole turn is done again where the storage goes away in it
             return action()
         return patient(action, self._url, self.patience_s)
+
+
+def _was_left(backend: Any, study_id: int, directions: Sequence[object]) -> bool:
+    """Whether a study is what a search left that was killed while it began: without metadata and trials."""
+    return (
+        OWN not in backend.get_study_user_attrs(study_id)
+        and list(backend.get_study_directions(study_id)) == list(directions)
+        and not backend.get_all_trials(study_id, deepcopy=False)
+    )

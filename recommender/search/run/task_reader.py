@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ingest.questions.problems import parse_limit
+from ingest.questions.limits import parse_limit
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective, WorkloadKind
 from kg.terms.metrics import METRICS, MODELLED_UNITS, canonical_metric

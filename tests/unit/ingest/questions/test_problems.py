@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.questions.problems import KnownOperator, parse_limit, problem_from
+from ingest.questions.limits import parse_limit
+from ingest.questions.problems import KnownOperator, problem_from
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, WorkloadKind
 from kg.triples.names import ResolvedName

@@ -11,6 +11,7 @@ from pyoxigraph import Literal, NamedNode
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Better, Hardware, Kind, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Bottleneck,
     Cause,
@@ -19,8 +20,6 @@ from kg.nouns.knowledge import (
     Fact,
     FactKind,
     FaultPattern,
-    GreenSchedule,
-    GridRegion,
     HardwareProfile,
     Level,
     Model,

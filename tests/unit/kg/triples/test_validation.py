@@ -21,6 +21,7 @@ from kg.nouns.entities import (
     WorkloadKind,
 )
 from kg.nouns.framework import Framework
+from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -30,8 +31,6 @@ from kg.nouns.knowledge import (
     Fact,
     FactKind,
     FaultPattern,
-    GreenSchedule,
-    GridRegion,
     HardwareProfile,
     Level,
     Model,

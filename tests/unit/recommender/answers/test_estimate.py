@@ -56,3 +56,45 @@ def test_what_could_not_be_read_is_said_with_the_error(shipped: Workspace) -> No
     with pytest.raises(InputError) as raised:
         estimated(shipped, {**RAW, "notes": ["run.sh: --nnodes is not set"]}, settings={"nosuch": 1})
     assert "run.sh: --nnodes is not set" in raised.value.__notes__
+
+
+def test_an_estimate_says_what_it_rests_on_and_what_was_assumed(shipped: Workspace) -> None:
+    rests, assumed = estimated(shipped, {**RAW, "software": {"vllm-ascend": "0.11"}}).notes[-2:]
+    assert rests.startswith("anchored on ")
+    assert "measured steps of vllm-ascend" in rests
+    assert "(0.11 was not measured) on ascend-910c; +-" in rests
+    assert assumed.startswith("assumed: ")
+    assert "batch=1 (2: +" in assumed
+    stated = estimated(shipped, settings={"batch": 1}).notes[-1]
+    assert "batch=" not in stated
+
+
+def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Workspace, tmp_path: Path) -> None:
+    raw = {**RAW, "software": {"vllm-ascend": "0.11"}}
+    plain = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16})
+    twice = 2e3 * plain.records[0]["tpot_s"]
+    head = "model,hardware,server,count,engine,version,metric,unit,value,batch,tensor_parallel"
+    run = f"qwen3-8b,ascend-910c,atlas-800i-a3,16,vllm-ascend,0.11,tpot,ms,{twice},8,16"
+    (tmp_path / "runs.csv").write_text("\n".join([head, run, run, run]) + "\n", encoding="utf-8")
+    shipped.calibrate_steps([tmp_path / "runs.csv"], tmp_path / "own")
+    own = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16}, constants=tmp_path / "own")
+    assert 1.7 < own.records[0]["tpot_s"] / plain.records[0]["tpot_s"] < 2.1
+    assert "anchored on 3 measured steps of vllm-ascend 0.11 on ascend-910c" in own.notes[-2]
+    low, high = own.records[0]["time_interval_90_s"]
+    before = plain.records[0]["time_interval_90_s"]
+    assert high / low < before[1] / before[0]
+
+
+def test_the_estimate_is_what_predictions_and_plans_start_from(shipped: Workspace) -> None:
+    from recommender.cost_model.change import modelled_now
+    from recommender.cost_model.question import Question
+
+    raw = {
+        **RAW,
+        "phase": "serving",
+        "software": {"vllm-ascend": "0.11"},
+        "current": {"batch": 8, "tensor_parallel": 16},
+    }
+    problem, _ = shipped.problem(raw)
+    question = Question.of(problem, shipped.model_facts(problem), shipped.hardware, server="atlas-800i-a3")
+    assert modelled_now(question).throughput == estimated(shipped, raw).records[0]["throughput"]

@@ -117,3 +117,11 @@ def test_chances_are_those_of_a_log_normal_time(shipped: Workspace) -> None:
     for item in rater.rate_all(question(20)):
         assert (item.chance >= 0.5) == (item.tpot_s <= 0.020)
         assert math.isclose(item.requests_per_s * 1024, item.throughput)
+
+
+def test_an_impossible_measurement_changes_nothing(shipped: Workspace) -> None:
+    tree, sizes = shipped.hardware, shipped.snapshot.sizes_of
+    sound = cases(shipped, {1: 0.6, 2: 0.6, 4: 0.6, 8: 0.6})
+    poison = [replace(case, rate=case.rate * 1e6) for case in sound]
+    first = Deployments(tree, sizes, partial(_given, sound)).rate(question(30))
+    assert Deployments(tree, sizes, partial(_given, [*sound, *poison])).rate(question(30)) == first

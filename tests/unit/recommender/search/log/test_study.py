@@ -208,6 +208,20 @@ def test_a_database_that_is_locked_for_a_while_is_waited_for(tmp_path: Path) -> 
     assert calls[2] - calls[1] > calls[1] - calls[0], "it waits longer each time"
 
 
+def test_a_search_that_was_killed_while_it_began_begins_again(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    log_of(str(whole))
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        path = tmp_path / f"cut{kept}"
+        path.write_bytes(b"".join(lines[:kept]))
+        with pytest.raises(InputError):
+            SearchLog.open(str(path))
+        log_of(str(path))
+        assert SearchLog.open(str(path)).metadata == SearchLog.open(str(whole)).metadata
+    assert len(lines) > 3
+
+
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("something\n")
     with pytest.raises(WorkspaceError, match="line 1 is no operation"):

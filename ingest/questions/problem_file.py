@@ -1,0 +1,67 @@
+"""The file of a question: YAML or JSON with known keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.errors import CaseFormatError, Fault, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAXIMUM_FILE_BYTES = 1_000_000
+"""A question is small; a larger file is something else."""
+
+KEYS = (
+    "model",
+    "sizes",
+    "op",
+    "phase",
+    "shape",
+    "precision",
+    "traits",
+    "hardware",
+    "count",
+    "objective",
+    "limits",
+    "bottlenecks",
+    "current",
+    "software",
+)
+"""Keys of a question. ``notes`` beside them holds the assumptions of a reader of another form."""
+
+
+def read_problem_file(path: Path) -> dict[str, object]:
+    """The content of a problem file, YAML or JSON.
+
+    Raises:
+        InputError: It cannot be read.
+        CaseFormatError: It is not a mapping of the known keys.
+    """
+    from ingest.files.content import ContentError
+    from ingest.files.safe_yaml import load_yaml
+    from ingest.files.yaml_tree import Faults, parse
+
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(raw) > MAXIMUM_FILE_BYTES:
+        raise InputError(f"{path}: {len(raw)} bytes is too large for a problem file")
+    faults = Faults()
+    try:
+        top = parse(raw.decode("utf-8-sig"), faults)
+        content = None if faults.all else load_yaml(raw)
+    except UnicodeDecodeError:
+        raise CaseFormatError(
+            str(path), [Fault(place="", reason="not UTF-8 text")], hint="save it as UTF-8"
+        ) from None
+    except ContentError as error:
+        raise CaseFormatError(str(path), [Fault(place="", reason=str(error))]) from None
+    if top is not None:
+        for name in top.names():
+            if name not in KEYS:
+                top.fault(f"unknown key {name}", name)
+    if faults.all or not isinstance(content, dict):
+        raise CaseFormatError(str(path), faults.all, hint=f"keys: {', '.join(KEYS)}")
+    return content

@@ -1,0 +1,38 @@
+"""The layout of a model whose sizes are not known, so that nothing prices one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.ranking.start import ParallelLayout
+from recommender.ranking.starts.layout_choice import choose_layouts
+from recommender.ranking.starts.layout_flags import SPLITTING
+from recommender.ranking.starts.layout_options import LayoutOption
+
+if TYPE_CHECKING:
+    from recommender.ranking.starts.draft import StartDraft
+
+
+def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
+    """The layout of a model whose sizes are not known: as recipes have it, or a replica on each device."""
+    situation, devices = draft.situation, draft.situation.devices
+    if not devices:
+        return None
+    plain = ParallelLayout(dp=devices)
+    if situation.is_training or situation.framework.id not in SPLITTING or not draft.weighed:
+        return plain
+    experts = {1, devices} if situation.model.is_mixture else {1}
+    layouts = [
+        ParallelLayout(tp=width, dp=devices // width, ep=spread)
+        for width in range(1, devices + 1)
+        if devices % width == 0 and width & (width - 1) == 0
+        for spread in experts
+    ]
+    options = [
+        LayoutOption(
+            layout=layout, settings={}, log_merit=None, within_limits=True, memory_bytes=0.0,
+            is_sure_to_fit=False, results={}, spread=0.0,
+        )
+        for layout in layouts
+    ]  # fmt: skip
+    return choose_layouts(options, draft.of_precision(), training=False)[0].option.layout

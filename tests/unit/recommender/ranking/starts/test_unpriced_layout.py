@@ -1,0 +1,30 @@
+"""Layouts of models whose sizes are not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recommender.ranking.start import ParallelLayout
+from recommender.ranking.starts.unpriced_layout import unpriced_layout
+from tests.unit.recommender.ranking.starts.situations import draft, recipe, situation, weighed
+
+
+def test_recipes_and_the_rule_of_thumb_choose_where_nothing_has_a_price() -> None:
+    near = weighed(recipe("near", layout={"tp": 8, "dp": 2}, devices=16))
+    made = unpriced_layout(draft(about=situation(count=16), behind=near))
+    assert made is not None
+    assert (made.tp, made.devices) == (8, 16)
+
+
+def test_experts_are_spread_as_recipes_do() -> None:
+    near = weighed(recipe("near", layout={"tp": 4, "dp": 4, "ep": 16}, devices=16))
+    asked = situation(count=16)
+    asked = replace(asked, model=replace(asked.model, is_mixture=True))
+    made = unpriced_layout(draft(about=asked, behind=near))
+    assert made is not None
+    assert made.ep == 16
+
+
+def test_without_recipes_each_device_has_a_replica() -> None:
+    assert unpriced_layout(draft(about=situation(count=4))) == ParallelLayout(dp=4)
+    assert unpriced_layout(draft(about=situation(count=None))) is None
