@@ -157,10 +157,7 @@ class Writer:
             triples = to_triples(noun)
             removed += description(self.graph, table_of(type(noun)).iri(noun))
             added += triples
-        if removed:
-            self.graph.replace(removed, added)
-        else:
-            self.graph.bulk_extend(added)
+        self.graph.replace(removed, added)
         self.changed()
 
     def changed(self) -> None:
