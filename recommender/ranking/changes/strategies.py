@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.effects import Context, Effect
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Model, Strategy
+from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Strategy
 from kg.terms.conditions import Truth
 from kg.terms.metrics import OPERATOR_TIME, SAME_GAIN, metrics_of_same_gain
 from kg.triples.finders import StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
-from kg.triples.serialisation import all_of, from_graph
+from kg.triples.model_finder import ModelFinder
+from kg.triples.serialisation import all_of
 from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
@@ -153,7 +154,7 @@ class StrategyRanker:
         self._components = components
         self._trials = trials
         self._strategies = StrategyFinder(graph)
-        self._models: dict[str, Model | None] = {}
+        self._models = ModelFinder(graph)
         self._sources_of: dict[tuple[object, ...], tuple[Source, ...]] = {}
 
     @cached_property
@@ -209,7 +210,7 @@ class StrategyRanker:
         )
 
     def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
-        model = None if problem.workload.model is None else self._model(problem.workload.model)
+        model = self._models.find(problem.workload.model)
         return self._scopes.fitting(problem, kinds_of(model), path)
 
     def _ranked(
@@ -226,7 +227,7 @@ class StrategyRanker:
         in_use = [
             item for item in map(self._strategies.strategy, scopes) if already_set(item, problem.current)
         ]
-        model = None if problem.workload.model is None else self._model(problem.workload.model)
+        model = self._models.find(problem.workload.model)
         facts = question_facts(problem, self._tree, model)
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
@@ -357,7 +358,7 @@ class StrategyRanker:
         return None
 
     def _family(self, model: str | None) -> str:
-        known_model = None if model is None else self._model(model)
+        known_model = self._models.find(model)
         return known_model.family if known_model else ""
 
     def _distance(self, hardware: str, seen: str) -> Distance:
@@ -383,16 +384,6 @@ class StrategyRanker:
                 kinds.add(name)
                 open_ends += broader(self._graph, name)
         return kinds
-
-    def _model(self, name: str) -> Model | None:
-        from kg.errors import UnknownEntityError
-
-        if name not in self._models:
-            try:
-                self._models[name] = from_graph(self._graph, Model, name)
-            except UnknownEntityError:
-                self._models[name] = None
-        return self._models[name]
 
 
 def _not_here(strategy: Strategy, applies: Applicability) -> Refusal:

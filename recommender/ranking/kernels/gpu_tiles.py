@@ -159,21 +159,10 @@ def product_times(gpu: Gpu, shape: ProductShape, tile: Columns, element: float) 
 
     # on Blackwell's data-centre parts the sums are in tensor memory
     sums = bm * bn / (gpu.warp * warps) * (0.0 if TENSOR_MEMORY <= gpu.capability < NO_TENSOR_MEMORY else 1.0)
-    registers = np.minimum(sums + OTHER_REGISTERS, MOST_REGISTERS)
     block = (bm + bn) * bk * element
     # before Hopper the block in use is in registers; whether a tile fits at all is asked with all its stages
     staged = np.where(gpu.capability >= 9, stages, np.maximum(stages - 1, 1)) * block
-    resident = np.floor(
-        np.minimum.reduce(
-            [
-                gpu.shared_bytes / (staged + 1024),
-                REGISTERS / (registers * gpu.warp * warps),
-                MOST_THREADS / (gpu.warp * warps),
-                np.full_like(bm, MOST_PROGRAMS),
-            ]
-        )
-    )
-    fits = (resident >= 1) & (sums + OTHER_REGISTERS <= MOST_REGISTERS)
+    resident, fits = _resident(gpu, sums, staged, warps)
     fits &= stages * block + 1024 <= gpu.shared_bytes
     resident = np.maximum(resident, 1)
     of_core = np.ceil(blocks / gpu.cores)
@@ -255,6 +244,30 @@ def _memory_bytes(
     return np.where(held, once, np.maximum(read, once)) + written
 
 
+def _resident(gpu: Gpu, sums: Floats, staged: Floats, warps: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Programs that a core holds at once, and which tiles it can hold at all.
+
+    Args:
+        gpu: Where.
+        sums: Registers of a thread that sums take.
+        staged: Bytes of shared memory of a program.
+        warps: Of a program.
+    """
+    registers = np.minimum(sums + OTHER_REGISTERS, MOST_REGISTERS)
+    threads = gpu.warp * warps
+    resident = np.floor(
+        np.minimum.reduce(
+            [
+                gpu.shared_bytes / (staged + 1024),
+                REGISTERS / (registers * threads),
+                MOST_THREADS / threads,
+                np.full_like(threads, MOST_PROGRAMS),
+            ]
+        )
+    )
+    return resident, (resident >= 1) & (sums + OTHER_REGISTERS <= MOST_REGISTERS)
+
+
 def attention_times(gpu: Gpu, sizes: dict[str, float], tile: Columns, element: float) -> TileTimes:
     """Times of attention by blocks of queries and keys.
 
@@ -268,19 +281,8 @@ def attention_times(gpu: Gpu, sizes: dict[str, float], tile: Columns, element: f
     width, heads = sizes["D"], sizes["B"] * sizes["H"]
     blocks, steps = np.ceil(sizes["Q"] / bm) * heads, np.ceil(sizes["S"] / bn)
     sums = bm * (width + bn) / (gpu.warp * warps)
-    registers = np.minimum(sums + OTHER_REGISTERS, MOST_REGISTERS)
     staged = (2 * stages * bn + bm) * width * element
-    resident = np.floor(
-        np.minimum.reduce(
-            [
-                gpu.shared_bytes / (staged + 1024),
-                REGISTERS / (registers * gpu.warp * warps),
-                MOST_THREADS / (gpu.warp * warps),
-                np.full_like(bm, MOST_PROGRAMS),
-            ]
-        )
-    )
-    fits = (resident >= 1) & (sums + OTHER_REGISTERS <= MOST_REGISTERS)
+    resident, fits = _resident(gpu, sums, staged, warps)
     of_core = np.ceil(blocks / gpu.cores)
     resident = np.minimum(np.maximum(resident, 1), of_core)
     rate = np.full_like(bm, gpu.flops / gpu.cores)

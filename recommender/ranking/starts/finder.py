@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kg.errors import UnknownEntityError
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import Model
 from kg.nouns.recipe import Where
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import plain_key
 from kg.triples.finders import StrategyFinder, recipes_of
-from kg.triples.serialisation import all_of, from_graph
+from kg.triples.model_finder import ModelFinder
+from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
 from recommender.ranking.deployments.deployment import Deployment, framework_id
@@ -109,7 +108,7 @@ class StartFinder:
         self._withheld = withheld
         self._deployments = deployments
         self._finder = StrategyFinder(graph)
-        self._models: dict[str, Model | None] = {}
+        self._models = ModelFinder(graph)
         self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
 
     @cached_property
@@ -120,7 +119,7 @@ class StartFinder:
     def situation(self, problem: Problem) -> Situation | None:
         """The situation of a question; None where no framework runs such a model on such hardware."""
         name = problem.workload.model or ""
-        model = self._model(name)
+        model = self._models.find(name)
         path = self._tree.path(problem.hardware.name)
         framework = running_framework(
             problem, path[-1] if path else "", model.architecture if model else "", self.frameworks
@@ -283,15 +282,7 @@ class StartFinder:
         return self._tree.path(node.device if node is not None and node.device else hardware)
 
     def _traits(self, name: str) -> ModelTraits:
-        return ModelTraits.of(self._model(name), name)
-
-    def _model(self, name: str) -> Model | None:
-        if name not in self._models:
-            try:
-                self._models[name] = from_graph(self._graph, Model, name)
-            except UnknownEntityError:
-                self._models[name] = None
-        return self._models[name]
+        return ModelTraits.of(self._models.find(name), name)
 
 
 def _instance(option: LayoutOption, framework: str) -> Deployment:
