@@ -280,6 +280,7 @@ def solved(
     Whoever asks is believed: steps of their ``own`` keep their weight.
     """
     weights = np.ones(len(ratios))
+    inverse = covariance
     for _ in range(ROUNDS):
         inverse = np.linalg.inv(covariance + np.diag(np.square(noise) / weights))
         off = ratios - covariance @ (inverse @ ratios)

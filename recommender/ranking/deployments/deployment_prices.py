@@ -122,9 +122,10 @@ def _priced(
 ) -> list[DeploymentPrice | None]:
     prices: list[DeploymentPrice | None] = [None] * len(rows)
     places, kept = list(range(len(rows))), list(rows)
+    one = twice = np.empty(0)
     while kept:
         try:
-            least, twice = (_memory(model, machine, kept, batch) for batch in (1, 2))
+            one, twice = (_memory(model, machine, kept, batch) for batch in (1, 2))
             break
         except LayoutError as fault:
             places = [place for place, holds in zip(places, fault.holds, strict=True) if holds]
@@ -134,7 +135,7 @@ def _priced(
     if not kept:
         return prices
     usable = machine.device.memory_capacity * USABLE_MEMORY
-    one, each = least, twice - least
+    each = twice - one
     batch = np.array([float(str(row["batch"])) for row in kept])
     if np.isfinite(usable):
         batch = np.minimum(batch, 1 + np.floor((usable - one) / each))

@@ -80,6 +80,7 @@ def choose_layouts(
     if spreads:
         trust *= (MODELLED_SPREAD / median(spreads)) ** 2
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
+    heard = sum(one.weight for one in weighed)
     chosen = []
     for option in options:
         votes = [
@@ -89,7 +90,9 @@ def choose_layouts(
         agreement = sum(vote for vote, _ in votes)
         top = max(votes, key=lambda vote: vote[0], default=(0.0, None))
         merit = option.log_merit - best if option.log_merit is not None else 0.0
-        shared = agreement if training else (agreement + rule * _by_rule(option.layout)) / (1 + rule)
+        shared = agreement
+        if not training:
+            shared = (agreement + rule * heard * _by_rule(option.layout)) / (1 + rule)
         score = trust * merit + (math.log(UNSEEN + shared) if weighed else 0.0)
         chosen.append(
             ChosenLayout(
