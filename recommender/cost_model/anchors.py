@@ -282,10 +282,11 @@ def solved(
     weights = np.ones(len(ratios))
     inverse = covariance
     for _ in range(ROUNDS):
-        inverse = np.linalg.inv(covariance + np.diag(np.square(noise) / weights))
+        noisy = covariance + np.diag(np.square(noise) / weights)
+        inverse = np.asarray(np.linalg.inv(noisy), dtype=np.float64)
         off = ratios - covariance @ (inverse @ ratios)
         weights = np.where(own, 1.0, (TAIL + 1) / (TAIL + (off / noise) ** 2))
-    return np.asarray(inverse, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    return inverse, np.asarray(weights, dtype=np.float64)
 
 
 ROUNDS = 6
