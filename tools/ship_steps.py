@@ -1,13 +1,13 @@
 """Write the shipped anchors from published steps: ``data/cost_model/steps.csv`` to ``steps.json``.
 
-    python tools/ship_steps.py WORKSPACE
+    python -m tools.ship_steps WORKSPACE
 
 The workspace has the shipped knowledge. A test fails where the two do not agree any more.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import data
@@ -19,9 +19,14 @@ from recommender.workspace import Workspace
 
 def main() -> None:
     """Fit and write them."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("workspace", type=Path, help="workspace with the shipped knowledge")
+    place = parser.parse_args().workspace
     folder = Path(data.__file__).parent / "cost_model"
     path = folder / "steps.csv"
-    with Workspace.open(Path(sys.argv[1]), cache=Path(sys.argv[1]) / "cache") as workspace:
+    with Workspace.open(place, cache=place / "cache") as workspace:
         steps = measured_steps(read_runs(path), workspace.question_of_run, name=path.name)
     anchors = fit_anchors(steps)
     anchors.write(folder / STEPS_FILE)

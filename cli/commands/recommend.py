@@ -88,7 +88,7 @@ def recommend(
     from cli import output
 
     request: VerificationRequest | None = None
-    if verify:  # reading it costs more than most answers
+    if verify or metric or pattern or guard:  # reading it costs more than most answers
         from recommender.answers.verification import VerificationRequest
 
         request = VerificationRequest(
@@ -128,7 +128,7 @@ def recommend(
     elif not (as_json or form) and answer.recommendations:
         print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
-    if request is not None:
+    if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
+from kg.errors import UnknownEntityError
 from kg.nouns.entities import Source
-from kg.nouns.knowledge import Strategy
+from kg.nouns.knowledge import Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
 from kg.triples import nodes
@@ -206,3 +207,22 @@ class StrategyFinder:
         if parameter not in self._by_parameter:
             self._by_parameter[parameter] = strategies_setting(self._graph, parameter)
         return tuple(self.strategy(name) for name in self._by_parameter[parameter])
+
+
+class ModelFinder:
+    """Models of a graph by name."""
+
+    def __init__(self, graph: GraphStore) -> None:
+        self._graph = graph
+        self._models: dict[str, Model | None] = {}
+
+    def find(self, name: str | None) -> Model | None:
+        """The model of a name; None for no name or one that the graph does not have."""
+        if not name:
+            return None
+        if name not in self._models:
+            try:
+                self._models[name] = from_graph(self._graph, Model, name)
+            except UnknownEntityError:
+                self._models[name] = None
+        return self._models[name]

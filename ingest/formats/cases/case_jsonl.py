@@ -51,6 +51,8 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
                 yield Fault(place=f"line {number}", reason=f"no UTF-8 at byte {fault.start + 1}")
             except RecursionError:
                 yield Fault(place=f"line {number}", reason="nested without end")
+            except OverflowError:
+                yield Fault(place=f"line {number}", reason="a number is too large")
             except ValueError as fault:  # an integer of thousands of digits
                 yield Fault(place=f"line {number}", reason=f"no JSON: {str(fault)[:100]}")
     except ContentError as fault:

@@ -12,9 +12,8 @@ from kg.nouns.framework import Framework
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Strategy
 from kg.terms.conditions import Truth
 from kg.terms.metrics import OPERATOR_TIME, SAME_GAIN, metrics_of_same_gain
-from kg.triples.finders import StrategyFinder, broader, sources_of_effect
+from kg.triples.finders import ModelFinder, StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
-from kg.triples.model_finder import ModelFinder
 from kg.triples.serialisation import all_of
 from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts

@@ -10,8 +10,7 @@ from kg.nouns.framework import Framework
 from kg.nouns.recipe import Where
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import plain_key
-from kg.triples.finders import StrategyFinder, recipes_of
-from kg.triples.model_finder import ModelFinder
+from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts

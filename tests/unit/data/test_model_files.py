@@ -33,9 +33,10 @@ FACTS = {
     "compressed_4_layers", "compressed_128_layers", "sliding_window", "sparse_top_k", "index_heads",
     "index_head_dim", "global_kv_heads", "global_head_dim", "linear_key_heads", "linear_value_heads",
     "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size",
-    "mtp_layers", "pooling",
+    "mtp_layers", "pooling", "weight_format",
 }  # fmt: skip
-TEXTS = {"attention_kind"}
+WEIGHT_FORMATS = {"w4a16", "w8a8", "fp8"}
+"""Formats that the weights of a model are published in, where they are not of 16 bits."""
 KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}
 
 UNGATED = {
@@ -132,7 +133,9 @@ def test_facts_are_positive_numbers_of_a_known_kind() -> None:
     for _, model in MODELS:
         for name, fact in model.get("facts", {}).items():
             assert name in FACTS, model["id"]
-            if name in TEXTS:
+            if name == "weight_format":
+                assert fact["value"] in WEIGHT_FORMATS, model["id"]
+            elif name == "attention_kind":
                 assert set(fact["value"].split("+")) <= set(KINDS_OF_ATTENTION), model["id"]
             else:
                 assert isinstance(fact["value"], int), (model["id"], name)

@@ -9,7 +9,7 @@ import pytest
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind, Source
-from kg.nouns.knowledge import Assignment, Bottleneck, Cause, CauseEdge, Confidence, Relation, Strategy
+from kg.nouns.knowledge import Assignment, Bottleneck, Cause, CauseEdge, Confidence, Model, Relation, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples import finders
@@ -103,3 +103,13 @@ def test_bottlenecks_lead_to_their_kinds_and_causes(store: OxigraphStore) -> Non
     assert finders.broader(store, "link-wait") == ["wait"]
     assert finders.narrower(store, "wait") == ["link-wait"]
     assert finders.causes_of(store, "wait") == ["cable"]
+
+
+def test_a_model_is_found_by_its_name_and_none_by_another() -> None:
+    graph = OxigraphStore(None)
+    model = Model(id="m-1", labels={"en": "M 1"}, family="m", architecture="decoder")
+    graph.extend(to_triples(model))
+    finder = finders.ModelFinder(graph)
+    assert finder.find("m-1") == model
+    assert finder.find("m-1") is finder.find("m-1")
+    assert finder.find("other") is finder.find(None) is finder.find("") is None
