@@ -161,10 +161,11 @@ def path_of(folder: Path, name: str) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    """Names of the experiments in a folder, the newest last."""
+    """Names of the experiments in a folder, the newest last; one that was killed as it began is none."""
     if not folder.is_dir():
         return []
-    found = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (path.stat().st_mtime, path.name))
+    begun = filter(_is_begun, folder.glob(f"*{SUFFIX}"))
+    found = sorted(begun, key=lambda path: (path.stat().st_mtime, path.name))
     return [path.name.removesuffix(SUFFIX) for path in found]
 
 
@@ -176,10 +177,18 @@ def find(folder: Path, name: str) -> Logged:
         WorkspaceError: Its log is damaged.
     """
     path = path_of(folder, name)
-    if not path.is_file():
+    if not path.is_file() or not _is_begun(path):
         known = ", ".join(names(folder)[-10:]) or "there is none yet"
         raise UnknownEntityError(f"no experiment named {name!r}", hint=f"known: {known}")
     return read(path)
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a log has its first line, or had it once: nothing was measured before that is on the disk."""
+    try:
+        return path.with_suffix(MARK).exists() or b"\n" in path.read_bytes()
+    except OSError:
+        return True  # whoever reads it says what is wrong
 
 
 def read(path: Path) -> Logged:

@@ -248,6 +248,17 @@ def test_a_damaged_line_within_is_told(path: Path) -> None:
         read(path)
 
 
+def test_a_log_killed_as_it_began_is_no_experiment_and_can_be_begun(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b'{"for')
+    name = path.name.removesuffix(".jsonl")
+    assert names(path.parent) == []
+    with pytest.raises(UnknownEntityError, match="no experiment named"):
+        find(path.parent, name)
+    run(path, design(pairs=6), World(noise=0.5))
+    assert names(path.parent) == [name]
+
+
 def test_a_log_is_of_one_design_and_one_process(path: Path) -> None:
     run(path, design(pairs=6), World(noise=0.5))
     with (
