@@ -211,11 +211,7 @@ class Bench:
         layouts = [item.layout for item in (plan.start, *plan.alternatives) if item.layout is not None]
         settings = [*plan.start.settings, *(s for change in plan.changes for s in change.settings)]
         proposed = _tuning((str(s.where), s.key, _text(s.value)) for s in reversed(settings))
-        hits = (
-            [_is_same(item, layout, training=group == "train") for item in layouts]
-            if plan.start.fits
-            else None
-        )
+        hits = [_is_same(item, layout, training=group == "train") for item in layouts] if plan.fits else None
         for kind in ("all", group):
             verdicts = self.verdicts[name, kind]
             verdicts.take(hits, proposed, truth)
