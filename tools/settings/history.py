@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"
 _SPANS = ("since", "removed", "absent", "default", "before")
-_OF_THE_MACHINE = ("/tmp", "/usr/", "/var/", "/home/", "/root/", "/opt/")  # noqa: S108
 _FORM = ("in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts")
 
 
@@ -182,7 +181,7 @@ def _is_plain(value: object) -> bool:
     return (
         value is None
         or isinstance(value, bool | int)
-        or (isinstance(value, str) and not value.startswith(_OF_THE_MACHINE))  # such a folder is computed
+        or (isinstance(value, str) and not value.startswith("/"))  # a path or a route: of the site, not tuned
         or (isinstance(value, float) and abs(value) < 1e300)
     )
 

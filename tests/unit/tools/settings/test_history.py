@@ -115,9 +115,9 @@ def test_a_renamed_variable_is_another_setting() -> None:
     assert (found["OLD"]["removed"], found["NEW"]["since"]) == ("2.0", "2.0")
 
 
-def test_a_folder_of_the_machine_is_no_default() -> None:
+def test_a_path_is_no_default() -> None:
     state = state_of(
-        [flag("--dump", type="str", default="/var/dumps"), flag("--route", type="str", default="/generate")]
+        [flag("--dump", type="str", default="/dumps"), flag("--mode", type="str", default="fast/safe")]
     )
     assert state["flag", "--dump"]["default"] == []
-    assert state["flag", "--route"]["default"] == ["/generate"]
+    assert state["flag", "--mode"]["default"] == ["fast/safe"]
