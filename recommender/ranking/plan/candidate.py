@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
+from kg.nouns.gain import joined_gain
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
-from recommender.ranking.plan.simulation import joined, simulated
+from recommender.ranking.plan.simulation import simulated
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
@@ -62,7 +63,7 @@ def of_strategy(
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
     change_of = simulated(question, item.strategy.configuration)
-    gain = joined(seen, change_of.gain)
+    gain = joined_gain(seen, change_of.gain)
     if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):
         return None
     if gain is not None:
