@@ -129,7 +129,7 @@ class StartFinder:
         if facts.get("phase") == "serving":  # one server for both, unless something else is stated
             facts.setdefault("role", "mixed")
             facts.setdefault("disaggregated", facts["role"] != "mixed")
-        if framework.is_assumed:
+        if framework.version:
             facts[f"software[{framework.id}]"] = framework.version
         return Situation(
             problem=problem,
@@ -178,7 +178,7 @@ class StartFinder:
         priced = None
         if layouts:
             priced = started_question(draft.question, layouts[0], found[0])
-            draft.notes.append(_load(layouts[0], situation))
+            draft.notes.append(_load(layouts[0], draft))
         return self._starts(draft, found, priced)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
@@ -216,6 +216,7 @@ class StartFinder:
             asked = replace(asked, degrees={})
             options = self._options(situation, asked)
             if options:
+                draft.is_divided_anew = True
                 draft.notes.append(
                     "the parallel sizes that run now do not go with the model on these devices"
                 )
@@ -307,7 +308,11 @@ def _has_own_launcher(recipe: Recipe) -> bool:
 
 
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
-    return [item for item in agreed_settings(weighed) if item.share >= WORTH_TESTING]
+    """What the recipes of the same vendor agree on."""
+    local = [one for one in weighed if not one.is_foreign]
+    total = sum(one.weight for one in local)
+    shares = [replace(one, weight=one.weight / total) for one in local] if total else []
+    return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
 
 
 def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
@@ -318,11 +323,13 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
     return replace(situation, facts={**sizes, **situation.facts})
 
 
-def _load(chosen: ChosenLayout, situation: Situation) -> str:
+def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
     """What is assumed of the load where the question does not state it; empty if nothing is."""
-    batch = chosen.option.settings.get("batch")
+    batch, situation = chosen.option.settings.get("batch"), draft.situation
     if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
         return ""
     if situation.number("concurrency") is not None:
         return ""
-    return f"{batch:.0f} requests at once an engine are assumed; --trait concurrency=N says otherwise"
+    engines = chosen.option.layout.dp
+    number = f"{batch * engines:.0f} requests at once" + (f" ({batch:.0f} an engine)" if engines > 1 else "")
+    return f"{number} are assumed; --trait concurrency=N says otherwise"
