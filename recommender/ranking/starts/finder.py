@@ -171,7 +171,10 @@ class StartFinder:
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
             kept = [item for item in kept if item.share >= WORTH_TESTING]
-            of_layout = replace(draft, kept=kept, refused=refused)
+            is_other = bool(layouts) and one is not layouts[0]
+            of_layout = replace(
+                draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
+            )
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
@@ -231,13 +234,10 @@ class StartFinder:
                 f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
                 " --count N says otherwise"
             )
-        chosen = choose_layouts(
-            options,
-            draft.of_precision(),
-            training=situation.is_training,
-            trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
-            settings=asked.question.settings,
-        )
+        chosen = self._chosen(draft, asked, options)
+        if asked.degrees:  # another layout than the one that runs is an alternative
+            free = replace(asked, degrees={})
+            chosen = [*chosen, *self._chosen(draft, free, self._options(situation, free))]
         if not chosen[0].option.within_limits:
             limits = ", ".join(f"{limit.metric} <= {limit.maximum:g} {limit.unit}" for limit in asked.limits)
             draft.notes.append(f"no layout is modelled to keep {limits}")
@@ -246,6 +246,17 @@ class StartFinder:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
         return list(kinds.values())[:3]
+
+    def _chosen(
+        self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[LayoutOption]
+    ) -> list[ChosenLayout]:
+        return choose_layouts(
+            options,
+            draft.of_precision(),
+            training=draft.situation.is_training,
+            trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
+            settings=asked.question.settings,
+        )
 
     def _options(self, situation: Situation, asked: LayoutQuestion) -> list[LayoutOption]:
         """The layouts that fit, best first, with times as measured deployments have them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 _LONGEST = frozenset({"max_model_len", "context_length"})
 AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
 AT_ONCE = frozenset({"max_running_requests"})
+_CAPTURED = frozenset(
+    {"cudagraph_capture_sizes", "cuda_graph_bs", "cuda_graph_bs_decode", "cuda_graph_max_bs"}
+)
+
+
+def falls_short(item: AgreedSetting, load: float | None, replicas: int) -> bool:
+    """Whether it captures graphs for fewer requests than an engine gets: the default captures for more."""
+    name = plain_key(item.key).rpartition(".")[2]
+    sizes = [int(number) for number in re.findall(r"\d+", item.value)]
+    return bool(load and name in _CAPTURED and sizes) and max(sizes) < (load or 0) / replicas
 
 
 def adapted(
