@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import PlanChange
     from recommender.ranking.start import ExpectedValue, StartConfiguration
 
+_REASONS = 4
+"""Reasons for a start without ``-v``."""
 _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 
@@ -31,7 +33,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     print(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
     for line in start.paste_lines:
         print(f"  {line}")
-    for line in start.because if verbose else start.because[:3]:
+    for line in start.because if verbose else start.because[:_REASONS]:
         print(f"  # {line}")
     if plan.alternatives:
         print("Or: " + "; ".join(_in_short(item) for item in plan.alternatives))

@@ -133,6 +133,8 @@ def _precision(draft: StartDraft, question: Question) -> str:
     own = "bf16" if question.machine.device.facts.get("peak_bf16_flops") else "fp16"
     if not (stated := question.settings.get("precision")):
         return own
+    if not draft.situation.problem.workload.precision:
+        draft.notes.append(f"{stated} is assumed, as the weights are published; --precision says otherwise")
     try:
         question.machine.device.peak(str(stated))
     except (InputError, MissingFactError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
-from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
@@ -78,7 +78,7 @@ def written(
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen) if chosen else (),
-        because=tuple(_because(draft, chosen)),
+        because=(*_checkpoint(settings, chosen), *_because(draft, chosen)),
     )
 
 
@@ -180,6 +180,14 @@ def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)
     )
+
+
+def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) -> list[str]:
+    """What the weights must be for the settings to work."""
+    if not any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
+        return []
+    precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
+    return [f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"]
 
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
