@@ -51,6 +51,8 @@ def layout_question(
         return None
     if not question.model.layers or question.model.tokens_per_image:
         return None
+    if not question.engine:
+        question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**question.settings, "precision": _precision(draft, question)}
     if situation.is_training:
         _hold(draft, settings)
