@@ -101,6 +101,8 @@ def recommend(
             budget_s=span_s(verify_time) if verify_time else None,
             allowed=allow_value or (),
         )
+    if write and (form or as_json):
+        raise InputError("--write prints a diff: not with --format or --json")
     raw = question.raw()
     if rate or pareto or price:
         if verify or form or explore or write:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
-from kg.terms.purposes import plain_key
+from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
@@ -17,7 +17,7 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_flags import layout_settings
-from recommender.ranking.starts.values import adapted
+from recommender.ranking.starts.values import adapted, falls_short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,13 +57,20 @@ def written(
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
-    settings += [_planned(item, situation, layout) for item in draft.agreed]
+    load = draft.load or situation.number("concurrency")
+    if load and chosen is not None and chosen.option.log_merit is not None:
+        load = min(load, float(str(chosen.option.settings.get("batch", load))) * chosen.option.layout.dp)
+    settings += [
+        _planned(item, situation, layout, load)
+        for item in draft.agreed
+        if not falls_short(item, load, layout.dp if layout else 1)
+    ]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
-    settings = _with_current(settings, situation, screen)
+    settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     return StartConfiguration(
         framework=framework.id,
         version=framework.version,
@@ -75,8 +82,10 @@ def written(
     )
 
 
-def _planned(item: AgreedSetting, situation: Situation, layout: ParallelLayout | None) -> PlanSetting:
-    value, why = adapted(item, situation, layout)
+def _planned(
+    item: AgreedSetting, situation: Situation, layout: ParallelLayout | None, load: float | None
+) -> PlanSetting:
+    value, why = adapted(item, situation, layout, load)
     return PlanSetting(
         where=SettingPlace(item.where.value),
         key=item.key,
@@ -122,9 +131,22 @@ def _further_than(
     return found
 
 
-def _with_current(settings: list[PlanSetting], situation: Situation, screen: Screen) -> list[PlanSetting]:
-    """The settings with what runs now in place of what recipes say, and all else that runs now."""
-    current = dict(situation.current or {})
+def _with_current(
+    settings: list[PlanSetting], situation: Situation, screen: Screen, *, is_divided: bool
+) -> list[PlanSetting]:
+    """The settings with what runs now in place of what recipes say, and all else that runs now.
+
+    Args:
+        settings: Of the start.
+        situation: Knows what runs now.
+        screen: Knows where settings are written.
+        is_divided: Whether the layout that runs now gave way to another.
+    """
+    current = {
+        name: value
+        for name, value in (situation.current or {}).items()
+        if not (is_divided and purpose(name) is Purpose.LAYOUT)
+    }
     if not current:
         return settings
     held = {plain_key(name): (name, value) for name, value in current.items()}
