@@ -52,6 +52,8 @@ def layout_question(
         return None
     if not question.model.layers or question.model.tokens_per_image:
         return None
+    if not question.engine:
+        question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**question.settings, "precision": _precision(draft, question)}
     if situation.is_training:
         _hold(draft, settings)
@@ -130,7 +132,7 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if quantised is not None:
         first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
         return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
-    own = "bf16" if question.machine.device.facts.get("peak_bf16_flops") else "fp16"
+    own = question.machine.device.sixteen_bit
     if not (stated := question.settings.get("precision")):
         return own
     if not draft.situation.problem.workload.precision:
