@@ -94,6 +94,8 @@ def _show_change(place: int, change: PlanChange) -> None:
     print(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
     if change.provided:
         print(f"     if {change.provided}")
+    if change.gain is not None and change.against:
+        print(f"     that gain was measured against {change.against}")
     if change.accuracy == "may-change":
         print("     accuracy may change: measure it")
 
