@@ -6,11 +6,13 @@ from dataclasses import replace
 from math import exp, isfinite
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import Situation
 
@@ -77,7 +81,7 @@ def written(
         layout=layout,
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
-        expected=_expected(chosen) if chosen else (),
+        expected=_expected(chosen.option) if chosen else (),
         because=(*_checkpoint(settings, chosen), *_because(draft, chosen)),
     )
 
@@ -165,8 +169,20 @@ def _with_current(
     return found
 
 
-def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
-    option = chosen.option
+def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
+    """A start with the price of what it sets in the end; one that rests on measured rows keeps theirs."""
+    if option.measured_rows:
+        return start
+    try:
+        steps = estimate_question(question)
+    except (InputError, MissingFactError):
+        return start
+    results = {name: float(values[0]) for name, values in steps.extra.items()}
+    results["throughput"] = float(steps.throughput[0])
+    return replace(start, expected=_expected(replace(option, results=results, spread=steps.spread)))
+
+
+def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
