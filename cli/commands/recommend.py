@@ -22,6 +22,7 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.from_profile import ProfileOption, with_profile
+from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace
 from cli.options import JsonOption
@@ -81,6 +82,7 @@ def recommend(
     verify_time: BudgetOption = "",
     allow_value: AllowValueOption = None,
     allow_low_trust: AllowTrustOption = False,
+    html: HtmlOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -105,9 +107,9 @@ def recommend(
         raise InputError("--write prints a diff: not with --format or --json")
     raw = question.raw()
     if rate or pareto or price:
-        if verify or form or explore or write:
+        if verify or form or explore or write or html:
             raise InputError(
-                "--rate and --pareto size a service: not with --verify, --format, --write or --explore"
+                "--rate and --pareto size a service: not with --verify, --format, --write, --html, --explore"
             )
         _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
@@ -121,6 +123,10 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
+    if html is not None:
+        from recommender.workspace import Workspace
+
+        write_all([html], Workspace.report_of(answer, source="recommend"))
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
     elif not (verify and as_json):  # the test prints its own
