@@ -26,6 +26,8 @@ app = LateTyper(
     add_completion=False,
 )
 
+app.add("statement", "cli.green.statement:statement")
+
 RegionOption = Annotated[str, typer.Option("--region", help="Region of the grid, as imported.")]
 DurationOption = Annotated[str, typer.Option("--duration", help="How long it runs, such as 8h or 90min.")]
 ByOption = Annotated[

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recommender.green.backtest import BacktestResult
     from recommender.green.plan import GreenJob, GreenPlan
     from recommender.green.planner import Outlook
+    from recommender.green.statement import CarbonStatement
     from recommender.green.waiting import WaitRequest
 
 
@@ -180,6 +181,33 @@ class GreenDesk:
             high=high,
             score=score,
             published_score=theirs,
+        )
+
+    def statement(
+        self,
+        files: Sequence[Path],
+        *,
+        region: str = "",
+        g_per_kwh: float | None = None,
+        pue: float | None = None,
+        interval_s: float = 1.0,
+        start: datetime | None = None,
+        title: str = "Carbon statement",
+    ) -> CarbonStatement:
+        """What runs emitted, from logs of meters on a region's series; see ``make_statement``."""
+        from recommender.green.statement import make_statement
+
+        chosen = self.shelf.choose(region)
+        stored = self.shelf.load(chosen) if chosen else None
+        return make_statement(
+            files,
+            series=stored.series if stored else None,
+            made=self._clock(),
+            title=title,
+            g_per_kwh=g_per_kwh,
+            pue=pue,
+            interval_s=interval_s,
+            start=start,
         )
 
     def backtest(
