@@ -37,6 +37,7 @@ app.add("doctor", "cli.commands.doctor:doctor")
 app.add("kb", "cli.commands.kb:app")
 app.add("search", "cli.search.commands:app")
 app.add("ab", "cli.ab.commands:app")
+app.add("green", "cli.green.commands:app")
 
 
 def _version(wanted: bool) -> None:
