@@ -34,6 +34,7 @@ from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
+from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
@@ -170,7 +171,12 @@ class StartFinder:
             layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
-            kept = [item for item in kept if item.share >= WORTH_TESTING]
+            engines = layout.dp if layout else 1
+            kept = [
+                item
+                for item in kept
+                if item.share >= WORTH_TESTING and not falls_short(item, draft.load, engines)
+            ]
             is_other = bool(layouts) and one is not layouts[0]
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other

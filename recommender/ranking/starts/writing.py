@@ -19,7 +19,7 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_flags import layout_settings
-from recommender.ranking.starts.values import adapted, falls_short
+from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,11 +64,7 @@ def written(
     load = draft.load or situation.number("concurrency")
     if load and chosen is not None and chosen.option.log_merit is not None:
         load = min(load, float(str(chosen.option.settings.get("batch", load))) * chosen.option.layout.dp)
-    settings += [
-        _planned(item, situation, layout, load)
-        for item in draft.agreed
-        if not falls_short(item, load, layout.dp if layout else 1)
-    ]
+    settings += [_planned(item, situation, layout, load) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
