@@ -175,7 +175,7 @@ def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
             value=value,
             low=value / factor,
             high=value * factor,
-            tier="measured elsewhere" if option.measured_rows else "modelled",
+            tier="modelled",
         )
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)
