@@ -166,9 +166,7 @@ def _with_current(
 
 
 def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
-    """A start with the price of what it sets in the end; one that rests on measured rows keeps theirs."""
-    if option.measured_rows:
-        return start
+    """A start with the price of what it sets in the end."""
     try:
         steps = estimate_question(question)
     except (InputError, MissingFactError):
@@ -187,7 +185,7 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
             value=value,
             low=value / factor,
             high=value * factor,
-            tier="measured elsewhere" if option.measured_rows else "modelled",
+            tier="modelled",
         )
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)
