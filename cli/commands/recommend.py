@@ -42,10 +42,13 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
-        "kernel-tuner-restriction, optuna or json.",
+        help="The start as an engine is launched with it (vllm, sglang, mindie, megatron), or configurations "
+        "alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), kernel-tuner-restriction, optuna, "
+        "json.",
     ),
 ]
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
+"""Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""
 
@@ -117,7 +120,7 @@ def recommend(
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         raw = with_defaults(context, workspace, raw)
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(_for_engine(raw, form))
         if explore:
             import numpy as np
 
@@ -140,6 +143,12 @@ def recommend(
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
+    """The question of a model for the engine that the form is of, where it names no software."""
+    engine = _ENGINES.get(form, "")
+    return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
 
 
 def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
@@ -216,6 +225,11 @@ def _write(form: str, answer: Answer) -> None:
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
+    if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
+        print(answer.plan.start.launch_text(form), end="")
+        for text in answer.notes:
+            output.note(text)
+        return
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
     ]

@@ -66,7 +66,8 @@ def running_framework(
         frameworks: Those that the graph knows.
     """
     by_id = {item.id: item for item in frameworks}
-    named = [by_id[name] for name in problem.software if name in by_id]
+    trains = problem.workload.kind is WorkloadKind.TRAINING
+    named = [by_id[n] for n in problem.software if n in by_id and not (trains and by_id[n].is_server)]
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE), ""))
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
