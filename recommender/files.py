@@ -189,6 +189,11 @@ class WorkspaceFiles:
         return self.root / "experiments"
 
     @property
+    def green(self) -> Path:
+        """Folder of carbon intensity by region, and of commands that wait for a clean time."""
+        return self.root / "green"
+
+    @property
     def generations(self) -> Path:
         """Folder of what was learned, with a folder for each batch that learned something."""
         return self.root / "learned"
@@ -297,7 +302,15 @@ class WorkspaceFiles:
             raise WorkspaceError(f"{self.root} is a workspace already")
         try:
             self.graph.mkdir(parents=True, exist_ok=True)
-            parts = (self.lock, self.graph, self.trials, self.vectors, self.texts, self.experiments)
+            parts = (
+                self.lock,
+                self.graph,
+                self.trials,
+                self.vectors,
+                self.texts,
+                self.experiments,
+                self.green,
+            )
             ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]
         except OSError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.context import open_workspace
+from cli.context import open_workspace, server_of, with_defaults
 from cli.options import (
     CommandOption,
     ConfigOption,
@@ -89,10 +89,11 @@ def estimate(
         held = stated if isinstance(stated, dict) else {}
         raw["software"] = {**held, **pairs("--software", software, as_text=True)}
     with open_workspace(context) as workspace:
+        raw = with_defaults(context, workspace, {**raw, "phase": phase or raw.get("phase", "training")})
         estimated = workspace.estimate(
             raw,
-            phase=phase or str(raw.get("phase", "training")),
-            server=server or "",
+            phase=str(raw["phase"]),
+            server=server_of(context, server, hardware),
             settings=pairs("--set", settings),
             axes=swept,
             compare=[pairs("--compare", [text]) for text in compare or ()],

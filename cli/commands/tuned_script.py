@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.output import say
+
 if TYPE_CHECKING:
     from recommender.answers.answer import Answer
 
@@ -46,11 +48,11 @@ def write_script(answer: Answer, path: str, from_command: str | None) -> None:
     for note in answer.notes:
         output.note(note)
     for line in made.reasons:
-        print(f"# {line}")
+        say(f"# {line}")
     for line in made.unwritten:
         output.note(f"not written: {line}")
     if path != "-" and from_command is not None:
-        print(
+        say(
             f"# test it: tunegraph ab run --control 'bash {from_command}' --treatment 'bash {path}' "
             "--metric NAME=PATH"
         )

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from recommender.ranking.plan_setting import PlanSetting
 
-_WIDTH = 96
+_WIDTH = 76
+"""Columns of a pasted line: with two before it and a backslash behind, it fits a screen of 80."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
 _PROGRAMS = {
     "vllm-ascend": "vllm serve MODEL",

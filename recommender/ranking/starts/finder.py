@@ -29,7 +29,8 @@ from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
-from recommender.ranking.starts.writing import written
+from recommender.ranking.starts.values import falls_short
+from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,7 +162,12 @@ class StartFinder:
             layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
-            kept = [item for item in kept if item.share >= WORTH_TESTING]
+            engines = layout.dp if layout else 1
+            kept = [
+                item
+                for item in kept
+                if item.share >= WORTH_TESTING and not falls_short(item, draft.load, engines)
+            ]
             is_other = bool(layouts) and one is not layouts[0]
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
@@ -169,11 +175,15 @@ class StartFinder:
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
-        priced = None
+        questions = []
+        for place, one in enumerate(layouts):
+            question = started_question(draft.question, one, found[place])
+            questions.append(question)
+            if question is not None:
+                found[place] = repriced(found[place], one.option, question)
         if layouts:
-            priced = started_question(draft.question, layouts[0], found[0])
             draft.notes.append(_load(layouts[0], draft))
-        return self._starts(draft, found, priced)
+        return self._starts(draft, found, questions[0] if questions else None)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
         """What recipes agree on, before a layout is chosen."""

@@ -135,6 +135,8 @@ def _precision(draft: StartDraft, question: Question) -> str:
     device = question.machine.device
     if not (stated := question.settings.get("precision")):
         return device.sixteen_bit
+    if not draft.situation.problem.workload.precision:
+        draft.notes.append(f"{stated} is assumed, as the weights are published; --precision says otherwise")
     if (priced := device.computed_precision(str(stated))) != str(stated):
         draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")
     return priced

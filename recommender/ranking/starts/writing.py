@@ -6,26 +6,30 @@ from dataclasses import replace
 from math import exp, isfinite
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
-from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_flags import layout_settings
-from recommender.ranking.starts.values import adapted, falls_short
+from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import Situation
 
@@ -60,11 +64,7 @@ def written(
     load = draft.load or situation.number("concurrency")
     if load and chosen is not None and chosen.option.log_merit is not None:
         load = min(load, float(str(chosen.option.settings.get("batch", load))) * chosen.option.layout.dp)
-    settings += [
-        _planned(item, situation, layout, load)
-        for item in draft.agreed
-        if not falls_short(item, load, layout.dp if layout else 1)
-    ]
+    settings += [_planned(item, situation, layout, load) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
@@ -77,8 +77,8 @@ def written(
         layout=layout,
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
-        expected=_expected(chosen) if chosen else (),
-        because=tuple(_because(draft, chosen)),
+        expected=_expected(chosen.option) if chosen else (),
+        because=(*_checkpoint(settings, chosen), *_because(draft, chosen)),
     )
 
 
@@ -165,8 +165,18 @@ def _with_current(
     return found
 
 
-def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
-    option = chosen.option
+def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
+    """A start with the price of what it sets in the end."""
+    try:
+        steps = estimate_question(question)
+    except (InputError, MissingFactError):
+        return start
+    results = {name: float(values[0]) for name, values in steps.extra.items()}
+    results["throughput"] = float(steps.throughput[0])
+    return replace(start, expected=_expected(replace(option, results=results, spread=steps.spread)))
+
+
+def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
@@ -180,6 +190,14 @@ def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)
     )
+
+
+def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) -> list[str]:
+    """What the weights must be for the settings to work."""
+    if not any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
+        return []
+    precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
+    return [f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"]
 
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
