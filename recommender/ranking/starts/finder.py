@@ -317,4 +317,6 @@ def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
         return ""
     engines = chosen.option.layout.dp
     number = f"{batch * engines:.0f} requests at once" + (f" ({batch:.0f} an engine)" if engines > 1 else "")
+    if draft.load is None:
+        return f"priced at {number}, the best that fits; --trait concurrency=N says otherwise"
     return f"{number} are assumed; --trait concurrency=N says otherwise"
