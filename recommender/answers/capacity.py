@@ -12,6 +12,7 @@ from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.fleet import Fleet, fewest
+from recommender.ranking.starts.layout_choice import SERVER
 from recommender.ranking.starts.layout_options import LARGEST, device_counts
 from recommender.search.engine.pareto import non_dominated
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
-SERVER = 8
-"""Devices of an instance at most where their number is not stated: those of a usual server."""
 LIKELY = 0.9
 """Chance that the devices for a rate serve it within the limits; a choice."""
 LEAST_CHANCE = 0.5

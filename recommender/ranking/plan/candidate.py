@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
 from kg.nouns.gain import joined_gain
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import Purpose, plain_key, purpose
@@ -108,9 +107,9 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
     first = items[0]
     settings = tuple(
         PlanSetting(
-            where=SettingPlace(item.where.value),
+            where=item.where,
             key=item.key,
-            value=item.value if item.where is Where.ENV else typed(item.value),
+            value=item.value if item.where is SettingPlace.ENV else typed(item.value),
             origin=Origin.RECIPE,
             source=item.first.source.url,
             agreement=item.share,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.nouns.framework import Framework
-from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
@@ -289,7 +289,7 @@ def _has_own_launcher(recipe: Recipe) -> bool:
 
     MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism.
     """
-    return any(item.where is Where.YAML for item in recipe.settings)
+    return any(item.where is SettingPlace.YAML for item in recipe.settings)
 
 
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
