@@ -176,7 +176,8 @@ def _keyed_facts(problem: Problem) -> dict[str, FactValue]:
     for name, share in problem.bottlenecks.items():
         facts[f"bottleneck[{name}]"] = share if isinstance(share, int | float) else _SOME
     for name, version in problem.software.items():
-        facts[f"software[{name}]"] = str(version)
+        if version:
+            facts[f"software[{name}]"] = str(version)
     for name, value in (problem.current or {}).items():
         facts[f"setting[{name}]"] = value if isinstance(value, bool | int | float) else str(value)
     return facts | degrees_of(problem.current or {})

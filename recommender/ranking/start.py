@@ -123,5 +123,6 @@ class StartConfiguration:
             "layout": None if self.layout is None else self.layout.to_json(),
             "settings": [item.to_json() for item in self.settings],
             "expected": [item.to_json() for item in self.expected],
+            "paste": self.paste_lines,
             "because": list(self.because),
         }

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.entities import Kind
-from kg.nouns.gain import NORMAL_90, Gain
+from kg.nouns.gain import Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.drift import change
 from recommender.ranking.changes.nearness import nearness
@@ -251,7 +251,7 @@ def posterior(
     weighty = [(place, item) for place, item in enumerate(evidence) if item.trust > 0 and item.n > 0]
     strategy, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
     if not weighty:
-        return _around(prior.mean, math.sqrt(strategy + between + noise)), [0.0] * len(evidence)
+        return Gain.around(prior.mean, math.sqrt(strategy + between + noise)), [0.0] * len(evidence)
     places = [context, *(item.context for _, item in weighty)]
     shared = shared_variance(places, distance, components)
     shared *= nearness(
@@ -271,7 +271,7 @@ def posterior(
     shares = [0.0] * len(evidence)
     for (place, _), weight in zip(weighty, weights, strict=True):
         shares[place] = float(weight)
-    return _around(mean, math.sqrt(variance + noise)), shares
+    return Gain.around(mean, math.sqrt(variance + noise)), shares
 
 
 def shared_variance(
@@ -339,7 +339,3 @@ def _noise(known_effects: Sequence[tuple[Effect, EffectState]], votes: Sequence[
         if abs(square - before) < 1e-9 * before:
             break
     return math.sqrt(square)
-
-
-def _around(mean: float, deviation: float) -> Gain:
-    return Gain(expected=mean, low=mean - NORMAL_90 * deviation, high=mean + NORMAL_90 * deviation)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
+from kg.nouns.gain import joined_gain
 from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import as_recommendation
-from recommender.ranking.plan.simulation import joined, simulated
+from recommender.ranking.plan.simulation import simulated
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
@@ -63,7 +64,7 @@ def of_strategy(
     seen = item.gain if item.effects else None
     change_of = simulated(question, item.strategy.configuration)
     against = "" if change_of.gain is not None else item.against
-    gain = joined(None if item.against and not against else seen, change_of.gain)
+    gain = joined_gain(None if item.against and not against else seen, change_of.gain)
     if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):
         return None
     if gain is not None:
