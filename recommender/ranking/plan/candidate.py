@@ -59,6 +59,7 @@ def of_strategy(
     version: str,
     *,
     question: Question | None = None,
+    reach: float = 0.0,
 ) -> ChangeCandidate | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
@@ -95,6 +96,7 @@ def of_strategy(
         not item.strategy.sets and not item.strategy.families,
         -expected * item.match.closeness,
         -(item.match.share or 0.0) * item.match.closeness,
+        -round(reach, 2),
         item.strategy.accuracy != "unchanged",
         place,
     )
@@ -142,7 +144,7 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
     return ChangeCandidate(
         change=change,
         recommendation=recommendation,
-        order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, True, 0),
+        order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, 0.0, True, 0),
     )
 
 
