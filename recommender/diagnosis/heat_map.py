@@ -214,8 +214,8 @@ def _per_step(profile: Profile) -> dict[str, float]:
 
 
 def _share(part: float, whole: float) -> float | None:
-    return round(part / whole, 5) if whole > 0 else None
+    return round(part / whole, 4) if whole > 0 else None
 
 
 def _rounded(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return float(f"{value:.5g}") if math.isfinite(value) else None

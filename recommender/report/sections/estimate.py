@@ -106,7 +106,11 @@ def draw_roofline(roofline: Mapping[str, Any], records: Sequence[Mapping[str, An
     body = [
         frame(
             Axis(scale=x, title=words("operations a byte"), label=lambda v: number(v, 2)),
-            Axis(scale=y, title=words("operations a second"), label=lambda v: quantity(v, "FLOP/s")),
+            Axis(
+                scale=y,
+                title=words("operations a second"),
+                label=lambda v: quantity(v, "FLOP/s").replace("\u00a0", "").removesuffix("FLOP/s"),
+            ),
         ),
         line(roof, "s1"),
         tag("text", quantity(peak, "FLOP/s"), x=x(_INTENSITIES[1]), y=y(peak) - 6, class_="e"),

@@ -70,6 +70,7 @@ def draw_front(content: Mapping[str, Any], words: Words) -> Markup:
     on_front = set(content["front"])
     rest = [(x(p[0]), y(p[1])) for at, p in enumerate(values) if at not in on_front]
     front = sorted((x(values[at][0]), y(values[at][1])) for at in content["front"])
+    edge = front if first["better"] == "lower" else front[::-1]  # level until the next point that is reached
     costs = front_costs(content)
     even = choice(costs, [1.0] * len(objectives))
     at = values[content["front"][even]]
@@ -91,12 +92,12 @@ def draw_front(content: Mapping[str, Any], words: Words) -> Markup:
         ),
         draw_density(content["density"], x, y) if content.get("density") else None,
         points(rest, "s6 small o"),
-        steps(front, "s2 d") if len(objectives) == 2 else None,
-        points(front, "s2"),
+        steps(edge, "s2 d") if len(objectives) == 2 else None,
+        points(front, "sq s2"),
         tag("circle", transform=f"translate({x(at[0]):g} {y(at[1]):g})", r=9, class_="ring"),
     ]
     scales = {"x": _plain(x), "y": _plain(y)}
-    marks = key(("p s6", words("configuration")), ("p s2", words("beaten by none")))
+    marks = key(("p s6", words("configuration")), ("p sq s2", words("beaten by none")))
     return joined(
         [
             tag("h3", words("What no other beats")),
