@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.green.desk import GreenDesk
     from recommender.report.document import ReportDocument
     from recommender.search.logged_search import LoggedSearch
     from recommender.store.editor import Editor
@@ -337,6 +338,13 @@ class Workspace(WorkspaceAnswers):
         from recommender.report.document import ReportDocument
 
         return ReportDocument.read(path)
+
+    @property
+    def green(self) -> GreenDesk:
+        """The grids of the workspace: import series, plan, wait, forecast, look back."""
+        from recommender.green.desk import GreenDesk
+
+        return GreenDesk(self.layout.green, self._clock)
 
     @property
     def experiments(self) -> WorkspaceExperiments:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli import output
+from cli.output import say
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
 
@@ -74,11 +75,11 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         f"{item.metric} <= {output.quantity(item.maximum, item.unit)}" for item in problem.limits
     )
     rate = f", {request.rate_per_s:g} requests/s" if request.rate_per_s is not None else ""
-    print(f"{work.model} ({work.shape}) on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
+    say(f"{work.model} ({work.shape}) on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
     if not found.options:
         one = found.nearest
         if one is not None:
-            print(
+            say(
                 f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout},"
                 f" {one.rated.devices} devices, {one.rated.deployment.concurrency:g} at once,"
                 f" TPOT {output.quantity(one.rated.tpot_s, 's')}, "
@@ -98,15 +99,15 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
             else "",
             "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
         ]
-        print(f"Fewest: {', '.join(part for part in parts if part)}.\n")
+        say(f"Fewest: {', '.join(part for part in parts if part)}.\n")
     output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
     tiers = {"measured elsewhere" if item.rated.near else "modelled" for item in options}
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
-    print(f"\nThroughput and times: {' and '.join(sorted(tiers))}, within a factor of {factor:.2g} (90 %).")
+    say(f"\nThroughput and times: {' and '.join(sorted(tiers))}, within a factor of {factor:.2g} (90 %).")
     if len(found.options) > most:
-        print(f"{len(found.options) - most} more: -k {min(len(found.options), 50)} lists them.")
+        say(f"{len(found.options) - most} more: -k {min(len(found.options), 50)} lists them.")
     for limit in found.unchecked:
-        print(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
+        say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
 
 
 def _columns(options: Sequence[CapacityOption]) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 from cli.context import open_workspace
 from cli.late import LateTyper
 from cli.options import JsonOption, LiveOption
+from cli.output import say
 from cli.search.options import (
     AccuracyOption,
     ColdOption,
@@ -229,7 +230,7 @@ def tell(
     if as_json:
         output.as_json({"search": search.name, "log": search.storage, "trial": number})
     else:
-        print(f"trial {number} is told")
+        say(f"trial {number} is told")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.context import open_workspace, settings
+from cli.output import say
 from cli.values import span_s
 from kg.errors import InputError
 
@@ -242,5 +243,5 @@ def show_begun(search: LoggedSearch, *, as_json: bool) -> None:
         output.as_json({"search": search.name, "log": search.storage})
     else:
         name, log = search.name, search.storage
-        print(f"{name} is begun. Join: tunegraph search worker --storage {log} --name {name}")
-        print(f"See: tunegraph search status {log} --name {name}")
+        say(f"{name} is begun. Join: tunegraph search worker --storage {log} --name {name}")
+        say(f"See: tunegraph search status {log} --name {name}")

@@ -72,8 +72,7 @@ class Remedy:
                     "kind": str(effect.kind),
                     "n": effect.n,
                     "mean_factor": round(math.exp(effect.mean or 0.0), 4),
-                    "hardware": effect.context.hardware or None,
-                    "model_family": effect.context.family or None,
+                    **effect.context.to_json(),
                 }
                 for effect in self.effects
             ],

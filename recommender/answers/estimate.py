@@ -212,6 +212,8 @@ def estimate_problem(
     notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
+    if fields and all(record["fits"] is False for record in records):
+        notes = (*notes, "no configuration fits the memory: none is marked")
     return Estimate(
         question=question, records=records, notes=tuple(notes), pareto=fields, is_comparison=bool(compare)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
     from recommender.ranking.plan_setting import PlanSetting
 
-_WIDTH = 96
+_WIDTH = 76
+"""Columns of a pasted line: with two before it and a backslash behind, it fits a screen of 80."""
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
 _PROGRAMS = {
     "vllm-ascend": "vllm serve MODEL",
     "vllm": "vllm serve MODEL",
@@ -49,10 +52,18 @@ def export_lines(settings: Iterable[PlanSetting]) -> list[str]:
 def flag_words(settings: Iterable[PlanSetting]) -> list[str]:
     """Flags with their values."""
     return [
-        item.key if item.value is True or item.value is None else f"{item.key} {shell_word(show(item.value))}"
+        " ".join((item.key, *map(shell_word, value_words(item))))
         for item in settings
         if item.where is SettingPlace.FLAG
     ]
+
+
+def value_words(setting: PlanSetting) -> tuple[str, ...]:
+    """The words behind a flag: none of a switch, one of most, several where it takes a list of numbers."""
+    if setting.value is True or setting.value is None:
+        return ()
+    text = show(setting.value)
+    return tuple(text.split()) if _NUMBERS.fullmatch(text) else (text,)
 
 
 def object_words(settings: Iterable[PlanSetting]) -> list[str]:

@@ -107,6 +107,11 @@ class Device:
         return str(self.facts.get("core_design", "")).startswith("joint")
 
     @property
+    def sixteen_bit(self) -> str:
+        """The 16-bit format that it computes in: bf16 where it has that."""
+        return "bf16" if self.get(*_PEAKS["bf16"]) else "fp16"
+
+    @property
     def cores(self) -> float:
         """Cube cores, streaming multiprocessors or compute units."""
         return self.number("cube_cores", "compute_units")

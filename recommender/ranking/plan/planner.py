@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Assignment
     from kg.nouns.values import Value
-    from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
+    from recommender.ranking.changes.ranked_strategy import RankedStrategy
+    from recommender.ranking.changes.strategies import StrategyRanker
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
     from recommender.ranking.plan.candidate import ChangeCandidate
     from recommender.ranking.recommendation import Recommendation

@@ -34,7 +34,7 @@ from recommender.ranking.starts.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
-from recommender.ranking.starts.writing import written
+from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -129,7 +129,7 @@ class StartFinder:
         if facts.get("phase") == "serving":  # one server for both, unless something else is stated
             facts.setdefault("role", "mixed")
             facts.setdefault("disaggregated", facts["role"] != "mixed")
-        if framework.is_assumed:
+        if framework.version:
             facts[f"software[{framework.id}]"] = framework.version
         return Situation(
             problem=problem,
@@ -171,15 +171,22 @@ class StartFinder:
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
             kept = [item for item in kept if item.share >= WORTH_TESTING]
-            of_layout = replace(draft, kept=kept, refused=refused)
+            is_other = bool(layouts) and one is not layouts[0]
+            of_layout = replace(
+                draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
+            )
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
-        priced = None
+        questions = []
+        for place, one in enumerate(layouts):
+            question = started_question(draft.question, one, found[place])
+            questions.append(question)
+            if question is not None:
+                found[place] = repriced(found[place], one.option, question)
         if layouts:
-            priced = started_question(draft.question, layouts[0], found[0])
-            draft.notes.append(_load(layouts[0], situation))
-        return self._starts(draft, found, priced)
+            draft.notes.append(_load(layouts[0], draft))
+        return self._starts(draft, found, questions[0] if questions else None)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
         """What recipes agree on, before a layout is chosen."""
@@ -216,6 +223,7 @@ class StartFinder:
             asked = replace(asked, degrees={})
             options = self._options(situation, asked)
             if options:
+                draft.is_divided_anew = True
                 draft.notes.append(
                     "the parallel sizes that run now do not go with the model on these devices"
                 )
@@ -230,13 +238,10 @@ class StartFinder:
                 f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
                 " --count N says otherwise"
             )
-        chosen = choose_layouts(
-            options,
-            draft.of_precision(),
-            training=situation.is_training,
-            trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
-            settings=asked.question.settings,
-        )
+        chosen = self._chosen(draft, asked, options)
+        if asked.degrees:  # another layout than the one that runs is an alternative
+            free = replace(asked, degrees={})
+            chosen = [*chosen, *self._chosen(draft, free, self._options(situation, free))]
         if not chosen[0].option.within_limits:
             limits = ", ".join(f"{limit.metric} <= {limit.maximum:g} {limit.unit}" for limit in asked.limits)
             draft.notes.append(f"no layout is modelled to keep {limits}")
@@ -245,6 +250,17 @@ class StartFinder:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
         return list(kinds.values())[:3]
+
+    def _chosen(
+        self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[LayoutOption]
+    ) -> list[ChosenLayout]:
+        return choose_layouts(
+            options,
+            draft.of_precision(),
+            training=draft.situation.is_training,
+            trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
+            settings=asked.question.settings,
+        )
 
     def _options(self, situation: Situation, asked: LayoutQuestion) -> list[LayoutOption]:
         """The layouts that fit, best first, with times as measured deployments have them."""
@@ -307,7 +323,11 @@ def _has_own_launcher(recipe: Recipe) -> bool:
 
 
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
-    return [item for item in agreed_settings(weighed) if item.share >= WORTH_TESTING]
+    """What the recipes of the same vendor agree on."""
+    local = [one for one in weighed if not one.is_foreign]
+    total = sum(one.weight for one in local)
+    shares = [replace(one, weight=one.weight / total) for one in local] if total else []
+    return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
 
 
 def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
@@ -318,11 +338,13 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
     return replace(situation, facts={**sizes, **situation.facts})
 
 
-def _load(chosen: ChosenLayout, situation: Situation) -> str:
+def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
     """What is assumed of the load where the question does not state it; empty if nothing is."""
-    batch = chosen.option.settings.get("batch")
+    batch, situation = chosen.option.settings.get("batch"), draft.situation
     if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
         return ""
     if situation.number("concurrency") is not None:
         return ""
-    return f"{batch:.0f} requests at once an engine are assumed; --trait concurrency=N says otherwise"
+    engines = chosen.option.layout.dp
+    number = f"{batch * engines:.0f} requests at once" + (f" ({batch:.0f} an engine)" if engines > 1 else "")
+    return f"{number} are assumed; --trait concurrency=N says otherwise"

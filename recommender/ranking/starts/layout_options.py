@@ -84,10 +84,9 @@ class LayoutQuestion:
         question: Model, machine, phase and the settings that hold.
         objective: Metric to improve.
         limits: Bounds on other metrics.
-        concurrency: Requests at once; None if not stated.
+        concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
-        most_at_once: Requests that an engine takes at once where the number that come is not stated.
     """
 
     question: Question
@@ -96,7 +95,6 @@ class LayoutQuestion:
     concurrency: float | None = None
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
-    most_at_once: float | None = None
 
 
 def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
@@ -237,7 +235,7 @@ def _expert_degrees(asked: LayoutQuestion, span: int, *, training: bool) -> list
 
 def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
     if asked.question.phase != "training":
-        most = asked.most_at_once or float(BATCHES[-1])
+        most = float(BATCHES[-1])
         if asked.concurrency:
             most = max(1, math.ceil(asked.concurrency / replicas))
         sizes = [size for size in BATCHES if size < most]  # what does not fit at once waits

@@ -16,13 +16,13 @@ ASKED = situation(input_len=2000, output_len=100, concurrency=30)
     [
         ("--max-model-len", "3072", "input and output lengths"),
         ("--context-length", "3072", "input and output lengths"),
-        ("--max-num-seqs", "8", "concurrency"),  # 30 requests on four engines
-        ("--max-running-requests", "30", "concurrency"),  # over all of them
+        ("--max-num-seqs", "8", "requests at once"),  # 30 requests on four engines
+        ("--max-running-requests", "30", "requests at once"),  # over all of them
         ("--block-size", "7", ""),
     ],
 )
 def test_lengths_and_requests_follow_from_the_question(key: str, value: str, why: str) -> None:
-    assert adapted(agreed(key, "7"), ASKED, ParallelLayout(tp=2, dp=4)) == (value, why)
+    assert adapted(agreed(key, "7"), ASKED, ParallelLayout(tp=2, dp=4), load=30) == (value, why)
 
 
 def test_without_them_the_value_of_the_recipe_stays() -> None:
