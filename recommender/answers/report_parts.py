@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kg.errors import InputError
 from recommender.answers.answer import Answer
 from recommender.answers.benefit import Prediction
+from recommender.answers.carbon_content import carbon_content, joined_content
 from recommender.answers.diagnose import DiagnosisAnswer
 from recommender.answers.estimate import PLANE, Estimate
 from recommender.experiment.journal import Logged
@@ -33,7 +34,7 @@ _WAYS: Mapping[str, tuple[str, str]] = {
     "estimate": ("an estimate", "tunegraph estimate ... --json > estimate.json, and name that file"),
     "search": ("a search", "name the log of a search"),
     "experiment": ("an A/B test", "name an experiment of the workspace"),
-    "green": ("a carbon plan", "name the JSON file of a plan"),
+    "green": ("a carbon plan", "tunegraph green plan ... --json > plan.json, and name that file"),
 }
 """What each kind of part is called, and how it gets into a report."""
 
@@ -44,7 +45,6 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "estimate": frozenset({"estimates", "phase", "hardware"}),
     "search": frozenset({"search", "objectives", "failures"}),
     "experiment": frozenset({"treatments", "design", "verdict"}),
-    "green": frozenset({"planned"}),
 }
 """Keys by which the JSON of a command is known."""
 
@@ -118,6 +118,8 @@ def part_in(path: Path) -> ReportPart | ReportDocument:
         ) from None
     if isinstance(raw, dict) and raw.get("format"):
         return ReportDocument.from_json(raw, str(path))
+    if isinstance(raw, dict) and (carbon := carbon_content(raw)) is not None:
+        return ReportPart(kind="green", source=str(path), content=finite(carbon))
     keys = raw.keys() if isinstance(raw, dict) else set()
     kind = next((name for name, needed in _KEYS.items() if needed <= keys), None)
     if kind is None:
@@ -142,6 +144,10 @@ def document_of(
         lists_missing: Whether kinds without a part are listed, each with the way to get it.
     """
     order = list(SECTIONS)
+    if len(green := [part for part in parts if part.kind == "green"]) > 1:  # printed apart, drawn together
+        content = joined_content([part.content for part in green])
+        whole = ReportPart(kind="green", source=", ".join(part.source for part in green), content=content)
+        parts = [whole, *(part for part in parts if part.kind != "green")]
     parts = sorted(parts, key=lambda part: order.index(part.kind))
     there = {part.kind for part in parts}
     missing = [_WAYS[kind] for kind in order if kind not in there] if lists_missing else []
