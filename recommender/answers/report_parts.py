@@ -11,13 +11,13 @@ from recommender.answers.answer import Answer
 from recommender.answers.benefit import Prediction
 from recommender.answers.carbon_content import carbon_content, joined_content
 from recommender.answers.diagnose import DiagnosisAnswer
-from recommender.answers.estimate import PLANE, Estimate
+from recommender.answers.estimate import Estimate
+from recommender.answers.estimate_choice import front_of_estimates
 from recommender.experiment.journal import Logged
 from recommender.experiment.testing import state_of
 from recommender.report.document import ReportDocument, ReportPart, finite
 from recommender.report.page import SECTIONS
 from recommender.report.sections.experiment import MOST_TRACK
-from recommender.report.sections.pareto import front_of_pairs
 from recommender.search.report.result import Result
 from recommender.search.report.search_report import CourseReport, SearchReport
 
@@ -79,7 +79,7 @@ def _(result: DiagnosisAnswer) -> tuple[str, dict[str, Any]]:
 
 @page_content.register
 def _(result: Estimate) -> tuple[str, dict[str, Any]]:
-    return "estimate", {**result.to_json(), "notes": list(result.notes)}
+    return "estimate", result.page_content()
 
 
 @page_content.register
@@ -181,35 +181,6 @@ def _title(part: ReportPart) -> str:
 def _drawable(kind: str, content: dict[str, Any]) -> dict[str, Any]:
     """Content without what no section shows, with the front of estimates, which sliders need."""
     content = {name: value for name, value in content.items() if name not in _LEFT_OUT.get(kind, ())}
-    fields = (content.get("pareto") or {}).get("fields", ())
-    if kind != "estimate" or len(fields) < PLANE or "front_points" in content:
-        return content
-    records = content["estimates"]
-    pairs = [(float(it[fields[0]]), float(it[fields[1]])) for it in records]
-    named = [
-        {
-            "metric": field.removesuffix("_s"),
-            "unit": _unit(field, records[0]),
-            "better": "higher" if field == "throughput" else "lower",
-        }
-        for field in fields[:PLANE]
-    ]
-    front = front_of_pairs(pairs, named[0], named[1], content["pareto"]["front"])
-    front["configurations"] = {
-        str(at): {"set": ", ".join(f"{k}={v}" for k, v in records[at]["settings"].items()), "trials": []}
-        for at in front["front"]
-    }
-    return {**content, "front_points": front}
-
-
-def _unit(field: str, record: Mapping[str, Any]) -> str | None:
-    if field == "throughput":
-        return str(record["throughput_unit"])
-    return next(
-        (
-            unit
-            for ending, unit in (("_s", "s"), ("_bytes", "B"), ("_j", "J"), ("_w", "W"))
-            if field.endswith(ending)
-        ),
-        None,
-    )
+    if kind == "estimate" and "front_points" not in content:
+        content["front_points"] = front_of_estimates(content)
+    return content
