@@ -104,7 +104,7 @@ def question_of(
 
     if not is_step(problem):
         return None, ("not modelled: the cost model knows training and serving of a model",)
-    notes = [] if problem.hardware.count else ["the number of devices is not told: one is taken"]
+    notes = [] if problem.hardware.count else ["no number of devices given: one is assumed"]
     try:
         question, assumed = with_layout(Question.of(problem, sizes, tree, server=server))
         modelled_now(question)

@@ -83,7 +83,7 @@ class Result:
         """All that ended, in order of their numbers."""
         return [trial.evaluation for trial in self.trials if trial.evaluation is not None]
 
-    @property
+    @cached_property
     def history(self) -> History:
         """The same as a history."""
         return History(
@@ -112,9 +112,12 @@ class Result:
 
     def _summary(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
         evaluations = [item.evaluation for item in members if item.evaluation is not None]
-        columns = zip(*(item.values for item in evaluations), strict=True)
-        known = [[value for value in column if value is not None] for column in columns]
-        values = tuple(statistics.fmean(column) if column else None for column in known)
+        if len(evaluations) == 1:
+            values = evaluations[0].values
+        else:
+            columns = zip(*(item.values for item in evaluations), strict=True)
+            known = [[value for value in column if value is not None] for column in columns]
+            values = tuple(statistics.fmean(column) if column else None for column in known)
         bounds = values[len(self.task.objectives) :]
         return EvaluatedConfiguration(
             configuration=settings,
@@ -246,7 +249,7 @@ class Result:
         rows = [
             FrontRow(
                 values=tuple(value or 0.0 for value in item.values[: len(objectives)]),
-                configuration=str(item.configuration),
+                configuration=item.configuration,
                 trials=item.numbers,
             )
             for item in self.configurations()
