@@ -163,12 +163,9 @@ class StartFinder:
             layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
-            engines = layout.dp if layout else 1
-            kept = [
-                item
-                for item in kept
-                if item.share >= WORTH_TESTING and not falls_short(item, draft.load, engines)
-            ]
+            batch = one.option.settings.get("batch") if one else None
+            at_once = float(batch) if isinstance(batch, int | float) else None
+            kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
             is_other = bool(layouts) and one is not layouts[0]
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
