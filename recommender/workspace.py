@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
+    from recommender.answers.answer import Answer
+    from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.operators.kinds import Operators
@@ -286,6 +288,37 @@ class Workspace(WorkspaceAnswers):
         from recommender.green.desk import GreenDesk
 
         return GreenDesk(self.layout.green, self._clock)
+
+    def choose_for_carbon(
+        self,
+        answer: Answer,
+        *,
+        by: str,
+        duration_s: float,
+        region: str = "",
+        power_limit_w: float | None = None,
+    ) -> CarbonChoice:
+        """Configuration and start time for the least carbon; see ``choose_for_carbon``.
+
+        Raises:
+            MissingFactError: The start has no modelled energy, or the grid no forecast.
+            InfeasibleError: No option meets deadline, cost and power.
+        """
+        from recommender.answers.carbon_choice import choose_for_carbon
+        from recommender.green.moments import moment_of
+
+        now = self._clock().astimezone()
+        chosen = self.green.shelf.choose(region)
+        return choose_for_carbon(
+            answer,
+            self.hardware,
+            self.green.seen(chosen, now),
+            now=now,
+            deadline=moment_of(by, now),
+            duration_s=duration_s,
+            region=chosen or region,
+            power_limit_w=power_limit_w,
+        )
 
     @property
     def experiments(self) -> WorkspaceExperiments:

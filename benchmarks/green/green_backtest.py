@@ -29,8 +29,8 @@ import numpy as np
 from benchmarks.green.batch_jobs import batch_jobs
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.backtest import BacktestResult, ForecastTable, backtest, floor_forecast
-from recommender.green.coefficients import Neighbour
-from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, History
+from recommender.green.coefficients import NeighbourRegion
+from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
 from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.placement import best_start, cheapest_slots
 from recommender.green.promises import CAUTION, promise_record
@@ -67,7 +67,7 @@ def load(folder: Path) -> dict[str, IntensitySeries]:
 def workload(series: IntensitySeries, table: ForecastTable, first: int, every: int) -> dict[str, Any]:
     """The four rules of Let's Wait Awhile."""
     values = series.values
-    history = History(values, series.local_start)
+    history = IntensityHistory(values, series.local_start)
     noisy = values + np.random.default_rng(0).normal(0, NOISE * values[first:].mean(), len(values))
     result = {}
     for rule in ("next_workday", "semi_weekly"):
@@ -154,11 +154,11 @@ def run(series: dict[str, IntensitySeries], name: str, *, quick: bool) -> dict[s
         region=name, start=own.start, values=own.values[:last], is_filled=own.is_filled[:last], kind=own.kind
     )
     others = [
-        Neighbour(History(other.values, other.local_start), other.slot_of(own.start))
+        NeighbourRegion(IntensityHistory(other.values, other.local_start), other.slot_of(own.start))
         for region, other in series.items()
         if region != name
     ]
-    history = History(own.values, own.local_start)
+    history = IntensityHistory(own.values, own.local_start)
     table = ForecastTable.rolling(history, first, last, others[:3])
     forecast_s = time.process_time() - clock
     found: dict[str, Any] = workload(own, table, first, 8 if quick else 1)

@@ -56,6 +56,14 @@ ParetoOption = Annotated[
     bool,
     typer.Option("--pareto", help="Deployments by throughput of a device, token time and devices."),
 ]
+ByOption = Annotated[
+    str, typer.Option("--by", help="For least carbon: when the job must be done, as 'tomorrow 08:00'.")
+]
+LastsOption = Annotated[str, typer.Option("--lasts", help="With --by: how long the job runs, as 8h.")]
+RegionOption = Annotated[str, typer.Option("--region", help="With --by: region of the grid, as imported.")]
+PowerLimitOption = Annotated[
+    float | None, typer.Option("--power-limit", min=0, help="With --by: most watt of a device.")
+]
 PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
 
@@ -68,6 +76,10 @@ def recommend(
     rate: RateOption = "",
     pareto: ParetoOption = False,
     price: PriceOption = "",
+    by: ByOption = "",
+    lasts: LastsOption = "8h",
+    region: RegionOption = "",
+    power_limit: PowerLimitOption = None,
     form: FormatOption = "",
     write: WriteOption = "",
     explore: ExploreOption = False,
@@ -119,10 +131,23 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
+        green = (
+            workspace.choose_for_carbon(
+                answer, by=by, duration_s=span_s(lasts), region=region, power_limit_w=power_limit
+            )
+            if by
+            else None
+        )
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
+    elif green is not None and as_json:
+        output.as_json({**answer.to_json(), "green": green.to_json()})
     elif not (verify and as_json):  # the test prints its own
         _print(answer, form, verbose=verbose, as_json=as_json)
+    if green is not None and not as_json:
+        from cli.green.choice_text import show_choice
+
+        show_choice(green, verbose=verbose)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
