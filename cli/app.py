@@ -12,6 +12,7 @@ import typer
 
 from cli.late import LateTyper
 from cli.output import make_harmless
+from cli.text.language import choose_language, use_language
 from tunegraph.packages import __version__
 from tunegraph.places import Places
 
@@ -20,6 +21,7 @@ app = LateTyper(
     help="Recommend tuning configurations from a knowledge graph of measured cases.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add("init", "cli.commands.init:init")
 app.add("recommend", "cli.commands.recommend:recommend")
 app.add("explain", "cli.commands.explain:explain")
 app.add("diagnose", "cli.commands.diagnose:diagnose")
@@ -27,6 +29,7 @@ app.add("similar", "cli.commands.recommend:similar")
 app.add("ingest", "cli.commands.ingest:ingest")
 app.add("estimate", "cli.commands.estimate:estimate")
 app.add("predict", "cli.commands.predict:predict")
+app.add("report", "cli.commands.report:report")
 app.add("sensitivity", "cli.commands.sensitivity:sensitivity")
 app.add("calibrate", "cli.commands.calibrate:calibrate")
 app.add("evolve", "cli.commands.evolve:evolve")
@@ -50,6 +53,10 @@ def _settings(
         Path | None,
         typer.Option(help="Workspace directory.", envvar="TUNEGRAPH_WORKSPACE", readable=False),
     ] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option("--lang", help="en or zh; also tunegraph.toml, or LANG.", envvar="TUNEGRAPH_LANG"),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")] = False,
     version: Annotated[  # noqa: ARG001  typer runs the callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -63,3 +70,4 @@ def _settings(
         format="%(levelname)s %(name)s: %(message)s",
     )
     context.obj = Places.resolve(workspace, os.environ)
+    use_language(choose_language(lang, context.obj.user.language, os.environ))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tunegraph.places import Places
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import typer
 
     from recommender.store.editor import Editor
@@ -19,13 +21,34 @@ _say = partial(print, file=sys.stderr)
 
 
 def settings(context: typer.Context) -> Places:
-    """The folders of this run."""
+    """The folders of this run, and what the user has set."""
     return context.find_object(Places) or Places.resolve(None, os.environ)
 
 
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
     return settings(context).open(_say)
+
+
+def with_defaults(
+    context: typer.Context, workspace: Workspace, raw: Mapping[str, object]
+) -> dict[str, object]:
+    """A question with what it leaves open taken from ``tunegraph.toml``; a note in it says what was."""
+    user = settings(context).user
+    if user.path is None:
+        return dict(raw)
+    defaults = {
+        "hardware": user.hardware,
+        "count": user.count,
+        "framework": user.framework,
+        "version": user.version,
+    }
+    return workspace.with_defaults(raw, defaults, str(user.path))
+
+
+def server_of(context: typer.Context, server: str | None, hardware: str | None) -> str:
+    """The server of the option, else that of ``tunegraph.toml`` where the question names no hardware."""
+    return server or ("" if hardware else settings(context).user.server)
 
 
 def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor:

@@ -18,6 +18,7 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     if sys.stdout is None:  # closed by the caller: nobody wants to read the answer
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  open as long as the process
+    sys.argv = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]  # also in locale C
     try:
         sys.exit(_run())
     except KeyboardInterrupt:

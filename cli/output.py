@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from cli.text.language import localised
+from cli.text.tables import table_lines
+from cli.text.width import line_width, wrapped
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-PIPE_WIDTH = 500
-"""Columns of a table that goes into a file or a pipe: nothing is folded there."""
 
 SCHEMA_VERSION = 2
 """Of all JSON output; raised when a key changes its meaning or goes away."""
@@ -72,7 +74,10 @@ class HarmlessStream(io.TextIOBase):
 
 
 def make_harmless() -> None:
-    """Put the door before stdout and stderr of this process."""
+    """Put the door before stdout and stderr of this process; what their encoding lacks is spelled out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if not isinstance(sys.stdout, HarmlessStream):
         sys.stdout = HarmlessStream(sys.stdout)
     if not isinstance(sys.stderr, HarmlessStream):
@@ -97,28 +102,35 @@ def as_json(content: Mapping[str, object]) -> None:
     sys.stdout.write("\n")
 
 
+def say(text: str = "") -> None:
+    """Print text for people: in their language, its lines broken between words to fit the screen."""
+    columns = line_width(sys.stdout, os.environ)
+    for line in localised(text).split("\n"):
+        for part in wrapped(line, columns):
+            print(part)
+
+
 def note(text: str) -> None:
     """Something to know beside the result, on stderr."""
-    print(f"note: {text}", file=sys.stderr)
+    print(f"{localised('note')}: {localised(text)}", file=sys.stderr)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
     """Print rows under headings, as wide as the terminal allows."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    if title:
+        say(title)
+    cells = [["" if cell is None else harmless(localised(str(cell))) for cell in row] for row in rows]
+    headings = [harmless(localised(column)) for column in columns]
+    bold, plain = ("\x1b[1m", "\x1b[0m") if _takes_colour() else ("", "")
+    stream = raw(sys.stdout)
+    for line, is_heading in table_lines(headings, cells, line_width(sys.stdout, os.environ)):
+        stream.write(f"{bold}{line}{plain}\n" if is_heading else f"{line}\n")
 
-    console = Console(
-        file=raw(sys.stdout), highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
-    )
-    shown = Table(
-        title=harmless(title) or None, title_justify="left", box=None, header_style="bold", pad_edge=False
-    )
-    for position, column in enumerate(columns):
-        shown.add_column(harmless(column), overflow="fold", no_wrap=position == 0 and len(column) < 3)
-    for row in rows:
-        shown.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
-    console.print(shown)
+
+def _takes_colour() -> bool:
+    """Whether stdout is a terminal whose user wants bold letters."""
+    environment = os.environ
+    return sys.stdout.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 def factor(log_gain: float) -> str:

@@ -32,10 +32,14 @@ def _digest_of(content: Mapping[str, object]) -> str:
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write ``content`` so that a reader sees the old file or the new one, never half of it."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text so that a reader sees the old file or the new one, never half of it."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with beside.open("w", encoding="utf-8") as stream:
-        json.dump(content, stream, ensure_ascii=False, indent=2, sort_keys=True)
-        stream.write("\n")
+    with beside.open("w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
     beside.replace(path)

@@ -72,10 +72,12 @@ def open(workspace: str | PathLike[str] | None = None) -> Workspace:  # noqa: A0
     """Open a workspace for reading: the one that the command line would use, made where there is none.
 
     Args:
-        workspace: Its directory; ``TUNEGRAPH_WORKSPACE``, else the user's own, if None.
+        workspace: Its directory; if None ``TUNEGRAPH_WORKSPACE``, else that of ``tunegraph.toml``, else
+            the user's own.
 
     Raises:
         WorkspaceError: It is damaged, of another version, or cannot be made.
+        InputError: ``tunegraph.toml`` is broken.
     """
     import logging
     import os

@@ -1,11 +1,13 @@
-"""The folders of a user: the workspace that commands use where none is named, and the cache."""
+"""What a user has set up: the workspace that commands use where none is named, the cache, and defaults."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tunegraph.user_file import UserSettings, find_user_settings, home_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,20 +17,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folders of a user.
+    """The folders of a user, and the user's settings.
 
     Attributes:
         workspace: The workspace directory.
         cache: Where the text model's ONNX file is kept.
+        user: What ``tunegraph.toml`` says.
     """
 
     workspace: Path
     cache: Path
+    user: UserSettings = field(default_factory=UserSettings)
 
     @classmethod
     def resolve(cls, workspace: Path | None, environment: Mapping[str, str]) -> Places:
-        """The chosen workspace, else ``TUNEGRAPH_WORKSPACE``, else the user's own."""
-        home = Path(environment.get("HOME") or Path.home())
+        """The chosen workspace, else ``TUNEGRAPH_WORKSPACE``, else the file's, else the user's own.
+
+        Raises:
+            InputError: ``tunegraph.toml`` is broken.
+        """
+        user = find_user_settings(Path.cwd(), environment)
+        home = home_folder(environment)
         if sys.platform == "win32":
             base = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
             data, cache = base / "tunegraph", base / "tunegraph" / "cache"
@@ -40,8 +49,9 @@ class Places:
             cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "tunegraph"
         named = environment.get("TUNEGRAPH_WORKSPACE")
         return cls(
-            workspace or (Path(named) if named else data / "workspace"),
+            workspace or (Path(named) if named else user.workspace_path or data / "workspace"),
             Path(environment.get("TUNEGRAPH_CACHE") or cache),
+            user,
         )
 
     def make(self, say: Callable[[str], None]) -> None:

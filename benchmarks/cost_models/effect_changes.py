@@ -39,6 +39,9 @@ def settings_of(row: Row, phase: str) -> tuple[Settings, Settings]:
             before["recompute"], after["recompute"] = "full", "none"
     else:
         switched = {name: value for name, value in after.items() if name in OFF and value != OFF[name]}
+        stated_sizes = {ALIASES[word.lower()] for word, _ in SIZES.findall(stated)}
+        if switched.keys() - stated_sizes:  # sizes beside a switch are where it was thrown
+            switched = {name: value for name, value in switched.items() if name not in stated_sizes}
         conditions = {name: value for name, value in after.items() if name not in switched}
         if not switched and (named := STRATEGIES.get(phase, {})):
             text = row["strategy"].lower()

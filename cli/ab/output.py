@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from cli import output
+from cli.output import say
 from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.verdict import Verdict
 
@@ -88,22 +89,22 @@ def result(
         output.as_json(_plain(logged, state, worth, learned))
         return
     design = logged.design
-    print(f"{logged.name}: {design.metric}, {design.better!s} is better, alpha {design.alpha:g}")
+    say(f"{logged.name}: {design.metric}, {design.better!s} is better, alpha {design.alpha:g}")
     for item in state.comparisons:
-        print(f"\n{item.arm}: {item.verdict.upper()}  ({item.reason})")
-        print(f"  set          {_set(design.arms[item.arm])}")
-        print(f"  against      {_set(design.arms[CONTROL])}")
-        print(f"  gain         {ratio(item.interval)}, {100 * (1 - design.level):g} % at every moment")
-        print(f"  p-value      {item.interval.p:.3g}, valid at every moment")
-        print(f"  rests on     {_rests_on(item)}")
+        say(f"\n{item.arm}: {item.verdict.upper()}  ({item.reason})")
+        say(f"  set          {_set(design.arms[item.arm])}")
+        say(f"  against      {_set(design.arms[CONTROL])}")
+        say(f"  gain         {ratio(item.interval)}, {100 * (1 - design.level):g} % at every moment")
+        say(f"  p-value      {item.interval.p:.3g}, valid at every moment")
+        say(f"  rests on     {_rests_on(item)}")
         for guarded in item.guards:
-            print(f"  guardrail    {guarded.guard.text}: {guarded.state}")
+            say(f"  guardrail    {guarded.guard.text}: {guarded.state}")
         for saving in worth[item.arm]:
-            print(f"  saves        {_saved(saving)}")
-    print()
+            say(f"  saves        {_saved(saving)}")
+    say()
     if len(state.comparisons) > 1:
-        print(f"best: {state.best or 'not known; one of ' + ', '.join(state.contenders)}")
-    print(f"{state.rounds} rounds, {_cost(state, prices)}; {_why(state)}")
+        say(f"best: {state.best or 'not known; one of ' + ', '.join(state.contenders)}")
+    say(f"{state.rounds} rounds, {_cost(state, prices)}; {_why(state)}")
     for note in state.notes:
         output.note(note)
     if learned:
@@ -173,7 +174,7 @@ def plans(found: Sequence[PairsPlan], noise: float, alpha: float, *, as_json: bo
             {"noise_of_a_pair": noise, "alpha": alpha, "plans": [item.to_json() for item in found]}
         )
         return
-    print(f"noise of a pair {100 * noise:.3g} %, alpha {alpha:g}")
+    say(f"noise of a pair {100 * noise:.3g} %, alpha {alpha:g}")
     output.table(
         ("gain", "pairs", "half of all tests", "nine of ten", "time"),
         (

@@ -10,6 +10,7 @@ import typer
 
 from cli.context import open_workspace
 from cli.options import JsonOption
+from cli.output import say
 
 
 def calibrate(
@@ -70,7 +71,7 @@ def calibrate(
         title=f"left-out errors; constants in {output_folder}",
     )
     if operators.kernels:
-        print("kernels of profiles: constants and factors by class and type")
+        say("kernels of profiles: constants and factors by class and type")
 
 
 def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: bool) -> None:
@@ -102,7 +103,7 @@ def _retrieval(context: typer.Context, *, as_json: bool) -> None:
         output.as_json(done.to_json())
         return
     for note in done.notes:
-        print(note)
+        say(note)
     if done.similarity is not None:
         weights = sorted(done.similarity.weights.as_dict().items(), key=lambda item: -item[1])
         output.table(("block of features", "weight"), [(name, f"{weight:.2f}") for name, weight in weights])

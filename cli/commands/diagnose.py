@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import shutil
-import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.commands.report import HtmlOption, write_all
 from cli.context import open_workspace
 from cli.options import JsonOption, finite
+from cli.output import say
+from cli.text.language import localised
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def diagnose(
     compare: Annotated[
         Path | None, typer.Option("--compare", help="An earlier profile of the same job: explain what grew.")
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with a heat map of operators to this file.")
-    ] = None,
+    html: HtmlOption = None,
     least: Annotated[
         float,
         typer.Option(
@@ -57,6 +55,7 @@ def diagnose(
     from cli import output
     from ingest.profiles.folders import is_log
     from recommender.answers.diagnose import Allowed
+    from recommender.workspace import Workspace
 
     if is_log(path):
         given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
@@ -82,8 +81,7 @@ def diagnose(
             model=model or "",
         )
     if html is not None:
-        answer.write_page(html)
-        print(f"Wrote {html}", file=sys.stderr)
+        write_all([html], Workspace.report_of(answer, source=path.name))
     if as_json:
         output.as_json(answer.to_json())
     else:
@@ -96,9 +94,9 @@ def _show(answer: DiagnosisAnswer) -> None:
     found, profile = answer.diagnosis, answer.profile
     rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
     output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
-    print()
+    say()
     if not found.findings:
-        print(
+        say(
             "Nothing costs more than it did before."
             if answer.is_comparison
             else f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
@@ -107,11 +105,11 @@ def _show(answer: DiagnosisAnswer) -> None:
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
     if found.besides:
-        print("Seen besides, at no cost that shows")
+        say("Seen besides, at no cost that shows")
         output.table(("what", "how it shows"), ((item.node, item.says) for item in found.besides))
-        print()
+        say()
     if found.missing:
-        print("Not collected")
+        say("Not collected")
         output.table(("what", "how to collect it"), ((item.what, item.how) for item in found.missing))
     for text in found.notes:
         output.note(text)
@@ -138,17 +136,8 @@ LABEL_WIDTH = 15
 
 
 def _line(label: str, text: str) -> None:
-    """Print a text behind its label; on a terminal, wrapped below where it begins."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    first = f"   {label:<{LABEL_WIDTH - 3}}"
-    wrapper = textwrap.TextWrapper(
-        max(width, 2 * LABEL_WIDTH),
-        initial_indent=first,
-        subsequent_indent=" " * LABEL_WIDTH,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-    )
-    print(wrapper.fill(text))
+    """Print a text behind its label, in the language of this run."""
+    say(f"   {localised(label):<{LABEL_WIDTH - 3}}{localised(text)}")
 
 
 SHOWN_RATIO = 0.95
@@ -163,7 +152,7 @@ def _cause(
 ) -> None:
     likely, gain = item.cause, item.gain
     names = labels if isinstance(labels, dict) else {}
-    print(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
+    say(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
     _line(
         "cost",
         f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), "
@@ -203,22 +192,22 @@ def _cause(
         what = f"{past.gain.strategy} against {past.gain.bottleneck}"
         where = f"{past.gain.model or 'model not told'} on {past.gain.hardware}"
         _line("case", f"{what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
-    print()
+    say()
 
 
 def _show_faults(path: Path, faults: list[SeenFault]) -> None:
     if not faults:
-        print(f"{path}: no known fault.")
+        say(f"{path}: no known fault.")
         return
     for item in faults:
         codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
         lines = ", ".join(map(str, item.lines))
         more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""
-        print(f"{item.fault.label}{codes}, line {lines}{more}")
+        say(f"{item.fault.label}{codes}, line {lines}{more}")
         _line("seen", item.first)
         _line("cause", item.fault.cause.get("en", ""))
         _line("remedy", item.fault.remedy.get("en", ""))
         if item.fault.strategies:
             _line("try", ", ".join(item.fault.strategies))
         _line("source", item.fault.source.url or item.fault.source.title)
-        print()
+        say()

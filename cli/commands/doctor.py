@@ -10,6 +10,7 @@ import typer
 
 from cli.context import open_workspace, settings
 from cli.options import JsonOption
+from cli.output import say
 
 
 def doctor(
@@ -62,7 +63,7 @@ def doctor(
             }
         )
     else:
-        print(f"workspace: {chosen.workspace}")
+        say(f"workspace: {chosen.workspace}")
         output.table(
             ("", "about", "finding", "what to do"),
             ((finding.severity, finding.about, finding.says, finding.remedy) for finding in findings),

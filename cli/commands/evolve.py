@@ -9,6 +9,7 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
+from cli.output import say
 
 
 def evolve(
@@ -56,8 +57,8 @@ def evolve(
         )
         return
     for line in evolved.changelog or ("nothing to change",):
-        print(line)
+        say(line)
     if saved is not None:
-        print(f"\nSaved as {saved['name']}. Undo: tunegraph kb revert NAME; see tunegraph kb versions.")
+        say(f"\nSaved as {saved['name']}. Undo: tunegraph kb revert NAME; see tunegraph kb versions.")
         if evolved.hypotheses:
             print("Try one: tunegraph recommend --explore, or ab run --strategy ID.", file=sys.stderr)

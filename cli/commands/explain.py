@@ -9,6 +9,7 @@ import typer
 
 from cli.context import open_workspace
 from cli.options import JsonOption
+from cli.output import say
 
 
 def explain(
@@ -29,13 +30,13 @@ def explain(
     if as_json:
         output.as_json(explanation.to_json())
         return
-    print(explanation.headline)
+    say(explanation.headline)
     shown = explanation.summary.sections
     if everything:
         shown = tuple((section.title, section.lines) for section in explanation.sections)
     for title, lines in shown:
-        print(f"\n{title}")
+        say(f"\n{title}")
         for line in lines:
-            print(f"  {line}")
+            say(f"  {line}")
     if not everything:
         print(f"Every number: tunegraph explain {recommendation_id} --all", file=sys.stderr)

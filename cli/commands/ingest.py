@@ -10,6 +10,7 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
+from cli.output import say
 from kg.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -135,19 +136,19 @@ def _report(summary: IngestSummary) -> None:
     rate = good / summary.duration_s if summary.duration_s else 0
     if summary.known_files:
         print(f"{summary.known_files} files were taken in before; --again reads them", file=sys.stderr)
-    print(
+    say(
         f"{good:,} rows of {len(read)} files in {summary.duration_s:.1f} s ({rate:,.0f} rows/s)"
         + (f", {summary.bad:,} bad" if summary.bad else "")
     )
     if summary.dry_run:
-        print("dry run: nothing was written")
+        say("dry run: nothing was written")
     else:
         added = summary.added
-        print(
+        say(
             f"{added.rows:,} rows and {added.problems:,} problems are new, {added.repeated:,} rows were known"
         )
         if summary.recipes:
-            print(f"{summary.recipes:,} recipes are in the knowledge: tunegraph kb list recipes")
+            say(f"{summary.recipes:,} recipes are in the knowledge: tunegraph kb list recipes")
 
 
 def _shown(path: Path) -> str:

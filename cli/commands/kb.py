@@ -13,6 +13,7 @@ from cli.commands.kb_list import list_
 from cli.context import open_for_writing, open_workspace
 from cli.late import LateTyper
 from cli.options import JsonOption, finite
+from cli.output import say
 from cli.values import pairs
 from kg.errors import InputError
 
@@ -47,8 +48,8 @@ def stats(context: typer.Context, as_json: JsonOption = False) -> None:
                 ((name.replace("_", " "), f"{number:,}") for name, number in content.items()),
             )
         else:
-            print(f"{section.replace('_', ' ')}: {content}")
-        print()
+            say(f"{section.replace('_', ' ')}: {content}")
+        say()
 
 
 @app.command()
@@ -62,9 +63,9 @@ def validate(context: typer.Context, as_json: JsonOption = False) -> None:
         output.as_json({"conforms": not violations, "violations": [str(fault) for fault in violations]})
     elif violations:
         for fault in violations:
-            print(fault)
+            say(str(fault))
     else:
-        print("the knowledge conforms to its shapes")
+        say("the knowledge conforms to its shapes")
     if violations:
         raise typer.Exit(1)
 
@@ -123,7 +124,7 @@ def add(
     if as_json:
         output.as_json({"added": added})
     else:
-        print(f"added {', '.join(item['id'] for item in added)}")
+        say(f"added {', '.join(item['id'] for item in added)}")
 
 
 @app.command()
@@ -188,7 +189,7 @@ def merge(
     if merged.conflict_count > SHOWN_CONFLICTS:
         print(f"conflict: ... {merged.conflict_count} in all; --json lists a hundred", file=sys.stderr)
     added, what = merged.added, "would come" if dry_run else "came"
-    print(
+    say(
         f"{added.rows:,} rows, {added.problems:,} problems, {len(merged.knowledge):,} described things and "
         f"{merged.effects:,} effects without cases {what} from {merged.label}"
     )
@@ -238,9 +239,9 @@ def coverage(
     )
     for text in found.repeats:
         output.note(text)
-    print("\nWhat to measure next:")
+    say("\nWhat to measure next:")
     for place, text in enumerate(found.suggestions, 1):
-        print(f"{place}. {text}")
+        say(f"{place}. {text}")
 
 
 @app.command()
@@ -270,6 +271,8 @@ def effects(
             "here again",
             "last",
             "drift",
+            "against",
+            "at",
         ),
         (
             (
@@ -284,6 +287,8 @@ def effects(
                 "" if item.gain is None else item.gain_text,
                 "" if item.effect.last_evidence is None else f"{item.effect.last_evidence:%Y-%m-%d}",
                 item.drift,
+                item.effect.context.baseline_text,
+                item.effect.context.facts_text,
             )
             for item in found
         ),
@@ -301,9 +306,9 @@ def versions(context: typer.Context, as_json: JsonOption = False) -> None:
         output.as_json({"versions": [item.to_json() for item in found]})
         return
     for item in found:
-        print(f"{item.name}  {item.time[:19]}  batch {item.batch}")
+        say(f"{item.name}  {item.time[:19]}  batch {item.batch}")
         for line in item.changelog:
-            print(f"  {line}")
+            say(f"  {line}")
 
 
 @app.command()
@@ -324,13 +329,13 @@ def diff(
         output.as_json({"first": first, "second": second, "changed": [item.to_json() for item in found]})
         return
     for item in found:
-        print(item.about)
+        say(item.about)
         for text in item.gone:
-            print(f"  - {text}")
+            say(f"  - {text}")
         for text in item.come:
-            print(f"  + {text}")
+            say(f"  + {text}")
     if not found:
-        print("nothing differs")
+        say("nothing differs")
 
 
 @app.command()
@@ -349,7 +354,7 @@ def revert(
     if as_json:
         output.as_json(saved.to_json())
     else:
-        print(f"went back to {version}; saved as {saved.name}")
+        say(f"went back to {version}; saved as {saved.name}")
 
 
 @app.command("import")

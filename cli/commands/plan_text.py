@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from cli import output
+from cli.output import say
 from kg.nouns.values import show as show_value
 from recommender.ranking.recommendation import factor_text
 
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.plan_change import PlanChange
     from recommender.ranking.start import ExpectedValue, StartConfiguration
+
+_REASONS = 4
+"""Reasons for a start without ``-v``."""
+_ADDRESS = re.compile(r" <https?://[^>]*>")
+"""An address behind a sentence: -v and --json have it."""
 
 _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
@@ -28,16 +35,16 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     where = f"Start{release}"
     if start.layout is not None:
         where += f": {start.layout}"
-    print(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
+    say(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
     for line in start.paste_lines:
         print(f"  {line}")
-    for line in start.because if verbose else start.because[:3]:
-        print(f"  # {line}")
-    if plan.alternatives:
-        print("Or: " + "; ".join(_in_short(item) for item in plan.alternatives))
-    print()
+    for line in start.because if verbose else start.because[:_REASONS]:
+        say(f"  # {line if verbose else _ADDRESS.sub('', line)}")
+    for item in plan.alternatives:
+        say(f"Or {_in_short(item)}")
+    say()
     if plan.changes:
-        print("Worth testing on it, in this order:")
+        say("Worth testing on it, in this order:")
         output.table(
             ("", "change", "gain (90 %)", "chance", "known"),
             ([str(place), *_row(change)] for place, change in enumerate(plan.changes, 1)),
@@ -46,14 +53,14 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             _show_change(place, change)
     if plan.further:
         names = ", ".join(item.strategy or item.title for item in plan.further)
-        print(
+        say(
             f"\n{len(plan.further)} more without a measured gain"
             + (f": {names}" if verbose else " (-k 50 lists them)")
         )
     if plan.not_here:
         shown = plan.not_here if verbose else plan.not_here[:3]
         told = "; ".join(f"{item.strategy} ({item.because})" for item in shown)
-        print(
+        say(
             f"Not here: {told}"
             + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else "")
         )
@@ -77,9 +84,8 @@ def _in_short(start: StartConfiguration) -> str:
 
 def _row(change: PlanChange) -> list[str]:
     gain = change.gain
-    title = change.title if len(change.title) <= 44 else change.title[:43] + "…"  # fits 80 columns
     return [
-        title,
+        change.title,
         "" if gain is None else factor_text(gain),
         "" if gain is None else f"{gain.probability_of_gain:.0%}",
         change.tier,
@@ -89,11 +95,13 @@ def _row(change: PlanChange) -> list[str]:
 def _show_change(place: int, change: PlanChange) -> None:
     """What to set, and what must hold."""
     settings = change.words
-    print(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
+    say(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
     if change.provided:
-        print(f"     if {change.provided}")
+        say(f"     if {change.provided}")
+    if change.gain is not None and change.against:
+        say(f"     that gain was measured against {change.against}")
     if change.accuracy == "may-change":
-        print("     accuracy may change: measure it")
+        say("     accuracy may change: measure it")
 
 
 def _show_unfit(answer: Answer, plan: Plan) -> None:
@@ -101,8 +109,6 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
     many = f"{hardware.count or 1} x {hardware.name}"
     layout = plan.start.layout
     if layout is None:
-        print(f"It does not fit on {many}, nor on any number up to 1,024.")
+        say(f"It does not fit on {many}, nor on any number up to 1,024.")
     else:
-        print(
-            f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices."
-        )
+        say(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")

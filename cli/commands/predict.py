@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.context import open_workspace
+from cli.context import open_workspace, server_of, with_defaults
 from cli.options import JsonOption, finite
+from cli.output import say
 from cli.problem_options import ProblemOptions, asks
 
 if TYPE_CHECKING:
@@ -34,9 +35,13 @@ def predict(
 
     raw = question.raw()
     with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(with_defaults(context, workspace, raw))
         prediction = workspace.predict(
-            problem, k, server=server or "", intensity_g_per_kwh=intensity, notes=notes
+            problem,
+            k,
+            server=server_of(context, server, question.hardware),
+            intensity_g_per_kwh=intensity,
+            notes=notes,
         )
     if as_json:
         output.as_json(prediction.to_json())
@@ -53,42 +58,40 @@ def show(prediction: Prediction) -> None:
     problem, now = prediction.problem, prediction.now
     where = problem.hardware.name
     counted = f"{problem.hardware.count} x {where}" if problem.hardware.count else where
-    print(
-        f"{problem.workload.model} {problem.workload.operator} on {counted}, by {problem.objective.metric}\n"
-    )
+    say(f"{problem.workload.model} {problem.workload.operator} on {counted}, by {problem.objective.metric}\n")
     if now is None:
-        print("now          not modelled")
+        say("now          not modelled")
     else:
         low, high = _interval(now.throughput, now.spread)
-        print(f"now          {now.throughput:.4g} {now.unit} ({low:.4g} to {high:.4g}), modelled")
+        say(f"now          {now.throughput:.4g} {now.unit} ({low:.4g} to {high:.4g}), modelled")
         held = output.quantity(now.memory_bytes, "B")
         of = "" if now.capacity_bytes is None else f" of {output.quantity(now.capacity_bytes, 'B')}"
-        print(f"             {held}{of} a device" + ("" if now.fits is not False else ": does not fit"))
+        say(f"             {held}{of} a device" + ("" if now.fits is not False else ": does not fit"))
         if now.power_w is not None and now.energy_per_unit_j is not None:
             per = f"{now.energy_per_unit_j:.3g} J a {_unit(now.unit)}"
-            print(f"             {now.power_w:.0f} W a device, {per}")
+            say(f"             {now.power_w:.0f} W a device, {per}")
         else:
-            print("             energy not known: idle or full power of the device is no known fact")
+            say("             energy not known: idle or full power of the device is no known fact")
     for place, item in enumerate(prediction.benefits, 1):
-        print(f"\n{place}. {item.title}   [{item.id}]")
+        say(f"\n{place}. {item.title}   [{item.id}]")
         _show(item, now.unit if now else "")
     if prediction.together is not None:
-        print(f"\n{prediction.together.title}: {', '.join(prediction.together.rests_on)}")
+        say(f"\n{prediction.together.title}: {', '.join(prediction.together.rests_on)}")
         _show(prediction.together, now.unit if now else "")
 
 
 def _show(item: Benefit, unit: str) -> None:
     for name, gain in (("throughput", item.throughput), ("memory", item.memory), ("energy", item.energy)):
         if gain is not None:
-            print(f"   {name:<12}{_factor(gain)}, {gain.kind}")
+            say(f"   {name:<12}{_factor(gain)}, {gain.kind}")
         elif name == "throughput":
-            print(f"   {name:<12}unknown: nothing supports a figure")
+            say(f"   {name:<12}unknown: nothing supports a figure")
     if item.carbon_g is not None:
         expected, low, high = item.carbon_g
         each = f"a million {_unit(unit)}s"
-        print(f"   {'carbon':<12}{expected:.3g} g saved ({low:.3g} to {high:.3g}) {each}, modelled")
+        say(f"   {'carbon':<12}{expected:.3g} g saved ({low:.3g} to {high:.3g}) {each}, modelled")
     if item.throughput is not None:
-        print(f"   {'rests on':<12}{item.throughput.reason}")
+        say(f"   {'rests on':<12}{item.throughput.reason}")
 
 
 def _factor(gain: Expected) -> str:

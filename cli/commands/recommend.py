@@ -22,9 +22,11 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.from_profile import ProfileOption, with_profile
+from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
-from cli.context import open_workspace
+from cli.context import open_workspace, with_defaults
 from cli.options import JsonOption
+from cli.output import say
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
 from kg.errors import InputError
@@ -40,10 +42,13 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
-        "kernel-tuner-restriction, optuna or json.",
+        help="The start as an engine is launched with it (vllm, sglang, mindie, megatron), or configurations "
+        "alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), kernel-tuner-restriction, optuna, "
+        "json.",
     ),
 ]
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
+"""Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""
 
@@ -93,6 +98,7 @@ def recommend(
     verify_time: BudgetOption = "",
     allow_value: AllowValueOption = None,
     allow_low_trust: AllowTrustOption = False,
+    html: HtmlOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -113,17 +119,20 @@ def recommend(
             budget_s=span_s(verify_time) if verify_time else None,
             allowed=allow_value or (),
         )
+    if write and (form or as_json):
+        raise InputError("--write prints a diff: not with --format or --json")
     raw = question.raw()
     if rate or pareto or price:
-        if verify or form or explore or write:
+        if verify or form or explore or write or html:
             raise InputError(
-                "--rate and --pareto size a service: not with --verify, --format, --write or --explore"
+                "--rate and --pareto size a service: not with --verify, --format, --write, --html, --explore"
             )
         _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
-        problem, notes = workspace.problem(raw)
+        raw = with_defaults(context, workspace, raw)
+        problem, notes = workspace.problem(_for_engine(raw, form))
         if explore:
             import numpy as np
 
@@ -138,6 +147,10 @@ def recommend(
             if by
             else None
         )
+    if html is not None:
+        from recommender.workspace import Workspace
+
+        write_all([html], Workspace.report_of(answer, source="recommend"))
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
     elif green is not None and as_json:
@@ -155,6 +168,12 @@ def recommend(
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
+    """The question of a model for the engine that the form is of, where it names no software."""
+    engine = _ENGINES.get(form, "")
+    return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
 
 
 def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
@@ -183,7 +202,7 @@ def _size(
 
     wanted = capacity_request(rate, price, pareto=pareto)
     with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(with_defaults(context, workspace, raw))
         found = workspace.capacity(problem, wanted, notes=notes)
     show_capacity(problem, wanted, found, most=most, as_json=as_json)
 
@@ -231,6 +250,11 @@ def _write(form: str, answer: Answer) -> None:
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
+    if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
+        print(answer.plan.start.launch_text(form), end="")
+        for text in answer.notes:
+            output.note(text)
+        return
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
     ]
@@ -266,7 +290,7 @@ def similar(
 
     raw = question.raw()
     with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(with_defaults(context, workspace, raw))
         found = workspace.neighbours(problem, k)
         notes = (*notes, *workspace.encoder.notes)
     if as_json:
@@ -317,20 +341,20 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
     where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
-    print(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
+    say(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
     if answer.plan is not None:
         show_plan(answer, answer.plan, verbose=verbose)
         _show_rest(answer)
         return
     listed = list(answer)
     if answer.abstention is not None:
-        print(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
+        say(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
         listed = [item for item in answer if item.id in answer.abstention.measure]
     for place, item in enumerate(listed, 1):
         _show_one(place, item)
     if 1 in answer.regret and answer.abstention is None:
         expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
-        print(f"Expected above the best time: {', '.join(expected)}.")
+        say(f"Expected above the best time: {', '.join(expected)}.")
     _show_rest(answer)
 
 
@@ -339,14 +363,14 @@ def _show_rest(answer: Answer) -> None:
     from cli import output
 
     if answer.together is not None:
-        print(f"Together: {combination_text(answer)}.")
+        say(f"Together: {combination_text(answer)}.")
     if answer.ceiling is not None:
-        print(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
+        say(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
     for limit in answer.unchecked:
-        print(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
+        say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
     if answer.refused and answer.plan is None:
         rules = dict.fromkeys(item.rule for item in answer.refused)
-        print(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+        say(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
 
 
 def combination_text(answer: Answer) -> str:
@@ -368,29 +392,29 @@ def _show_one(place: int, item: Recommendation) -> None:
     from cli import output
     from recommender.ranking.recommendation import factor_text
 
-    print(f"{place}. {item.title}   [{item.id}]")
+    say(f"{place}. {item.title}   [{item.id}]")
     if item.how:
-        print(f"     # {item.how}")
+        say(f"     # {item.how}")
     for line in item.flags:
         print(f"     {line}")
     if item.gain is None:
-        print("   gain        unknown: nobody published a time")
+        say("   gain        unknown: nobody published a time")
     else:
         helps = "" if item.helps is None else f", probability to help {item.helps:.0%}"
-        print(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
-    print(f"   rests on    {item.basis}")
+        say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
+    say(f"   rests on    {item.basis}")
     if item.bottleneck:
         cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"
-        print(f"   for         {item.bottleneck}{cap}")
+        say(f"   for         {item.bottleneck}{cap}")
     for support in item.evidence[:2]:
-        print(
+        say(
             f"   evidence    {support.kind}: {support.says}"
             + (f" <{support.source}>" if support.source else "")
         )
     if item.conflicts:
-        print(f"   not with    {', '.join(item.conflicts)}")
+        say(f"   not with    {', '.join(item.conflicts)}")
     for condition in item.conditions[:3]:
-        print(f"   mind        {condition}")
+        say(f"   mind        {condition}")
     if item.accuracy != "unchanged" and item.strategy:
-        print(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
-    print()
+        say(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
+    say()

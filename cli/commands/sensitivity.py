@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import JsonOption
+from cli.output import say
 from cli.values import share
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def sensitivity(
 def _show(ranking: Sensitivity, low: str) -> None:
     from cli import output
 
-    print(f"Sensitivity is {ranking.basis}; groups, least sensitive per weight first:\n")
+    say(f"Sensitivity is {ranking.basis}; groups, least sensitive per weight first:\n")
     output.table(
         ("group", "layers", "weights", "sensitivity", "stays, because"),
         (
@@ -64,7 +65,7 @@ def _show(ranking: Sensitivity, low: str) -> None:
             for group in ranking.groups
         ),
     )
-    print()
+    say()
     output.table(
         ("profile", f"in {low}", "kept", "spent", "saved"), (_row(item, ranking) for item in ranking.profiles)
     )

@@ -11,7 +11,8 @@ import typer
 
 from cli.context import open_workspace
 from cli.late import LateTyper
-from cli.options import JsonOption
+from cli.options import JsonOption, LiveOption
+from cli.output import say
 from cli.search.options import (
     AccuracyOption,
     ColdOption,
@@ -104,6 +105,7 @@ def run(
         ),
     ] = True,
     plot: PlotOption = None,
+    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search, from the best that is known of similar problems on."""
@@ -124,7 +126,7 @@ def run(
         return
     block = raw.get("environment")
     variables = {str(key): str(item) for key, item in block.items()} if isinstance(block, dict) else {}
-    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json, variables=variables)
+    go_on(context, begun, None, ingest=ingest, plot=plot, live=live, as_json=as_json, variables=variables)
 
 
 @app.command()
@@ -145,6 +147,7 @@ def resume(
     jobs: JobsOption = None,
     ingest: IngestOption = True,
     plot: PlotOption = None,
+    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a search; also where it was killed, also beside others on the same log."""
@@ -153,7 +156,7 @@ def resume(
         search.check_file(file)
     more = given(stop=search.log.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    go_on(context, search, more, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, search, more, ingest=ingest, plot=plot, live=live, as_json=as_json)
 
 
 @app.command()
@@ -227,7 +230,7 @@ def tell(
     if as_json:
         output.as_json({"search": search.name, "log": search.storage, "trial": number})
     else:
-        print(f"trial {number} is told")
+        say(f"trial {number} is told")
 
 
 @app.command()

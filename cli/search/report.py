@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli import output
+from cli.output import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,7 @@ def show(result: Result) -> None:
     columns = ("", *(x.metric for x in objectives), *(x.metric for x in limited), "runs", "", "configuration")
     title = "nothing is better in every objective than" if front else "best first"
     output.table(columns, rows, title=f"{result.log.name}: {title}")
-    print()
+    say()
     _close(result, modelled=task.is_modelled)
 
 
@@ -44,19 +45,19 @@ def _close(result: Result, *, modelled: bool) -> None:
     for state, word in (("RUNNING", "running"), ("WAITING", "waiting")):
         if count := states.count(state):
             parts.append(f"{count} {word}")
-    print("; ".join(parts) + ".")
+    say("; ".join(parts) + ".")
     best, gain = result.best(), result.gain()
     if best is None:
-        print("Nothing has kept the limits so far.")
+        say("Nothing has kept the limits so far.")
     elif gain is not None:
-        print(f"The best is {output.factor(gain)} the default.")
+        say(f"The best is {output.factor(gain)} the default.")
     if modelled:
-        print("Modelled by the cost model, not measured.")
+        say("Modelled by the cost model, not measured.")
     if best is not None:
         for note in best.notes:
-            print(f"Mind: {note}.")
+            say(f"Mind: {note}.")
     if reason := result.log.metadata.stop_reason:
-        print(f"Ended: {reason}.")
+        say(f"Ended: {reason}.")
 
 
 def _cell(value: float | None, unit: str | None, item: EvaluatedConfiguration | None) -> str:
@@ -78,9 +79,9 @@ def show_report(report: SearchReport, *, plot: Path | None, as_json: bool) -> No
         output.as_json(report.to_json())
         return
     show(report.result)
-    print()
+    say()
     output.table(("", ""), _figure_rows(report.result.history.figures()), title="Course of the search")
-    print()
+    say()
     _symptoms(report.course)
     if report.missing:
         output.note(report.missing)
@@ -108,9 +109,9 @@ def _symptoms(course: CourseReport) -> None:
     """Print what ails the search, with cause and remedy; nothing where it is healthy."""
     checkup = course.checkup
     for item in checkup.symptoms:
-        print(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")
+        say(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")
     if checkup.symptoms:
-        print()
+        say()
     for text in checkup.undetermined:
         output.note(f"not told: {text}")
 
@@ -128,10 +129,10 @@ def show_courses(file: str, courses: Mapping[str, CourseReport], *, plot: Path |
     for title, course in courses.items():
         figures = course.figures
         if figures is None:
-            print(f"{title}: nothing succeeded\n")
+            say(f"{title}: nothing succeeded\n")
         else:
             output.table(("", ""), _figure_rows(figures), title=title)
-            print()
+            say()
         _symptoms(course)
 
 

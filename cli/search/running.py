@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.context import open_workspace, settings
+from cli.output import say
 from cli.values import span_s
 from kg.errors import InputError
 
@@ -149,6 +150,7 @@ def go_on(
     *,
     ingest: bool,
     plot: Path | None,
+    live: Path | None,
     as_json: bool,
     variables: Mapping[str, str] | None = None,
 ) -> None:
@@ -157,12 +159,23 @@ def go_on(
     ``variables`` are those of its file, whose secrets the log has masked.
     """
     from cli import output
+    from cli.live import live_page
     from cli.progress import ProgressDisplay
+    from recommender.workspace import Workspace
 
     base = {**os.environ, **(variables or {})}
     try:
-        with ProgressDisplay() as display, interrupted_by_sigterm():
-            search.run(base=base, on_progress=display.update, more=more)
+        with (
+            ProgressDisplay() as display,
+            live_page(live, lambda: Workspace.report_of(search.result(), source=search.name)) as page,
+            interrupted_by_sigterm(),
+        ):
+
+            def on_progress(progress: Any) -> None:
+                display.update(progress)
+                page.update()
+
+            search.run(base=base, on_progress=on_progress, more=more)
     except KeyboardInterrupt:
         print(f"Go on: tunegraph search resume {search.storage}", file=sys.stderr)
         raise
@@ -230,5 +243,5 @@ def show_begun(search: LoggedSearch, *, as_json: bool) -> None:
         output.as_json({"search": search.name, "log": search.storage})
     else:
         name, log = search.name, search.storage
-        print(f"{name} is begun. Join: tunegraph search worker --storage {log} --name {name}")
-        print(f"See: tunegraph search status {log} --name {name}")
+        say(f"{name} is begun. Join: tunegraph search worker --storage {log} --name {name}")
+        say(f"See: tunegraph search status {log} --name {name}")

@@ -17,6 +17,7 @@ from cli.options import (
     PrecisionOption,
     ShapeOption,
 )
+from cli.output import say
 from cli.values import pairs, share
 from kg.errors import InputError
 
@@ -202,7 +203,7 @@ def _show(made: SearchFile, out: Path | None, *, as_json: bool) -> None:
         raise InputError(f"{out} is there already")
     else:
         out.write_text(text, encoding="utf-8")
-        print(f"wrote {out}; next: tunegraph search run {out}")
+        say(f"wrote {out}; next: tunegraph search run {out}")
 
 
 def _margin(text: str) -> float:

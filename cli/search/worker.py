@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from cli.options import JsonOption
+from cli.output import say
 from cli.search.options import JobsOption, NameOption
 from cli.values import span_s
 
@@ -57,9 +58,7 @@ def worker(
     if as_json:
         output.as_json({"search": search.name, "log": search.storage, **part.to_json()})
     else:
-        print(
-            f"{part.evaluated} of {part.evaluations} evaluations were done here. Ended: {part.stop_reason}."
-        )
+        say(f"{part.evaluated} of {part.evaluations} evaluations were done here. Ended: {part.stop_reason}.")
 
 
 def _speak() -> None:

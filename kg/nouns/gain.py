@@ -30,6 +30,12 @@ class Gain:
     low: float
     high: float
 
+    @classmethod
+    def around(cls, expected: float, deviation: float) -> Gain:
+        """The gain of a normal distribution."""
+        half = NORMAL_90 * deviation
+        return cls(expected=expected, low=expected - half, high=expected + half)
+
     @property
     def factor(self) -> float:
         """The expected gain as a factor of speed."""
@@ -67,3 +73,12 @@ class Gain:
 
     def __str__(self) -> str:
         return f"{self.factor:.2f}x ({math.exp(self.low):.2f} to {math.exp(self.high):.2f})"
+
+
+def joined_gain(one: Gain | None, other: Gain | None) -> Gain | None:
+    """Two independent expectations of one gain as one, each weighing by its precision."""
+    if one is None or other is None:
+        return one or other
+    weights = [1 / max(gain.deviation, 1e-3) ** 2 for gain in (one, other)]
+    expected = (one.expected * weights[0] + other.expected * weights[1]) / sum(weights)
+    return Gain.around(expected, sum(weights) ** -0.5)

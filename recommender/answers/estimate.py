@@ -54,6 +54,15 @@ class Estimate:
         """What the second record is over the first, where two were asked for beside each other."""
         return differences(self.records) if self.is_comparison else []
 
+    @property
+    def roofline(self) -> dict[str, object] | None:
+        """Peak and bandwidth of the device, which bound every operator; None where one is not known."""
+        device = self.question.machine.device
+        peak = device.get("peak_bf16_flops", "peak_fp16_flops")
+        if peak is None or device.get("memory_bandwidth_bytes_per_s") is None:
+            return None
+        return {"device": device.id, "peak_flops": peak, "memory_bandwidth": device.memory_bandwidth}
+
     def to_json(self) -> dict[str, object]:
         """The estimate as JSON."""
         place = self.question.machine
@@ -66,9 +75,16 @@ class Estimate:
             "phase": self.question.phase,
             "kind": "modelled",
             "estimates": list(self.records),
+            "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
             **({"comparison": self.comparison} if self.is_comparison else {}),
         }
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("estimate", self.to_json())
 
     def write_plots(self, path: Path) -> tuple[Path, ...]:
         """Write the split of the time, the roofline and what no other beats as SVG; returns the paths."""
@@ -196,6 +212,8 @@ def estimate_problem(
     notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
+    if fields and all(record["fits"] is False for record in records):
+        notes = (*notes, "no configuration fits the memory: none is marked")
     return Estimate(
         question=question, records=records, notes=tuple(notes), pareto=fields, is_comparison=bool(compare)
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg.errors import InputError
+from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,20 +44,19 @@ def _stated(field: str, records: Sequence[Mapping[str, Any]]) -> bool:
 def pareto_front(records: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[int]:
     """Places of the records that no other beats in one field without being worse in another, best first.
 
-    What does not fit in the memory is beaten by anything. Records that are alike in every field all count.
+    What does not fit in the memory is not among them. Records that are alike in every field all count.
 
     Args:
         records: As :func:`recommender.cost_model.estimate.as_records` gives them.
         fields: Names from :func:`measure`.
     """
     usable = [place for place, record in enumerate(records) if record.get("fits") is not False]
-    signs = np.array([-1.0 if field in MORE_IS_BETTER else 1.0 for field in fields])
-    costs = np.array([[float(records[place][field]) for field in fields] for place in usable]) * signs
-    kept = [
-        place
-        for place, cost in zip(usable, costs, strict=True)
-        if not np.any(np.all(costs <= cost, axis=1) & np.any(costs < cost, axis=1))
+    signs = [-1.0 if field in MORE_IS_BETTER else 1.0 for field in fields]
+    costs = [
+        [sign * float(records[place][field]) for sign, field in zip(signs, fields, strict=True)]
+        for place in usable
     ]
+    kept = [place for place, holds in zip(usable, non_dominated(np.array(costs)), strict=True) if holds]
     return sorted(kept, key=lambda place: float(records[place][fields[0]]) * signs[0])
 
 

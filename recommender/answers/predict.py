@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
 from kg.nouns.entities import Kind
-from kg.nouns.gain import NORMAL_90, Gain
+from kg.nouns.gain import NORMAL_90, Gain, joined_gain
 from kg.terms.metrics import is_step_rate
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import (
-    GAIN_SPREAD,
     MEMORY_SPREAD,
     modelled_change,
     modelled_now,
@@ -131,24 +130,6 @@ def check_intensity(intensity_g_per_kwh: float | None) -> None:
         )
 
 
-def weighed(evidence: Gain | None, modelled: float | None) -> Gain | None:
-    """One gain of two: what is known of cases and effects, and what the cost model says.
-
-    Both are taken as normal and independent, and weighed by their precision.
-    """
-    if modelled is None:
-        return evidence
-    reach = NORMAL_90 * GAIN_SPREAD
-    model = Gain(expected=modelled, low=modelled - reach, high=modelled + reach)
-    if evidence is None:
-        return model
-    spread = max(evidence.deviation, 1e-3)
-    first, second = 1 / spread**2, 1 / GAIN_SPREAD**2
-    mean = (evidence.expected * first + modelled * second) / (first + second)
-    width = NORMAL_90 / math.sqrt(first + second)
-    return Gain(expected=mean, low=mean - width, high=mean + width)
-
-
 def _change(item: Recommendation, question: Question | None, notes: list[str]) -> SettingsChange | None:
     if question is None:
         return None
@@ -182,12 +163,9 @@ def _benefit(
     is_simulated: bool,
 ) -> Benefit:
     """What one recommendation is worth; a simulated gain has the cost model in it already."""
-    modelled = (
-        change.log_gain
-        if change is not None and is_step_rate(problem.objective, problem.workload.kind)
-        else None
-    )
-    gain = item.gain if is_simulated else weighed(item.gain, modelled)
+    is_rate = is_step_rate(problem.objective, problem.workload.kind)
+    modelled = change.gain if change is not None and is_rate else None
+    gain = item.gain if is_simulated else joined_gain(item.gain, modelled)
     if gain is not None and item.ceiling is not None:
         gain = gain.capped(item.ceiling)
     kinds = _kinds(item, change if modelled is not None else None, is_simulated=is_simulated)

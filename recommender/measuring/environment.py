@@ -52,6 +52,14 @@ def accelerators() -> list[str]:
     return []
 
 
+def device_listing() -> tuple[str, str]:
+    """What the tool of the devices here prints, and the tool's name; empty where there is none."""
+    for command in (["npu-smi", "info"], ["nvidia-smi", "--query-gpu=name", "--format=csv"]):
+        if shutil.which(command[0]) and (text := _first_output(command)):
+            return text, " ".join(command)
+    return "", ""
+
+
 def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
     """Describe this machine, with the versions that a user asks for.
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.space_making import SpaceMaker
+    from recommender.answers.this_machine import MachineFacts
     from recommender.answers.verification import VerificationRequest
     from recommender.cost_model.anchors import Anchors
     from recommender.cost_model.question import Question
@@ -63,6 +64,44 @@ class WorkspaceAnswers(WorkspaceContents):
             "a workspace made anew begins with the shipped knowledge",
         )
 
+    def with_defaults(
+        self, raw: Mapping[str, object], defaults: Mapping[str, object], place: str
+    ) -> dict[str, object]:
+        """A question with what it leaves open taken from a user's defaults (``ingest.questions.defaults``).
+
+        Raises:
+            UnknownEntityError: A default names no hardware, or no framework.
+        """
+        from ingest.questions.defaults import with_defaults
+        from kg.nouns.framework import Framework
+        from kg.triples.serialisation import all_of
+        from recommender.applicability.framework import newest_release
+
+        framework = str(defaults.get("framework") or "")
+        phases = (
+            {item.id: frozenset(item.phases) for item in all_of(self.graph, Framework)} if framework else {}
+        )
+        if framework and framework not in phases:
+            raise UnknownEntityError(
+                f"{place}: no framework named {framework!r}", hint=f"known: {', '.join(sorted(phases))}"
+            )
+
+        def same_hardware(one: str, other: str) -> bool:
+            return self.names.hardware(one).id == self.names.hardware(other).id
+
+        version = str(defaults.get("version") or "") or newest_release(framework)
+        return with_defaults(
+            raw, {**defaults, "version": version}, place, same_hardware=same_hardware, phases=phases
+        )
+
+    def this_machine(self) -> MachineFacts:
+        """The hardware of this machine as the graph names it, and the framework that is installed."""
+        from kg.nouns.framework import Framework
+        from kg.triples.serialisation import all_of
+        from recommender.answers.this_machine import machine_facts
+
+        return machine_facts(self.names, list(all_of(self.graph, Framework)))
+
     def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
         """Recommend k configurations, best first, with expected gain, interval and evidence.
 
@@ -88,7 +127,7 @@ class WorkspaceAnswers(WorkspaceContents):
         Raises:
             InputError: It is no serving of a model, or a length is not stated.
             InfeasibleError: None fits the memory; the hint has the smallest that does.
-            MissingFactError: No deployment can be priced.
+            MissingFactError: A fact of the model or the device is not known.
         """
         from recommender.answers.capacity import capacity
 
@@ -104,6 +143,7 @@ class WorkspaceAnswers(WorkspaceContents):
             request,
             self.snapshot.deployments,
             framework=situation.framework.id,
+            version=situation.framework.version,
             has_experts=bool(situation.model.is_mixture),
             notes=said,
         )

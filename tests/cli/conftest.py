@@ -74,6 +74,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> dict[
     return {
         **kept,
         "HOME": str(home),
+        "COLUMNS": "500",  # whole sentences are looked for; test_width has screens
         "TUNEGRAPH_CACHE": str(shipped_path.parent / "cache"),
     }
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.nouns.gain import NORMAL_90, Gain
-from recommender.cost_model.change import GAIN_SPREAD, modelled_change
+from recommender.cost_model.change import modelled_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kg.nouns.gain import Gain
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
 
-LEAST_LOG_GAIN = GAIN_SPREAD / 6
-"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, another part of
-the step hides it, or it is lost in the model's error; a choice."""
+LEAST_LOG_GAIN = 0.03
+"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
+of the step hides it. Repeats of one measurement differ by as much."""
 
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})
@@ -57,18 +57,6 @@ def simulated(question: Question | None, configuration: Mapping[str, Value]) -> 
     if change is None or change.settings.keys() <= NOT_TRUSTED:
         return UNSAID
     fits = change.after.fits is not False or change.before.fits is False
-    expected = change.log_gain
-    if abs(expected) < LEAST_LOG_GAIN:
+    if abs(change.log_gain) < LEAST_LOG_GAIN:
         return SimulatedChange(fits=fits)
-    half = NORMAL_90 * GAIN_SPREAD
-    return SimulatedChange(gain=Gain(expected=expected, low=expected - half, high=expected + half), fits=fits)
-
-
-def joined(one: Gain | None, other: Gain | None) -> Gain | None:
-    """Two independent expectations of one gain as one, each weighing by its precision."""
-    if one is None or other is None:
-        return one or other
-    weights = [1 / max(gain.deviation, 1e-3) ** 2 for gain in (one, other)]
-    expected = (one.expected * weights[0] + other.expected * weights[1]) / sum(weights)
-    half = NORMAL_90 / sum(weights) ** 0.5
-    return Gain(expected=expected, low=expected - half, high=expected + half)
+    return SimulatedChange(gain=change.gain, fits=fits)

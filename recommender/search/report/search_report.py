@@ -42,6 +42,22 @@ class CourseReport:
         """Its symptoms with cause and remedy, and what its history cannot tell."""
         return check(self.history)
 
+    def page_content(self) -> dict[str, object]:
+        """What a page shows of it."""
+        from recommender.search.report.point_cloud import course_points
+
+        return {
+            "figures": self.figures,
+            "checkup": self.checkup_json(),
+            "course": course_points(self.history),
+        }
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("search", self.page_content())
+
     def checkup_json(self) -> dict[str, object]:
         """The checkup as JSON."""
         from dataclasses import asdict
@@ -104,6 +120,16 @@ class SearchReport:
         second = path.with_name(f"{path.stem}-front{path.suffix}")
         write(second, front_svg(points, objectives[0], objectives[1]))
         return [path, second]
+
+    def page_content(self) -> dict[str, object]:
+        """The same with the points of its course and of its front."""
+        return {**self.result.page_content(), **self.to_json()}
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("search", self.page_content())
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON."""

@@ -71,7 +71,7 @@ def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.C
     lines = text.splitlines()
     assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2, tpot 20 ms (10 ms to 40 ms, modelled)"
     assert lines[1] == "  vllm serve MODEL --max-num-seqs 64"
-    assert "Or: TP 8" in lines
+    assert "Or TP 8" in lines
     assert "1.11x (1.00 to 1.22)" in text
     assert "  1  export MY_ENV=1; --block-size 64" in lines
     assert "     if prompts share a prefix" in lines
@@ -103,4 +103,4 @@ def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> Non
 def test_what_does_not_fit_is_said_with_what_would(
     capsys: pytest.CaptureFixture[str], layout: ParallelLayout | None, says: str
 ) -> None:
-    assert shown(capsys, Plan(start=StartConfiguration(layout=layout, fits=False))).strip() == says
+    assert " ".join(shown(capsys, Plan(start=StartConfiguration(layout=layout, fits=False))).split()) == says

@@ -6,14 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg.errors import InputError, NoEvidenceError
-from kg.nouns.gain import NORMAL_90, Gain
 from recommender.answers.benefit import carbon_g
-from recommender.answers.predict import question_of, weighed
-from recommender.cost_model.change import GAIN_SPREAD
+from recommender.answers.predict import question_of
 
 if TYPE_CHECKING:
     from recommender.answers.benefit import Prediction
@@ -121,16 +117,3 @@ def test_an_operator_is_nothing_for_the_cost_model_of_steps(shipped: Workspace) 
 def test_a_layout_that_is_not_told_is_chosen_and_said(shipped: Workspace) -> None:
     found = ask(shipped, current={"use_flash_attn": True})
     assert any("the fastest that fits is taken" in note for note in found.notes)
-
-
-@given(st.floats(-1, 1), st.floats(0.01, 1), st.floats(-1, 1))
-def test_two_opinions_give_one_between_them_that_is_surer_than_either(
-    expected: float, reach: float, modelled: float
-) -> None:
-    known = Gain(expected=expected, low=expected - reach, high=expected + reach)
-    gain = weighed(known, modelled)
-    assert gain is not None
-    assert min(expected, modelled) - 1e-9 <= gain.expected <= max(expected, modelled) + 1e-9
-    assert gain.high - gain.low <= min(2 * reach, 2 * NORMAL_90 * GAIN_SPREAD) + 1e-9
-    assert weighed(known, None) == known
-    assert weighed(None, None) is None

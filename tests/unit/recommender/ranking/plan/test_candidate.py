@@ -17,7 +17,7 @@ from kg.nouns.setting import SettingPlace
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
-from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
+from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 from recommender.ranking.plan.candidate import (
     LEAST_CHANCE,
     USUAL,

@@ -1,0 +1,86 @@
+"""This machine as a question names it: its devices, how many, and the framework that is installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.smi import read_smi
+from kg.errors import InputError
+from recommender.measuring.environment import device_listing, processor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.framework import Framework
+    from kg.triples.names import Names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineFacts:
+    """The hardware and the framework of this machine.
+
+    Attributes:
+        hardware: Id of the device; empty if the graph does not know it.
+        count: Number of accelerators; None for a processor.
+        framework: Id of the framework that is installed; empty if none is.
+        version: Its release.
+        sources: Where each is from, by its name.
+        notes: What could not be told, and why.
+    """
+
+    hardware: str = ""
+    count: int | None = None
+    framework: str = ""
+    version: str = ""
+    sources: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def machine_facts(names: Names, frameworks: Sequence[Framework]) -> MachineFacts:
+    """Read the devices from ``npu-smi`` or ``nvidia-smi``, else the processor; and the packages installed."""
+    text, tool = device_listing()
+    notes: list[str] = []
+    stated, count = "", None
+    if text:
+        try:
+            facts = read_smi(text, tool)
+        except InputError as error:
+            notes.append(str(error))
+        else:
+            question = facts.question
+            stated, count = str(question.get("hardware") or ""), question.get("count")
+            notes += facts.notes
+    else:
+        stated, tool = processor()["processor"], "the processor"
+    hardware = ""
+    if stated:
+        try:
+            hardware = names.hardware(stated).id
+        except InputError as error:
+            notes.append(f"{error}; {error.hint}")
+    framework, release = _installed(frameworks)
+    return MachineFacts(
+        hardware=hardware,
+        count=count if isinstance(count, int) and hardware else None,
+        framework=framework,
+        version=release,
+        sources={"hardware": f"{tool}: {stated}", "count": tool, "framework": "installed here"},
+        notes=tuple(notes),
+    )
+
+
+def _installed(frameworks: Sequence[Framework]) -> tuple[str, str]:
+    """The framework that is installed, of several the one that runs on the others, and its release."""
+    releases: dict[str, str] = {}
+    for item in frameworks:
+        try:
+            releases[item.id] = version(item.id)
+        except PackageNotFoundError:
+            continue
+    held = [item for item in frameworks if item.id in releases]
+    if not held:
+        return "", ""
+    top = max(held, key=lambda item: (sum(item.reads(other.id) for other in held), item.id))
+    return top.id, releases[top.id].partition("+")[0]
