@@ -348,6 +348,26 @@ class Workspace(WorkspaceAnswers):
 
         return GreenDesk(self.layout.green, self._clock)
 
+    def teach_grid(self, region: str) -> int:
+        """Put a region's clean and dirty hours into the graph; how many windows of the day.
+
+        Raises:
+            InputError: It has not been imported, or is shorter than a day.
+            WorkspaceError: Another process is writing.
+        """
+        from recommender.green.series import green_windows
+
+        stored = self.green.shelf.load(region)
+        if stored is None:
+            raise InputError(
+                f"no series of region {region!r}", hint="tunegraph green import FILE --region NAME"
+            )
+        place, windows = green_windows(stored.series)
+        with self.edit(command="green import") as editor:
+            editor.add_knowledge([place, *windows])
+        self.refresh()
+        return len(windows)
+
     def choose_for_carbon(
         self,
         answer: Answer,

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.answers.answer import Answer
+    from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.verification import VerificationRequest
     from recommender.ranking.recommendation import Recommendation
+    from recommender.workspace import Workspace
 
 FormatOption = Annotated[
     str,
@@ -140,27 +142,15 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
-        green = (
-            workspace.choose_for_carbon(
-                answer, by=by, duration_s=span_s(lasts), region=region, power_limit_w=power_limit
-            )
-            if by
-            else None
-        )
+        green = _for_carbon(workspace, answer, by, lasts, region, power_limit)
     if html is not None:
         from recommender.workspace import Workspace
 
         write_all([html], Workspace.report_of(answer, source="recommend"))
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
-    elif green is not None and as_json:
-        output.as_json({**answer.to_json(), "green": green.to_json()})
     elif not (verify and as_json):  # the test prints its own
-        _print(answer, form, verbose=verbose, as_json=as_json)
-    if green is not None and not as_json:
-        from cli.green.choice_text import show_choice
-
-        show_choice(green, verbose=verbose)
+        _print(answer, form, verbose=verbose, as_json=as_json, green=green)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
@@ -176,15 +166,32 @@ def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
     return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
 
 
-def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
+def _for_carbon(
+    workspace: Workspace, answer: Answer, by: str, lasts: str, region: str, power_limit: float | None
+) -> CarbonChoice | None:
+    """Configuration and start together, where a deadline was given."""
+    if not by:
+        return None
+    return workspace.choose_for_carbon(
+        answer, by=by, duration_s=span_s(lasts), region=region, power_limit_w=power_limit
+    )
+
+
+def _print(
+    answer: Answer, form: str, *, verbose: bool, as_json: bool, green: CarbonChoice | None = None
+) -> None:
     from cli import output
 
     if as_json or form == "json":
-        output.as_json(answer.to_json())
+        output.as_json(answer.to_json() | ({} if green is None else {"green": green.to_json()}))
     elif form:
         _write(form, answer)
     else:
         show(answer, verbose=verbose)
+        if green is not None:
+            from cli.green.choice_text import show_choice
+
+            show_choice(green, verbose=verbose)
 
 
 def _size(

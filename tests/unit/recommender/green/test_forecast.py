@@ -56,6 +56,7 @@ def test_a_flat_grid_is_forecast_flat() -> None:
     assert ahead == pytest.approx(np.full((1, HORIZON), 100.0), rel=0.02)
 
 
+@pytest.mark.long
 def test_a_neighbour_teaches_and_its_weeks_around_the_target_do_not() -> None:
     history = IntensityHistory(VALUES, LOCAL)
     other_values = grid_values(90, seed=1)
