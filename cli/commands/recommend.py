@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ from cli.ab.verify import (
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
-from cli.context import open_workspace, with_defaults
+from cli.context import open_workspace, say_aside, with_defaults
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
@@ -154,7 +153,7 @@ def recommend(
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
-        print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+        say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
@@ -360,8 +359,12 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     for place, item in enumerate(listed, 1):
         _show_one(place, item)
     if 1 in answer.regret and answer.abstention is None:
-        expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
-        say(f"Expected above the best time: {', '.join(expected)}.")
+        parts = (
+            f"{'only the first' if k == 1 else f'the first {k}'}: "
+            f"expect {math.expm1(value):.0%} above the best"
+            for k, value in answer.regret.items()
+        )
+        say(f"If you time {'; '.join(parts)}.")
     _show_rest(answer)
 
 
@@ -377,7 +380,7 @@ def _show_rest(answer: Answer) -> None:
         say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
     if answer.refused and answer.plan is None:
         rules = dict.fromkeys(item.rule for item in answer.refused)
-        say(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+        say(f"Ruled out: {len(answer.refused)} ({'; '.join(rules)}).")
 
 
 def combination_text(answer: Answer) -> str:
@@ -405,9 +408,9 @@ def _show_one(place: int, item: Recommendation) -> None:
     for line in item.flags:
         print(f"     {line}")
     if item.gain is None:
-        say("   gain        unknown: nobody published a time")
+        say("   gain        unknown: nobody has published a time")
     else:
-        helps = "" if item.helps is None else f", probability to help {item.helps:.0%}"
+        helps = "" if item.helps is None else f", {item.helps:.0%} chance to help"
         say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
     say(f"   rests on    {item.basis}")
     if item.bottleneck:
@@ -421,7 +424,7 @@ def _show_one(place: int, item: Recommendation) -> None:
     if item.conflicts:
         say(f"   not with    {', '.join(item.conflicts)}")
     for condition in item.conditions[:3]:
-        say(f"   mind        {condition}")
+        say(f"   caution     {condition}")
     if item.accuracy != "unchanged" and item.strategy:
         say(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
     say()

@@ -12,6 +12,7 @@ from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.fleet import Fleet, fewest
+from recommender.ranking.starts.layout_choice import SERVER
 from recommender.ranking.starts.layout_options import LARGEST, device_counts
 from recommender.search.engine.pareto import non_dominated
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
-SERVER = 8
-"""Devices of an instance at most where their number is not stated: those of a usual server."""
 LIKELY = 0.9
 """Chance that the devices for a rate serve it within the limits; a choice."""
 LEAST_CHANCE = 0.5
@@ -171,7 +170,11 @@ def capacity(
     )
     rated = deployments.rate(question)
     if not rated:
-        raise _unfit(question, most, deployments)
+        size, rated = _smallest(question, most, deployments)
+        if problem.hardware.count:
+            raise _unfit(question, most, size, rated)
+        if not rated:
+            raise _unfit(question, LARGEST, 0, [])
     options = [item for one in rated if (item := _option(one, request, question.limits)) is not None]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
     alone = (Fleet(rated=one) for one in rated)
@@ -188,24 +191,34 @@ def capacity(
     )
 
 
-def _unfit(question: DeploymentQuestion, most: int, deployments: Deployments) -> InfeasibleError:
-    """The fault of a domain of which nothing fits: the fewest devices that hold the model, if any do."""
-    what = f"{question.work.model} in {question.work.precision}"
+def _smallest(
+    question: DeploymentQuestion, most: int, deployments: Deployments
+) -> tuple[int, list[RatedDeployment]]:
+    """The fewest devices beyond ``most`` that hold the model, with their deployments, if any do."""
     for size in device_counts(above=most):
         domain = replace(question.domain, counts=(size,))
-        if fitting := deployments.rate(replace(question, domain=domain)):
-            layout = fitting[0].deployment.layout
-            return InfeasibleError(
-                f"{what} does not fit on {most} x {question.work.device}",
-                hint=f"the smallest that does: {layout}, {size} devices; --count {size}",
-            )
-    return InfeasibleError(f"{what} does not fit on {LARGEST} x {question.work.device}")
+        if rated := deployments.rate(replace(question, domain=domain)):
+            return size, rated
+    return 0, []
+
+
+def _unfit(
+    question: DeploymentQuestion, most: int, size: int, rated: Sequence[RatedDeployment]
+) -> InfeasibleError:
+    """The fault of a domain of which nothing fits, with the smallest that does."""
+    what = (
+        f"{question.work.model} in {question.work.precision} does not fit on {most} x {question.work.device}"
+    )
+    if not rated:
+        return InfeasibleError(what)
+    layout = rated[0].deployment.layout
+    return InfeasibleError(what, hint=f"the smallest that does: {layout}, {size} devices; --count {size}")
 
 
 def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, ...]]:
     """What is served, in a precision that the device computes in, with notes on what was assumed."""
     work = problem.workload
-    lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
+    lengths = [work.shape.get(name, work.traits.get(name)) for name in ("input_len", "output_len")]
     if not work.model or str(work.kind) != "serving":
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
     if not all(isinstance(item, int | float) and item >= 1 for item in lengths):
@@ -213,7 +226,7 @@ def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, 
     stated = Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=work.precision or "bfloat16",
+        precision=work.precision or "",
         input_len=float(str(lengths[0])),
         output_len=float(str(lengths[1])),
     )

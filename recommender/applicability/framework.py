@@ -73,9 +73,10 @@ def running_framework(
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
         version = str(problem.software[top.id] or "")
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
-        if usual is None or not is_plugged or (version and vendor in top.hardware):
+        runs_here = not top.hardware or vendor in top.hardware
+        if usual is None or not is_plugged or (version and runs_here):
             return _running(top, version)
-        return _running(usual, "" if vendor in top.hardware else version)  # vLLM on Ascend is its plugin
+        return _running(usual, "" if runs_here else version)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
 
 

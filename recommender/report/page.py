@@ -64,7 +64,8 @@ def page(document: ReportDocument, *, language: str = "en", refreshes: bool = Fa
         )
     words = Words(language)
     drawn = [section for place in range(len(document.parts)) for section in _drawn(document, place, words)]
-    drawn.append(("numbers", words(provenance.TITLE), provenance.draw(document.parts, words), -1))
+    if numbers := provenance.draw(document.parts, words):
+        drawn.append(("numbers", words(provenance.TITLE), numbers, -1))
     if document.not_collected:
         items = [tag("li", tag("b", what), ": ", how) for what, how in document.not_collected]
         drawn.append(("missing", words("Not collected"), tag("ul", *items), -1))

@@ -21,7 +21,7 @@ from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,6 @@ GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an a
 STEP_HOST_US = 3000.0
 """Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
 for it unless the next iteration is scheduled while this one runs (``async_scheduling``)."""
-SPREAD = 0.45
 NORMAL_99 = 2.326
 
 

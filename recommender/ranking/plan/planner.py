@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
 from kg.terms.metrics import is_step_rate
 from kg.terms.purposes import plain_key
@@ -163,7 +163,7 @@ class Planner:
                 one = replace(one, recommendation=bare)
             if one is not None:
                 candidates.append(one)
-        groups: dict[tuple[Where, str], list[AgreedSetting]] = {}
+        groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():
             if any(begun.get(name) is not None for name in _names(setting)):
                 continue  # the start sets it, or it runs now
@@ -194,21 +194,21 @@ class Planner:
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:
-    if item.where is Where.ENV:
+    if item.where is SettingPlace.ENV:
         return (item.key,)
     plain = plain_key(item.key)
     return (plain, plain.partition(".")[2], plain.rpartition(".")[2])
 
 
 def _places(
-    sets: Iterable[Assignment], further: Mapping[tuple[Where, str], AgreedSetting]
-) -> list[tuple[Where, str]]:
+    sets: Iterable[Assignment], further: Mapping[tuple[SettingPlace, str], AgreedSetting]
+) -> list[tuple[SettingPlace, str]]:
     """The settings of recipes that the parameters of a strategy are."""
     names = {plain_key(one.parameter) for one in sets}
     return [
         key
         for key, item in further.items()
-        if key[1] in names or (item.where is Where.JSON and key[1].partition(".")[2] in names)
+        if key[1] in names or (item.where is SettingPlace.JSON and key[1].partition(".")[2] in names)
     ]
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.nouns.framework import Framework
-from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
@@ -162,12 +162,9 @@ class StartFinder:
             layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
-            engines = layout.dp if layout else 1
-            kept = [
-                item
-                for item in kept
-                if item.share >= WORTH_TESTING and not falls_short(item, draft.load, engines)
-            ]
+            batch = one.option.settings.get("batch") if one else None
+            at_once = float(batch) if isinstance(batch, int | float) else None
+            kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
             is_other = bool(layouts) and one is not layouts[0]
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
@@ -289,7 +286,7 @@ def _has_own_launcher(recipe: Recipe) -> bool:
 
     MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism.
     """
-    return any(item.where is Where.YAML for item in recipe.settings)
+    return any(item.where is SettingPlace.YAML for item in recipe.settings)
 
 
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:

@@ -26,7 +26,8 @@ RULE_OF_THUMB = 0.25
 """Weight, in recipes for such problems, of the rule that serving splits tensors over a server and copies it
 beyond. Chosen with the trust in times, families left out (``benchmarks/answers/recipes.py``, nested)."""
 SERVER = 8
-"""Devices that the rule splits tensors over: those of most servers."""
+"""Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
+is not stated."""
 WIDEST = 16
 """Devices up to which a recipe that splits tensors over all of its devices is taken to do so on others: the
 widest tensor parallelism among shipped recipes."""

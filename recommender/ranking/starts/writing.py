@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
@@ -87,9 +86,9 @@ def _planned(
 ) -> PlanSetting:
     value, why = adapted(item, situation, layout, load)
     return PlanSetting(
-        where=SettingPlace(item.where.value),
+        where=item.where,
         key=item.key,
-        value=value if item.where is Where.ENV else typed(value),
+        value=value if item.where is SettingPlace.ENV else typed(value),
         origin=Origin.COST_MODEL if why else Origin.RECIPE,
         source=why or item.first.source.url,
         agreement=item.share,
