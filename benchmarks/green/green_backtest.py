@@ -33,7 +33,7 @@ from recommender.green.coefficients import NeighbourRegion
 from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
 from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import CAUTION, promise_record
+from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
 from recommender.green.replanning import replan_split, replan_whole
 from recommender.green.series import IntensitySeries, series_from
 
@@ -112,7 +112,7 @@ def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_spl
     recent = values[max(0, arrival - MEMORY_DAYS * DAY) : arrival]
     record = promise_record(can_split=can_split, will_replan=True, length=length, slack=len(seen) - length)
     saving = record.kept * max(0.0, 1 - seen[slots].sum() / seen[:length].sum())
-    return saving > 0 and record.chance_below(-saving * recent.mean() / recent.std()) <= CAUTION
+    return saving >= LEAST_SAVING and record.chance_below(-saving * recent.mean() / recent.std()) <= CAUTION
 
 
 def coverage(values: Floats, table: ForecastTable, first: int, last: int) -> dict[str, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from recommender.green.forecast import rolling
 from recommender.green.history import DAY, MEMORY_DAYS, IntensityHistory
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import CAUTION, promise_record
+from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
 from recommender.green.replanning import replan_split, replan_whole
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def backtest(
         variation = float(recent.std() / recent.mean())
         promise = record.kept * max(0.0, run.promised)
         chance = record.chance_below(-promise / variation) if variation > 0 else 0.0
-        waits = promise > 0 and chance <= CAUTION
+        waits = promise >= LEAST_SAVING and chance <= CAUTION
         kept, promise = (run.kept_replanned, promise) if waits else (0.0, 0.0)
         expected = floor_forecast(history, arrival, window)
         truth = values[arrival : arrival + window]
