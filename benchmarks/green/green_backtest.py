@@ -130,7 +130,7 @@ def coverage(values: Floats, table: ForecastTable, first: int, last: int) -> dic
         for place, (one, two) in enumerate(CLASSES):
             inside[place] += (held[:, one:two].sum(), held[:, one:two].size)
     return {
-        f"{one // 2}-{two // 2} h": round(100 * held / count, 1)
+        f"{one // 2}-{two // 2} h": round(float(100 * held / count), 1)
         for (one, two), (held, count) in zip(CLASSES, inside, strict=True)
     }
 
