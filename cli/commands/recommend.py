@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.answers.answer import Answer
+    from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.verification import VerificationRequest
     from recommender.ranking.recommendation import Recommendation
+    from recommender.workspace import Workspace
 
 FormatOption = Annotated[
     str,
@@ -60,6 +62,14 @@ ParetoOption = Annotated[
     bool,
     typer.Option("--pareto", help="Deployments by throughput of a device, token time and devices."),
 ]
+ByOption = Annotated[
+    str, typer.Option("--by", help="For least carbon: when the job must be done, as 'tomorrow 08:00'.")
+]
+LastsOption = Annotated[str, typer.Option("--lasts", help="With --by: how long the job runs, as 8h.")]
+RegionOption = Annotated[str, typer.Option("--region", help="With --by: region of the grid, as imported.")]
+PowerLimitOption = Annotated[
+    float | None, typer.Option("--power-limit", min=0, help="With --by: most watt of a device.")
+]
 PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
 
@@ -72,6 +82,10 @@ def recommend(
     rate: RateOption = "",
     pareto: ParetoOption = False,
     price: PriceOption = "",
+    by: ByOption = "",
+    lasts: LastsOption = "8h",
+    region: RegionOption = "",
+    power_limit: PowerLimitOption = None,
     form: FormatOption = "",
     write: WriteOption = "",
     explore: ExploreOption = False,
@@ -127,6 +141,7 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
+        green = _for_carbon(workspace, answer, by, lasts, region, power_limit)
     if html is not None:
         from recommender.workspace import Workspace
 
@@ -134,7 +149,7 @@ def recommend(
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
     elif not (verify and as_json):  # the test prints its own
-        _print(answer, form, verbose=verbose, as_json=as_json)
+        _print(answer, form, verbose=verbose, as_json=as_json, green=green)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
@@ -150,15 +165,32 @@ def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
     return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
 
 
-def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
+def _for_carbon(
+    workspace: Workspace, answer: Answer, by: str, lasts: str, region: str, power_limit: float | None
+) -> CarbonChoice | None:
+    """Configuration and start together, where a deadline was given."""
+    if not by:
+        return None
+    return workspace.choose_for_carbon(
+        answer, by=by, duration_s=span_s(lasts), region=region, power_limit_w=power_limit
+    )
+
+
+def _print(
+    answer: Answer, form: str, *, verbose: bool, as_json: bool, green: CarbonChoice | None = None
+) -> None:
     from cli import output
 
     if as_json or form == "json":
-        output.as_json(answer.to_json())
+        output.as_json(answer.to_json() | ({} if green is None else {"green": green.to_json()}))
     elif form:
         _write(form, answer)
     else:
         show(answer, verbose=verbose)
+        if green is not None:
+            from cli.green.choice_text import show_choice
+
+            show_choice(green, verbose=verbose)
 
 
 def _size(
