@@ -52,6 +52,7 @@ def test_a_question_becomes_a_page_that_comes_back(run: Any, desk: Path) -> None
     assert 'lang="zh-Hans"' in page.read_text()
 
 
+@pytest.mark.long
 def test_a_search_and_an_ab_test_write_their_pages_as_they_go(run: Any, desk: Path, empty_path: Path) -> None:
     live = desk / "live.html"
     ran = run(
