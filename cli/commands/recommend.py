@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ from cli.ab.verify import (
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
-from cli.context import open_workspace, with_defaults
+from cli.context import open_workspace, say_aside, with_defaults
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
@@ -42,10 +41,13 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
-        "kernel-tuner-restriction, optuna or json.",
+        help="The start as an engine is launched with it (vllm, sglang, mindie, megatron), or configurations "
+        "alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), kernel-tuner-restriction, optuna, "
+        "json.",
     ),
 ]
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
+"""Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""
 
@@ -117,7 +119,7 @@ def recommend(
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         raw = with_defaults(context, workspace, raw)
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(_for_engine(raw, form))
         if explore:
             import numpy as np
 
@@ -136,10 +138,16 @@ def recommend(
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
-        print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+        say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
+    """The question of a model for the engine that the form is of, where it names no software."""
+    engine = _ENGINES.get(form, "")
+    return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
 
 
 def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
@@ -216,6 +224,11 @@ def _write(form: str, answer: Answer) -> None:
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
+    if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
+        print(answer.plan.start.launch_text(form), end="")
+        for text in answer.notes:
+            output.note(text)
+        return
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
     ]
@@ -314,8 +327,12 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     for place, item in enumerate(listed, 1):
         _show_one(place, item)
     if 1 in answer.regret and answer.abstention is None:
-        expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
-        say(f"Expected above the best time: {', '.join(expected)}.")
+        parts = (
+            f"{'only the first' if k == 1 else f'the first {k}'}: "
+            f"expect {math.expm1(value):.0%} above the best"
+            for k, value in answer.regret.items()
+        )
+        say(f"If you time {'; '.join(parts)}.")
     _show_rest(answer)
 
 
@@ -331,7 +348,7 @@ def _show_rest(answer: Answer) -> None:
         say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
     if answer.refused and answer.plan is None:
         rules = dict.fromkeys(item.rule for item in answer.refused)
-        say(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+        say(f"Ruled out: {len(answer.refused)} ({'; '.join(rules)}).")
 
 
 def combination_text(answer: Answer) -> str:
@@ -359,9 +376,9 @@ def _show_one(place: int, item: Recommendation) -> None:
     for line in item.flags:
         print(f"     {line}")
     if item.gain is None:
-        say("   gain        unknown: nobody published a time")
+        say("   gain        unknown: nobody has published a time")
     else:
-        helps = "" if item.helps is None else f", probability to help {item.helps:.0%}"
+        helps = "" if item.helps is None else f", {item.helps:.0%} chance to help"
         say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
     say(f"   rests on    {item.basis}")
     if item.bottleneck:
@@ -375,7 +392,7 @@ def _show_one(place: int, item: Recommendation) -> None:
     if item.conflicts:
         say(f"   not with    {', '.join(item.conflicts)}")
     for condition in item.conditions[:3]:
-        say(f"   mind        {condition}")
+        say(f"   caution     {condition}")
     if item.accuracy != "unchanged" and item.strategy:
         say(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
     say()

@@ -132,14 +132,11 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if quantised is not None:
         first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
         return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
-    own = question.machine.device.sixteen_bit
+    device = question.machine.device
     if not (stated := question.settings.get("precision")):
-        return own
+        return device.sixteen_bit
     if not draft.situation.problem.workload.precision:
         draft.notes.append(f"{stated} is assumed, as the weights are published; --precision says otherwise")
-    try:
-        question.machine.device.peak(str(stated))
-    except (InputError, MissingFactError):
-        draft.notes.append(f"layouts are priced in {own}: nothing is known of the device in {stated}")
-        return own
-    return str(stated)
+    if (priced := device.computed_precision(str(stated))) != str(stated):
+        draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")
+    return priced

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
@@ -19,7 +18,7 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_flags import layout_settings
-from recommender.ranking.starts.values import adapted, falls_short
+from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,11 +63,7 @@ def written(
     load = draft.load or situation.number("concurrency")
     if load and chosen is not None and chosen.option.log_merit is not None:
         load = min(load, float(str(chosen.option.settings.get("batch", load))) * chosen.option.layout.dp)
-    settings += [
-        _planned(item, situation, layout, load)
-        for item in draft.agreed
-        if not falls_short(item, load, layout.dp if layout else 1)
-    ]
+    settings += [_planned(item, situation, layout, load) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
@@ -91,9 +86,9 @@ def _planned(
 ) -> PlanSetting:
     value, why = adapted(item, situation, layout, load)
     return PlanSetting(
-        where=SettingPlace(item.where.value),
+        where=item.where,
         key=item.key,
-        value=value if item.where is Where.ENV else typed(value),
+        value=value if item.where is SettingPlace.ENV else typed(value),
         origin=Origin.COST_MODEL if why else Origin.RECIPE,
         source=why or item.first.source.url,
         agreement=item.share,
@@ -170,9 +165,7 @@ def _with_current(
 
 
 def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
-    """A start with the price of what it sets in the end; one that rests on measured rows keeps theirs."""
-    if option.measured_rows:
-        return start
+    """A start with the price of what it sets in the end."""
     try:
         steps = estimate_question(question)
     except (InputError, MissingFactError):
@@ -191,7 +184,7 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
             value=value,
             low=value / factor,
             high=value * factor,
-            tier="measured elsewhere" if option.measured_rows else "modelled",
+            tier="modelled",
         )
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)

@@ -12,6 +12,7 @@ import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
+from kg.nouns.gain import NORMAL_90
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of
 from recommender.search.report.contribution import Contribution, ablation, importances
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from recommender.search.run.task import Task
 
 _T90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
-"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; 1.645 beyond the list is a
-little narrow, by 10 % at ten."""
+"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; ``NORMAL_90`` beyond the list
+is a little narrow, by 10 % at ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,7 +300,7 @@ def _interval(evaluations: Sequence[Evaluation]) -> tuple[float, float] | None:
         )
     else:
         return None
-    factor = _T90[freedom - 1] if freedom <= len(_T90) else 1.645
+    factor = _T90[freedom - 1] if freedom <= len(_T90) else NORMAL_90
     return mean - factor * error, mean + factor * error
 
 
