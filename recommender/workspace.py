@@ -335,11 +335,11 @@ class Workspace(WorkspaceAnswers):
         """Read a report back from its page or its JSON file.
 
         Raises:
-            InputError: It holds none.
+            InputError: It holds none, or one that cannot be shown.
         """
-        from recommender.report.document import ReportDocument
+        from recommender.store.report_sources import read_document
 
-        return ReportDocument.read(path)
+        return read_document(path)
 
     @property
     def green(self) -> GreenDesk:

@@ -340,4 +340,6 @@ TEMPLATES: dict[str, str] = {
     "{path}: no such file or folder": "{path}：没有这个文件或文件夹",
     "{path}: line {line}: unknown key {name}": "{path}：第 {line} 行：未知的键 {name}",
     "{path}: line {line}, at {word}: {reason}": "{path}：第 {line} 行，{word} 处：{reason}",
+    "Wrote {path}": "已写入 {path}",
+    "Open {path}: it follows what runs": "打开 {path}：它会随运行更新",
 }

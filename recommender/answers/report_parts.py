@@ -6,7 +6,6 @@ import json
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import InputError
 from recommender.answers.answer import Answer
 from recommender.answers.benefit import Prediction
 from recommender.answers.carbon_content import carbon_content, joined_content
@@ -16,7 +15,7 @@ from recommender.answers.estimate_choice import front_of_estimates
 from recommender.experiment.journal import Logged
 from recommender.experiment.testing import state_of
 from recommender.report.document import ReportDocument, ReportPart, finite
-from recommender.report.page import SECTIONS
+from recommender.report.page import SECTIONS, UNFIT, check_parts, unfit
 from recommender.report.sections.experiment import MOST_TRACK
 from recommender.search.report.result import Result
 from recommender.search.report.search_report import CourseReport, SearchReport
@@ -104,31 +103,32 @@ def part_of(result: object, source: str) -> ReportPart:
     return ReportPart(kind=kind, source=source, content=finite(_drawable(kind, content)))
 
 
-def part_in(path: Path) -> ReportPart | ReportDocument:
-    """The part in a JSON file that a command of the program printed; a whole report where it is one.
+def printed_parts(path: Path) -> list[ReportPart] | None:
+    """The parts in a JSON file: what a command printed, a carbon plan, a report; None where it is neither.
 
     Raises:
-        InputError: It holds nothing that a report shows.
+        InputError: It is one of these, and something of it is missing or wrong.
     """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as fault:
-        raise InputError(
-            f"{path}: is no JSON ({fault})", hint="name what a command printed with --json"
-        ) from None
-    if isinstance(raw, dict) and raw.get("format"):
-        return ReportDocument.from_json(raw, str(path))
-    if isinstance(raw, dict) and (carbon := carbon_content(raw)) is not None:
-        return ReportPart(kind="green", source=str(path), content=finite(carbon))
-    keys = raw.keys() if isinstance(raw, dict) else set()
-    kind = next((name for name, needed in _KEYS.items() if needed <= keys), None)
-    if kind is None:
-        raise InputError(
-            f"{path}: holds nothing that a report shows",
-            hint="what recommend, predict, diagnose, estimate, search, ab or green printed with --json",
-        )
-    content = {name: value for name, value in raw.items() if name != "schema_version"}
-    return ReportPart(kind=kind, source=str(path), content=finite(_drawable(kind, content)))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(raw, dict):
+        return None
+    if "format" in raw:
+        parts = list(ReportDocument.from_json(raw, str(path)).parts)
+    else:
+        kind = next((name for name, needed in _KEYS.items() if needed <= raw.keys()), "green")
+        content = {name: value for name, value in raw.items() if name != "schema_version"}
+        try:
+            shown = carbon_content(content) if kind == "green" else _drawable(kind, content)
+        except UNFIT as fault:
+            raise unfit(str(path), fault) from None
+        if shown is None:
+            return None
+        parts = [ReportPart(kind=kind, source=str(path), content=finite(shown))]
+    check_parts(parts, str(path))
+    return parts
 
 
 def document_of(

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recommender.answers.carbon_content import carbon_content, joined_content
-from recommender.answers.report_parts import document_of, part_in
-from recommender.report.document import ReportPart
+from recommender.answers.report_parts import document_of, printed_parts
 from recommender.report.page import page
 
 if TYPE_CHECKING:
@@ -62,9 +61,7 @@ def test_printed_apart_they_are_drawn_together(tmp_path: Path) -> None:
     for at, raw in enumerate((PLAN, FORECAST, STATEMENT)):
         path = tmp_path / f"{at}.json"
         path.write_text(json.dumps({"schema_version": 2, **raw}))
-        part = part_in(path)
-        assert isinstance(part, ReportPart)
-        parts.append(part)
+        parts += printed_parts(path) or []
     document = document_of(parts, program="t", now=datetime(2026, 11, 23, tzinfo=UTC))
     assert [part.kind for part in document.parts] == ["green"]
     html = page(document)
