@@ -45,6 +45,8 @@ for heading, commands in {
     },
     "Operate": {
         "init": "cli.commands.init:init",
+        "report": "cli.commands.report:report",
+        "green": "cli.green.commands:app",
         "doctor": "cli.commands.doctor:doctor",
     },
 }.items():

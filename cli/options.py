@@ -23,6 +23,9 @@ def finite(value: float | None) -> float | None:
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON with a schema_version instead of a table.")
 ]
+LiveOption = Annotated[
+    Path | None, typer.Option("--live", help="Write this page as it goes on; leave it open.")
+]
 ProblemFile = Annotated[
     Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and win over it.")
 ]

@@ -84,7 +84,7 @@ class ProblemOptions:
             "traits": pairs("--trait", self.trait),
             "bottlenecks": pairs("--bottleneck", self.bottleneck, bare=True),
             "current": pairs("--current", self.current),
-            "software": pairs("--software", self.software, as_text=True),
+            "software": pairs("--software", self.software, bare=True, as_text=True),
         }
         for name, table in tables.items():
             if table:

@@ -32,10 +32,14 @@ def _digest_of(content: Mapping[str, object]) -> str:
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write ``content`` so that a reader sees the old file or the new one, never half of it."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text so that a reader sees the old file or the new one, never half of it."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with beside.open("w", encoding="utf-8") as stream:
-        json.dump(content, stream, ensure_ascii=False, indent=2, sort_keys=True)
-        stream.write("\n")
+    with beside.open("w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
     beside.replace(path)
@@ -185,6 +189,11 @@ class WorkspaceFiles:
         return self.root / "experiments"
 
     @property
+    def green(self) -> Path:
+        """Folder of carbon intensity by region, and of commands that wait for a clean time."""
+        return self.root / "green"
+
+    @property
     def generations(self) -> Path:
         """Folder of what was learned, with a folder for each batch that learned something."""
         return self.root / "learned"
@@ -293,7 +302,15 @@ class WorkspaceFiles:
             raise WorkspaceError(f"{self.root} is a workspace already")
         try:
             self.graph.mkdir(parents=True, exist_ok=True)
-            parts = (self.lock, self.graph, self.trials, self.vectors, self.texts, self.experiments)
+            parts = (
+                self.lock,
+                self.graph,
+                self.trials,
+                self.vectors,
+                self.texts,
+                self.experiments,
+                self.green,
+            )
             ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]
         except OSError as error:

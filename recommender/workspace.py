@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
+import data
+from kg.errors import InputError
 from recommender.files import WorkspaceFiles
 from recommender.store import creation
 from recommender.store.snapshot import WorkspaceSnapshot
@@ -21,12 +23,17 @@ if TYPE_CHECKING:
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.green.desk import GreenDesk
+    from recommender.report.document import ReportDocument
     from recommender.search.logged_search import LoggedSearch
     from recommender.store.editor import Editor
     from recommender.store.experiments import StoredExperiments, WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
     from recommender.store.inspection import CheckResult
     from recommender.store.merging import MergeResult
+
+PROGRAM = f"tunegraph {data.__tunegraph__}"
+"""What a report says that it was made by."""
 
 
 def _now() -> datetime:
@@ -278,6 +285,66 @@ class Workspace(WorkspaceAnswers):
 
         files = WorkspaceFiles(path)
         return StoredExperiments(files.experiments, files.questions)
+
+    def report(
+        self, *what: str | Path, before: Path | None = None, folder: Path | None = None, title: str = ""
+    ) -> ReportDocument:
+        """Gather a report: answers, diagnoses, searches, A/B tests, whatever the names stand for.
+
+        Args:
+            what: Files, folders, logs, A/B tests, recommendations; what the workspace holds if none is named.
+            before: An earlier profile, beside which profiles are diagnosed.
+            folder: Where logs of searches are looked for if nothing is named; nowhere if None.
+            title: Of the page.
+
+        Raises:
+            InputError: A name stands for nothing, or there is nothing to report.
+        """
+        from recommender.answers.report_parts import document_of
+        from recommender.store.report_sources import ReportSources
+
+        sources = ReportSources(answers=self, experiments=self.experiments, before=before)
+        parts = [part for name in what for part in sources.parts(str(name))]
+        if not what:
+            parts = sources.of_workspace(folder) if folder is not None else []
+        if not parts:
+            raise InputError(
+                "nothing to report: no answer and no A/B test in the workspace, no log of a search here",
+                hint="tunegraph report PROFILE, or ask first: tunegraph recommend",
+            )
+        return document_of(parts, program=PROGRAM, now=self._clock(), title=title)
+
+    @staticmethod
+    def report_of(*results: object, source: str = "", now: datetime | None = None) -> ReportDocument:
+        """A report of results at hand: answers, predictions, diagnoses, estimates, searches, A/B tests.
+
+        Args:
+            results: What to show.
+            source: Where they are from.
+            now: The time; of the clock if None.
+        """
+        from recommender.answers.report_parts import document_of, part_of
+
+        parts = [part_of(result, source) for result in results]
+        return document_of(parts, program=PROGRAM, now=now or _now(), lists_missing=False)
+
+    @staticmethod
+    def read_report(path: Path) -> ReportDocument:
+        """Read a report back from its page or its JSON file.
+
+        Raises:
+            InputError: It holds none.
+        """
+        from recommender.report.document import ReportDocument
+
+        return ReportDocument.read(path)
+
+    @property
+    def green(self) -> GreenDesk:
+        """The grids of the workspace: import series, plan, wait, forecast, look back."""
+        from recommender.green.desk import GreenDesk
+
+        return GreenDesk(self.layout.green, self._clock)
 
     @property
     def experiments(self) -> WorkspaceExperiments:

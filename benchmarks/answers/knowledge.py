@@ -5,7 +5,8 @@
 Settings: of the keys in a folder of official recipes, the share that the registry of settings knows at the release
 of the recipe, in the place where it is written and with the type of its value. A key counts once a software; beside it
 stands the share of all lines. "Taken": the release takes it (or passes it on unchecked, counted apart). "Answered":
-taken, or the registry says that this release dropped it or does not have it yet. What is not taken is listed.
+taken, or the registry says that this release dropped it or does not have it yet, or which key is meant by one that is
+misspelt or stands in the wrong object. What is not taken is listed.
 
 Strategies: how many have a scope that a question can decide, which apply to every model on every device, and which have
 neither settings nor the kind of their work. Experts: how many actions of docs/knowledge-coverage.md name strategies of
@@ -246,7 +247,7 @@ def settings_known(recipes: Any) -> dict[str, Keys]:
             if answer.standing is Standing.PASSED_ON:
                 outcome = "passed on"
             elif answer.setting is None:
-                outcome = "unknown"
+                outcome = "misspelt" if answer.meant(key) else "unknown"
             elif answer.standing is not Standing.TAKEN:
                 outcome = "not in the release"
             else:
@@ -254,7 +255,7 @@ def settings_known(recipes: Any) -> dict[str, Keys]:
             keys = found[software]
             keys.lines[outcome] += 1
             keys.keys[place.value, key][outcome] += 1
-            if outcome in {"unknown", "not in the release"}:
+            if outcome in {"unknown", "misspelt", "not in the release"}:
                 keys.examples[place.value, key] = str(answer)
             elif outcome == "another type" and answer.setting is not None:
                 kind = answer.setting.type
@@ -272,11 +273,12 @@ def _figures(keys: Counter[str], lines: Counter[str]) -> dict[str, float]:
         "passed_on": keys["passed on"],
         "another_type": keys["another type"],
         "not_in_release": keys["not in the release"],
+        "misspelt": keys["misspelt"],
         "unknown": keys["unknown"],
         "taken_share": round(taken[0] / keys.total(), 4),
         "taken_share_of_lines": round(taken[1] / lines.total(), 4),
-        "answered_share": round((taken[0] + keys["not in the release"]) / keys.total(), 4),
-        "answered_share_of_lines": round((taken[1] + lines["not in the release"]) / lines.total(), 4),
+        "answered_share": round(1 - (keys["unknown"] + keys["another type"]) / keys.total(), 4),
+        "answered_share_of_lines": round(1 - (lines["unknown"] + lines["another type"]) / lines.total(), 4),
     }
 
 
@@ -285,7 +287,8 @@ def _line(figures: dict[str, float]) -> str:
         f"of {figures['keys']} keys {figures['taken_share']:.1%} taken in place and type "
         f"({figures['taken_share_of_lines']:.1%} of lines; {figures['passed_on']} keys passed on unchecked), "
         f"{figures['answered_share']:.1%} answered; {figures['not_in_release']} not in the release, "
-        f"{figures['another_type']} of another type, {figures['unknown']} unknown"
+        f"{figures['misspelt']} misspelt or misplaced, {figures['another_type']} of another type, "
+        f"{figures['unknown']} unknown"
     )
 
 

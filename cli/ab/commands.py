@@ -9,7 +9,7 @@ import typer
 
 from cli.ab.consent import AllowValueOption
 from cli.late import LateTyper
-from cli.options import JsonOption
+from cli.options import JsonOption, LiveOption
 from cli.values import pairs, share, span_s
 from kg.errors import InputError
 
@@ -118,6 +118,7 @@ def run(
     power: PowerOption = None,
     intensity: IntensityOption = None,
     tell: TellOption = True,
+    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run interleaved pairs until there is a verdict.
@@ -132,7 +133,7 @@ def run(
     prices = _prices(device_hours, price, currency, power, intensity)
     if resume:
         logged = running.experiments(context).find(resume)
-        running.run(context, logged, prices, tell=tell, as_json=as_json)
+        running.run(context, logged, prices, tell=tell, as_json=as_json, live=live)
         return
     subject = running.subject_of(context, recommendation, problem, strategy)
     is_command = bool(command or words)
@@ -163,7 +164,7 @@ def run(
         allowed=allow_value or (),
     )
     test = request.prepare()
-    running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json)
+    running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json, live=live)
 
 
 @app.command()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.commands.report import HtmlOption, write_all
 from cli.context import open_workspace
 from cli.options import JsonOption, finite
 from cli.output import say
@@ -32,9 +32,7 @@ def diagnose(
     compare: Annotated[
         Path | None, typer.Option("--compare", help="An earlier profile of the same job: explain what grew.")
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with a heat map of operators to this file.")
-    ] = None,
+    html: HtmlOption = None,
     least: Annotated[
         float,
         typer.Option(
@@ -63,6 +61,7 @@ def diagnose(
     from cli import output
     from ingest.profiles.folders import is_log
     from recommender.answers.diagnose import Allowed
+    from recommender.workspace import Workspace
 
     if is_log(path):
         given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
@@ -88,8 +87,7 @@ def diagnose(
             model=model or "",
         )
     if html is not None:
-        answer.write_page(html)
-        print(f"Wrote {html}", file=sys.stderr)
+        write_all([html], Workspace.report_of(answer, source=path.name))
     if as_json:
         output.as_json(answer.to_json())
     else:

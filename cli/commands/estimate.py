@@ -23,6 +23,8 @@ from cli.values import axes, pairs
 from kg.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.answers.estimate import Estimate
 
 SetOption = Annotated[
@@ -123,7 +125,7 @@ def _show_comparison(estimated: Estimate) -> None:
 
     rows = [
         (
-            _heading(row["field"]),
+            _heading(row["field"], estimated.records[0]),
             *(_shown(row["field"], value) for value in row["values"]),
             "" if row["ratio"] is None else f"{row['ratio']:.3f}x",
         )
@@ -165,15 +167,22 @@ def _show_sweep(estimated: Estimate) -> None:
         )
         for place in order
     ]
-    headings = [_heading(field) for field in fields]
+    headings = [_heading(field, records[0]) for field in fields]
     mark = ["front"] if estimated.pareto else []
     output.table((*mark, *varied, *headings, "memory", "fits"), rows)
 
 
-def _heading(field: str) -> str:
-    """What a table calls a field; the unit stands with the value."""
-    short = field.removeprefix("split_s.").removesuffix("_total_bytes").removesuffix("_s").removesuffix("_j")
-    return short.replace("_", " ")
+def _heading(field: str, record: Mapping[str, object]) -> str:
+    """What a table calls a field; the unit of a time or of memory stands with the value."""
+    if field == "throughput":
+        return str(record["throughput_unit"])
+    if field.startswith("split_s."):
+        return f"{field.removeprefix('split_s.')} time".replace("_", " ")
+    short, unit = field.removesuffix("_total_bytes").removesuffix("_s"), ""
+    for ending, symbol in (("_throughput", "tokens/s"), ("_j", "J"), ("_w", "W")):
+        if field.endswith(ending):
+            short, unit = short.removesuffix(ending), f", {symbol}"
+    return short.replace("_", " ") + unit
 
 
 def _shown(field: str, value: object) -> str:
@@ -204,7 +213,7 @@ def _show(record: dict[str, object], *, phase: str) -> None:
     low, high = interval if isinstance(interval, list) else (time, time)
     rows: list[tuple[str, str, str]] = [
         (
-            "decode step" if phase == "serving" else "step",
+            "decode step" if "tpot_s" in record else "step",
             output.quantity(time, "s"),
             f"{output.quantity(low, 's')} to {output.quantity(high, 's')} (90 %)",
         )
@@ -228,6 +237,8 @@ def _show(record: dict[str, object], *, phase: str) -> None:
         rows.append(
             ("memory", output.quantity(total, "B"), f"of {output.quantity(capacity, 'B')}: {verdict}")
         )
+    elif isinstance(total, float) and "activations" not in memory and phase == "training":
+        rows.append(("memory", output.quantity(total, "B"), "at least: activations are not known"))
     rows += [(f"  {name.replace('_', ' ')}", output.quantity(part, "B"), "") for name, part in memory.items()]
     power, energy = record["power_w"], record["energy_j"]
     if isinstance(power, float) and isinstance(energy, float):

@@ -307,6 +307,8 @@ def effects(
             "here again",
             "last",
             "drift",
+            "against",
+            "at",
         ),
         (
             (
@@ -321,6 +323,8 @@ def effects(
                 "" if item.gain is None else item.gain_text,
                 "" if item.effect.last_evidence is None else f"{item.effect.last_evidence:%Y-%m-%d}",
                 item.drift,
+                item.effect.context.baseline_text,
+                item.effect.context.facts_text,
             )
             for item in found
         ),

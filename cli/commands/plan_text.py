@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import PlanChange
     from recommender.ranking.start import ExpectedValue, StartConfiguration
 
+_REASONS = 4
+"""Reasons for a start without ``-v``."""
 _ADDRESS = re.compile(r" <https?://[^>]*>")
 """An address behind a sentence: -v and --json have it."""
 
@@ -36,7 +38,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     say(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
     for line in start.paste_lines:
         print(f"  {line}")
-    for line in start.because if verbose else start.because[:3]:
+    for line in start.because if verbose else start.because[:_REASONS]:
         say(f"  # {line if verbose else _ADDRESS.sub('', line)}")
     for item in plan.alternatives:
         say(f"Or {_in_short(item)}")
@@ -96,6 +98,8 @@ def _show_change(place: int, change: PlanChange) -> None:
     say(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
     if change.provided:
         say(f"     if {change.provided}")
+    if change.gain is not None and change.against:
+        say(f"     that gain was measured against {change.against}")
     if change.accuracy == "may-change":
         say("     accuracy may change: measure it")
 

@@ -21,6 +21,7 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.from_profile import ProfileOption, with_profile
+from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace, say_aside, with_defaults
 from cli.options import JsonOption
@@ -40,10 +41,13 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
-        "kernel-tuner-restriction, optuna or json.",
+        help="The start as an engine is launched with it (vllm, sglang, mindie, megatron), or configurations "
+        "alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), kernel-tuner-restriction, optuna, "
+        "json.",
     ),
 ]
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
+"""Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""
 
@@ -81,6 +85,7 @@ def recommend(
     verify_time: BudgetOption = "",
     allow_value: AllowValueOption = None,
     allow_low_trust: AllowTrustOption = False,
+    html: HtmlOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -104,18 +109,20 @@ def recommend(
             budget_s=span_s(verify_time) if verify_time else None,
             allowed=allow_value or (),
         )
+    if write and (form or as_json):
+        raise InputError("--write prints a diff: not with --format or --json")
     raw = question.raw()
     if rate or pareto or price:
-        if verify or form or explore or write:
+        if verify or form or explore or write or html:
             raise InputError(
-                "--rate and --pareto size a service: not with --verify, --format, --write or --explore"
+                "--rate and --pareto size a service: not with --verify, --format, --write, --html, --explore"
             )
         _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         raw = with_defaults(context, workspace, raw)
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(_for_engine(raw, form))
         if explore:
             import numpy as np
 
@@ -123,6 +130,10 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
+    if html is not None:
+        from recommender.workspace import Workspace
+
+        write_all([html], Workspace.report_of(answer, source="recommend"))
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
     elif not (verify and as_json):  # the test prints its own
@@ -134,6 +145,12 @@ def recommend(
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
+    """The question of a model for the engine that the form is of, where it names no software."""
+    engine = _ENGINES.get(form, "")
+    return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
 
 
 def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
@@ -210,6 +227,11 @@ def _write(form: str, answer: Answer) -> None:
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
+    if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
+        print(answer.plan.start.launch_text(form), end="")
+        for text in answer.notes:
+            output.note(text)
+        return
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
     ]

@@ -37,12 +37,16 @@ def write_script(answer: Answer, path: str, from_command: str | None) -> None:
     target = Path(path)
     if path != "-" and target.exists():
         raise InputError(f"{target} exists", hint="name a file that does not, or - to see the diff alone")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent}: no such folder")
     script, name = ("", "") if from_command is None else (read_text(Path(from_command)), from_command)
     new_name = "tuned.sh" if path == "-" else path
     made = answer.tuned_script(script, name or new_name, new_name)
     print(made.diff or "nothing to change\n", end="")
     if path != "-":
-        target.write_text(made.text, encoding="utf-8")
+        made.write(target)
+    for note in answer.notes:
+        output.note(note)
     for line in made.reasons:
         say(f"# {line}")
     for line in made.unwritten:

@@ -11,7 +11,7 @@ import typer
 
 from cli.context import open_workspace
 from cli.late import LateTyper
-from cli.options import JsonOption
+from cli.options import JsonOption, LiveOption
 from cli.output import say
 from cli.search.options import (
     AccuracyOption,
@@ -105,6 +105,7 @@ def run(
         ),
     ] = True,
     plot: PlotOption = None,
+    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a search, warm-started from similar problems.
@@ -128,7 +129,7 @@ def run(
         return
     block = raw.get("environment")
     variables = {str(key): str(item) for key, item in block.items()} if isinstance(block, dict) else {}
-    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json, variables=variables)
+    go_on(context, begun, None, ingest=ingest, plot=plot, live=live, as_json=as_json, variables=variables)
 
 
 @app.command()
@@ -149,6 +150,7 @@ def resume(
     jobs: JobsOption = None,
     ingest: IngestOption = True,
     plot: PlotOption = None,
+    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a search that ended or was killed.
@@ -162,7 +164,7 @@ def resume(
         search.check_file(file)
     more = given(stop=search.log.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    go_on(context, search, more, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, search, more, ingest=ingest, plot=plot, live=live, as_json=as_json)
 
 
 @app.command()

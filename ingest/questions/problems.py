@@ -171,7 +171,9 @@ class _Reader:
         for name, version in content.items() if isinstance(content, dict) else ():
             if isinstance(version, float):  # 2.10 has become 2.1 by now
                 raise InputError(f"software: {name}: write the version in quotes, {version} is a number")
-        stated = self._settings("software")
+        stated = {
+            name: "" if version is None else version for name, version in self._settings("software").items()
+        }
         releases = {name: ascend_release(name, str(version)) for name, version in stated.items()}
         for name, release in releases.items():
             if release != str(stated[name]):

@@ -12,17 +12,15 @@ u: the gain in added millionths of a nat, ``round(g * 10**6)``; half a millionth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from kg.nouns.entities import Kind, Trust
-from kg.nouns.values import show
+from kg.nouns.values import Settings, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import datetime
-
-    from kg.nouns.values import Value
 
 UNATS_PER_NAT = 1_000_000
 
@@ -48,20 +46,48 @@ class DatedGain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The place in which a strategy was tested: bottleneck, hardware, model family, and what it replaced.
+    """The place in which a strategy was tested, the circumstances there, and what it replaced.
 
     Attributes:
         bottleneck: Id of the bottleneck it was meant for; empty for any.
         hardware: Id of the node of the hardware tree; empty for any.
         family: Id of the model family; empty for any.
         against: Settings that a published baseline had on in its place, such as
-            ``"context_parallel_algo=megatron_cp_algo"``; empty for the same without the strategy.
+            ``context_parallel_algo: megatron_cp_algo``; empty for the same without the strategy.
+        facts: Lengths, batch, layout and software (:mod:`kg.terms.circumstances`), as far as they are known.
     """
 
     bottleneck: str = ""
     hardware: str = ""
     family: str = ""
-    against: str = ""
+    against: Settings = field(default_factory=Settings)
+    facts: Settings = field(default_factory=Settings)
+
+    @property
+    def place(self) -> tuple[str, str, str, Settings]:
+        """Bottleneck, hardware, family and baseline: all but the circumstances."""
+        return self.bottleneck, self.hardware, self.family, self.against
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content but for the bottleneck; None where nothing is known."""
+        return {
+            "hardware": self.hardware or None,
+            "model_family": self.family or None,
+            "against": self.baseline_text or None,
+            "circumstances": self.facts.to_json() or None,
+        }
+
+    @property
+    def baseline_text(self) -> str:
+        """What a published baseline had on, as text; empty for the same without the strategy."""
+        return ", ".join(f"{name}={show(value)}" for name, value in self.against.items())
+
+    @property
+    def facts_text(self) -> str:
+        """The circumstances, as text; empty if none are known."""
+        return ", ".join(
+            f"{name.removeprefix('software.')} {show(value)}".strip() for name, value in self.facts.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,20 +241,3 @@ def _latest(one: datetime | None, other: datetime | None) -> datetime | None:
 def _newest(*groups: Iterable[DatedGain]) -> tuple[DatedGain, ...]:
     by_id = {item.id: item for group in groups for item in group}
     return tuple(sorted(by_id.values())[-RECENT:])
-
-
-_OFF = frozenset({"", "0", "1", "false", "none", "off"})
-
-
-def settings_replaced(configuration: Mapping[str, Value], baseline: Mapping[str, Value], kind: Kind) -> str:
-    """What a published baseline had on that a strategy took away, as text; empty for the same without it.
-
-    A size of 1 is off. Own tests compare one change with the same without it, whatever the control sets.
-    """
-    if kind not in {Kind.PUBLISHED, Kind.CLAIMED}:
-        return ""
-    return ", ".join(
-        f"{name}={show(value)}"
-        for name, value in sorted(baseline.items())
-        if value != configuration.get(name) and str(value).strip().lower() not in _OFF
-    )

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kg.nouns.effects import settings_replaced, to_unats
-from kg.nouns.entities import Better, Kind
+from kg.nouns.effects import Context, to_unats
+from kg.nouns.entities import Better, Kind, Problem
+from kg.nouns.knowledge import Model
+from kg.nouns.values import Settings
+from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
+from kg.triples.serialisation import all_of, from_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
 
 _FROM = """
     SELECT DISTINCT p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
-           t.strategy, t.bottleneck, t.kind, t.baseline, c.content, b.content
+           t.strategy, t.bottleneck, t.kind, t.baseline, c.content, b.content, v.content
     FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    JOIN settings AS v ON v.key = t.software
     LEFT JOIN settings AS b ON b.key = t.baseline_configuration
     WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
 """
@@ -34,8 +40,9 @@ _OF_SOURCE = """
 
 _WITH_SOURCE = """
     SELECT s.text, p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,
-           t.strategy, t.bottleneck, t.kind, t.baseline, c.content, b.content
+           t.strategy, t.bottleneck, t.kind, t.baseline, c.content, b.content, v.content
     FROM trials AS t JOIN problems AS p ON p.key = t.problem JOIN settings AS c ON c.key = t.configuration
+    JOIN settings AS v ON v.key = t.software
     LEFT JOIN settings AS b ON b.key = t.baseline_configuration
     JOIN words AS s ON s.key = t.source
     WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
@@ -58,6 +65,7 @@ class RowGain:
         kind: Kind of evidence.
         unats: The gain in millionths of a nat.
         against: What a published baseline had on in its place; empty for the same without it.
+        facts: Layout and software, as :func:`kg.terms.circumstances.circumstances` has them.
     """
 
     problem: str
@@ -69,7 +77,8 @@ class RowGain:
     bottleneck: str
     kind: Kind
     unats: int
-    against: str = ""
+    against: Settings = field(default_factory=Settings)
+    facts: Settings = field(default_factory=Settings)
 
 
 def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]:
@@ -96,11 +105,37 @@ def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
             yield str(source), _gain(content)
 
 
+class GainContexts:
+    """The contexts of gains in rows: what a row does not say of its problem, the graph does.
+
+    Args:
+        graph: The graph, which is only read.
+    """
+
+    def __init__(self, graph: GraphStore) -> None:
+        self._graph = graph
+        self._families = {model.id: model.family for model in all_of(graph, Model)}
+        self._sizes: dict[str, dict[str, float]] = {}
+
+    def of(self, gain: RowGain) -> Context:
+        """Return the context of a gain."""
+        if gain.problem not in self._sizes:
+            problem = from_graph(self._graph, Problem, gain.problem)
+            self._sizes[gain.problem] = sizes_of_shape(problem.workload.shape)
+        return Context(
+            bottleneck=gain.bottleneck,
+            hardware=gain.hardware,
+            family=self._families.get(gain.model, ""),
+            against=gain.against,
+            facts=Settings({**self._sizes[gain.problem], **gain.facts}),
+        )
+
+
 def _gain(row: Sequence[Any]) -> RowGain:
     problem, hardware, model, metric, better, digest, _, value, strategy, bottleneck, kind, baseline = row[
         :12
     ]
-    configuration, before = (json.loads(text) if text else {} for text in row[12:])
+    configuration, before, software = (json.loads(text) if text else {} for text in row[12:])
     gain = math.log(value / baseline)
     return RowGain(
         problem=problem,
@@ -113,4 +148,5 @@ def _gain(row: Sequence[Any]) -> RowGain:
         kind=Kind(kind),
         unats=to_unats(gain if better == Better.HIGHER else -gain),
         against=settings_replaced(configuration, before, Kind(kind)),
+        facts=Settings(circumstances(configuration, before, software, Kind(kind))),
     )

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, Triple
 
-from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, settings_replaced, to_unats
+from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
 from kg.nouns.outcomes import Outcome
-from kg.rows.gains import gains
+from kg.nouns.values import Settings
+from kg.rows.gains import GainContexts, gains
+from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
 from kg.triples import nodes
 from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph, to_triples
@@ -54,12 +56,7 @@ class Ledger:
         if case.log_gain is None or not case.strategy:
             return
         empty = Effect(
-            context=self._context(
-                case.bottleneck,
-                case.problem.hardware.name,
-                case.problem.workload.model or "",
-                _replaced(case),
-            ),
+            context=self._context(case),
             strategy=case.strategy,
             metric=case.problem.objective.metric,
             kind=case.kind,
@@ -84,10 +81,10 @@ class Ledger:
         """
         if not self._has_effects(source_id):  # its rows need not be looked through
             return
-        outcomes = self._outcomes(source_id)
+        outcomes, contexts = self._outcomes(source_id), GainContexts(self._graph)
         for gain in gains(trials, source_id):
             old = Effect(
-                context=self._context(gain.bottleneck, gain.hardware, gain.model, gain.against),
+                context=contexts.of(gain),
                 strategy=gain.strategy,
                 metric=gain.metric,
                 kind=gain.kind,
@@ -119,9 +116,16 @@ class Ledger:
         added += [Triple(iri, Shared.DERIVED_FROM, source) for iri, source in self._sources]
         return removed, added
 
-    def _context(self, bottleneck: str, hardware: str, model: str, against: str) -> Context:
-        family = self._families.get(model, "")
-        return Context(bottleneck=bottleneck, hardware=hardware, family=family, against=against)
+    def _context(self, case: Case) -> Context:
+        work, before = case.problem.workload, case.baseline.configuration if case.baseline is not None else {}
+        stated = circumstances(case.configuration, before, case.software, case.kind)
+        return Context(
+            bottleneck=case.bottleneck,
+            hardware=case.problem.hardware.name,
+            family=self._families.get(work.model or "", ""),
+            against=settings_replaced(case.configuration, before, case.kind),
+            facts=Settings({**sizes_of_shape(work.shape), **stated}),
+        )
 
     def _standing(self, empty: Effect) -> tuple[NamedNode, Effect]:
         iri = EFFECT.iri(empty)
@@ -142,8 +146,3 @@ class Ledger:
                 outcome = from_graph(self._graph, Outcome, name_of(node))
                 outcomes[outcome.configuration.digest] = outcome
         return outcomes
-
-
-def _replaced(case: Case) -> str:
-    baseline = case.baseline.configuration if case.baseline is not None else {}
-    return settings_replaced(case.configuration, baseline, case.kind)

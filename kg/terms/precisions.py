@@ -20,7 +20,7 @@ _ALIASES = {
     for alias in aliases.split()
 }
 _PREFIXES = ("torch.", "jnp.", "np.", "numpy.", "tf.", "paddle.", "mindspore.")
-_FORMAT = re.compile(r"(bfloat16|tf32|bool|(mx|nv)?fp\d|(b?float|u?int|complex)\d|sq$)")
+_FORMAT = re.compile(r"(bfloat16|tf32|bool|(mx|nv)?fp\d|(b?float|u?int|complex)\d|w\d+a\d+|sq$)")
 
 
 @lru_cache(maxsize=4096)

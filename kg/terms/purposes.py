@@ -1,4 +1,4 @@
-"""What a setting is for: tuning, layout, model, training or place, by ``data/settings/purposes.yaml``."""
+"""What a setting is for and what it acts on, by ``data/settings/purposes.yaml`` and ``acts_on.yaml``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import re
 from enum import StrEnum
 from fnmatch import translate
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import data
+from kg.terms.conditions import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 QUANTISATION = "quantization"
 """Flag that vLLM and SGLang name the format of quantised weights with."""
@@ -36,12 +41,30 @@ def purpose(key: str) -> Purpose:
 
 
 @cache
+def acts_on(key: str) -> Condition | None:
+    """What must hold for a setting to do anything, as far as its name says so."""
+    plain = plain_key(key)
+    return next((condition for condition, pattern in _conditions() if pattern.fullmatch(plain)), None)
+
+
+@cache
 def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
+    return tuple(
+        (Purpose(kind), _any_of(patterns)) for kind, patterns in _read("settings/purposes.yaml").items()
+    )
+
+
+@cache
+def _conditions() -> tuple[tuple[Condition, re.Pattern[str]], ...]:
+    return tuple((Condition(item["when"]), _any_of(item["keys"])) for item in _read("settings/acts_on.yaml"))
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(pattern) for pattern in patterns))
+
+
+def _read(name: str) -> Any:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it was built
-    content = yaml.load(data.text("settings/purposes.yaml"), Loader=loader)  # noqa: S506  # both are safe
-    return tuple(
-        (Purpose(kind), re.compile("|".join(translate(pattern) for pattern in patterns)))
-        for kind, patterns in content.items()
-    )
+    return yaml.load(data.text(name), Loader=loader)  # noqa: S506  # both are safe

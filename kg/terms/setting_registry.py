@@ -172,9 +172,13 @@ class SettingRegistry:
         return self._field(key, place)
 
     def nearest(self, key: str, place: SettingPlace | None = None) -> tuple[str, ...]:
-        """Keys that look like an unknown one, nearest first."""
+        """Keys that look like an unknown one, nearest first; a field of that name in another object leads."""
         names = {_plain(item["key"]): item["key"] for item in self._entries if place in {None, item["place"]}}
-        return tuple(names[name] for name in get_close_matches(_plain(key), names, n=3, cutoff=0.75))
+        plain = _plain(key)
+        field = plain.rpartition(".")[2]
+        moved = [name for name in names if "." in plain and name.endswith(f".{field}")]
+        near = get_close_matches(plain, names, n=3, cutoff=0.75)
+        return tuple(names[name] for name in dict.fromkeys((*moved, *near)))
 
     def _flag(self, key: str) -> Spelling | None:
         name = _plain(key)

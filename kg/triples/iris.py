@@ -122,9 +122,15 @@ def batch_iri(number: int) -> NamedNode:
     return NamedNode(f"{NAMESPACE}batch/{number}")
 
 
-def context_iri(bottleneck: str, hardware: str, family: str, against: str = "") -> NamedNode:
+def context_iri(bottleneck: str, hardware: str, family: str, against: str = "", facts: str = "") -> NamedNode:
     """Return the IRI of a context; an empty part means any."""
-    parts = (bottleneck, hardware, family, *([against] if against else []))
+    parts = (
+        bottleneck,
+        hardware,
+        family,
+        *([against] if against or facts else []),
+        *([facts] if facts else []),
+    )
     return NamedNode(f"{NAMESPACE}context/{'/'.join(map(segment, parts))}")
 
 

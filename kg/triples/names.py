@@ -21,7 +21,7 @@ from kg.triples.iris import name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareNode, HardwareTree
@@ -85,6 +85,13 @@ _PARAMETER = _Kind(name="parameter", path="parameter")
 _FAULT = _Kind(name="fault", path="fault")
 
 
+def _ask_for_device(about: str, choices: Sequence[str]) -> AmbiguousEntityError:
+    """The error of hardware that stands for several devices; its hint is what to write instead."""
+    first, *others = choices
+    also = f" (or {', '.join(others)})" if others else ""
+    return AmbiguousEntityError(about, choices=choices, hint=f"name one: --hardware {first}{also}")
+
+
 class Names:
     """The names of one graph.
 
@@ -122,15 +129,10 @@ class Names:
         node = self._hardware_node(text)
         held = self._tree.node(node.device) if node.device else None
         if held is not None and held.ambiguous:
-            raise AmbiguousEntityError(
-                f"{text!r} holds {held.label}, which is several devices that differ: name one, and {text!r} "
-                "as the server",
-                choices=self._tree.devices(held.id),
-            )
+            about = f"{text!r} holds {held.label}, which is several devices that differ"
+            raise _ask_for_device(about, self._tree.devices(held.id))
         if node.ambiguous:
-            raise AmbiguousEntityError(
-                f"{text!r} fits several devices that differ", choices=self._tree.devices(node.id)
-            )
+            raise _ask_for_device(f"{text!r} fits several devices that differ", self._tree.devices(node.id))
         if node.assumed:
             assumed = self._tree.node(node.assumed)
             label = assumed.label if assumed is not None else node.assumed

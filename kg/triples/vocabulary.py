@@ -26,6 +26,8 @@ PREFIXES: Final[dict[str, str]] = {
     "trait": NAMESPACE + "trait/",
     "software": NAMESPACE + "software/",
     "property": NAMESPACE + "property/",
+    "against": NAMESPACE + "against/",
+    "circumstance": NAMESPACE + "circumstance/",
 }
 """Prefix to namespace, as used in exports and queries."""
 
@@ -157,7 +159,6 @@ class TG:
     THRESHOLD: Final = _term("tg:threshold")
 
     # strategies
-    AGAINST: Final = _term("tg:against")
     ACCURACY: Final = _term("tg:accuracy")
     WORK: Final = _term("tg:work")
     APPLIES_WHEN: Final = _term("tg:appliesWhen")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -164,15 +163,8 @@ class Answer:
             rows.append({"id": item.id, "title": item.title, **gain, **item.configuration.to_json()})
         return pd.DataFrame(rows)
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
 
-        rows = "".join(
-            f"<tr><td>{place}</td><td>{escape(item.title)}</td><td>{escape(str(item.configuration))}</td>"
-            f"<td>{escape(factor_text(item.gain))}</td><td>{escape(item.basis)}</td></tr>"
-            for place, item in enumerate(self.recommendations, 1)
-        )
-        return (
-            "<table><tr><th></th><th>what</th><th>set</th><th>expected gain (90 %)</th><th>basis</th></tr>"
-            f"{rows}</table>"
-        )
+        return mime_bundle("answer", self.to_json())

@@ -150,6 +150,12 @@ class Prediction:
             "notes": list(self.notes),
         }
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("prediction", self.to_json())
+
 
 def carbon_g(now: ModelledConfiguration, intensity_g_per_kwh: float | None) -> float | None:
     """Grams of CO2 equivalent per million tokens or samples; None where energy or grid is not known."""

@@ -72,8 +72,7 @@ class Remedy:
                     "kind": str(effect.kind),
                     "n": effect.n,
                     "mean_factor": round(math.exp(effect.mean or 0.0), 4),
-                    "hardware": effect.context.hardware or None,
-                    "model_family": effect.context.family or None,
+                    **effect.context.to_json(),
                 }
                 for effect in self.effects
             ],
@@ -106,24 +105,32 @@ class DiagnosisAnswer:
         remedies: For each finding what to do, best known first.
         cases: For each finding past cases against a node of its chain, those most like this run first.
         profile: The run.
-        is_comparison: Whether an earlier run stood beside it.
+        before: The earlier run that stood beside it; None without.
     """
 
     diagnosis: Diagnosis
     remedies: tuple[tuple[Remedy, ...], ...]
     cases: tuple[tuple[PastCase, ...], ...]
     profile: Profile
-    is_comparison: bool = False
+    before: Profile | None = None
 
-    def write_page(self, path: Path) -> None:
-        """Write a page with a heat map of operators.
+    @property
+    def is_comparison(self) -> bool:
+        """Whether an earlier run stood beside it."""
+        return self.before is not None
 
-        Raises:
-            InputError: It cannot be written.
-        """
-        from recommender.diagnosis.page import write_page
+    def page_content(self) -> dict[str, object]:
+        """The same with the heat map of operators and the ledger of the step."""
+        from recommender.diagnosis.heat_map import heat_map, ledger
 
-        write_page(path, self.to_json(), self.profile)
+        heat, parts = heat_map(self.profile), ledger(self.profile, self.before)
+        return {**self.to_json(), "heat": heat, "ledger": parts}
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("diagnosis", self.page_content())
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -171,7 +178,7 @@ def diagnose_profile(
         remedies=tuple(_remedies(item, strategies, effects) for item in found.findings),
         cases=_cases(found, strategies, gains, present),
         profile=profile,
-        is_comparison=before is not None,
+        before=before,
     )
 
 

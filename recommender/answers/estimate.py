@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
-from recommender.answers.estimate_choice import differences, measure, pareto_front
+from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
@@ -54,6 +54,15 @@ class Estimate:
         """What the second record is over the first, where two were asked for beside each other."""
         return differences(self.records) if self.is_comparison else []
 
+    @property
+    def roofline(self) -> dict[str, object] | None:
+        """Peak and bandwidth of the device, which bound every operator; None where one is not known."""
+        device = self.question.machine.device
+        peak = device.get("peak_bf16_flops", "peak_fp16_flops")
+        if peak is None or device.get("memory_bandwidth_bytes_per_s") is None:
+            return None
+        return {"device": device.id, "peak_flops": peak, "memory_bandwidth": device.memory_bandwidth}
+
     def to_json(self) -> dict[str, object]:
         """The estimate as JSON."""
         place = self.question.machine
@@ -66,26 +75,41 @@ class Estimate:
             "phase": self.question.phase,
             "kind": "modelled",
             "estimates": list(self.records),
+            "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
             **({"comparison": self.comparison} if self.is_comparison else {}),
         }
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("estimate", self.page_content())
+
+    def page_content(self) -> dict[str, Any]:
+        """The same with its notes and the points of a front."""
+        content = {**self.to_json(), "notes": list(self.notes)}
+        return {**content, "front_points": front_of_estimates(content)}
+
     def write_plots(self, path: Path) -> tuple[Path, ...]:
         """Write the split of the time, the roofline and what no other beats as SVG; returns the paths."""
-        from recommender.cost_model.plots import front_svg, roofline_svg, split_svg, write
+        from recommender.report.charts import standalone
+        from recommender.report.place import write_bytes
+        from recommender.report.sections.estimate import draw_roofline, split_chart
+        from recommender.report.sections.pareto import front_chart
+        from recommender.report.words import Words
 
-        roofline = path.with_name(f"{path.stem}-roofline.svg")
-        write(path, split_svg(self.records))
-        write(roofline, roofline_svg(self.question.machine.device, self.records))
-        if len(self.pareto) < PLANE:
-            return path, roofline
-        front = path.with_name(f"{path.stem}-pareto.svg")
-        write(front, front_svg(self.records, self.pareto, self.front))
-        return path, roofline, front
-
-
-PLANE = 2
-"""Fields that a plot shows of those by which records are compared: the first two."""
+        content, words = self.page_content(), Words()
+        drawn = {path: split_chart(self.records, words)}
+        if content["roofline"]:
+            drawn[path.with_name(f"{path.stem}-roofline.svg")] = draw_roofline(
+                content["roofline"], self.records, words
+            )
+        if content["front_points"]:
+            drawn[path.with_name(f"{path.stem}-pareto.svg")] = front_chart(content["front_points"], words)
+        for place, figure in drawn.items():
+            write_bytes(place, standalone(figure).encode())
+        return tuple(drawn)
 
 
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(
@@ -196,6 +220,8 @@ def estimate_problem(
     notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
+    if fields and all(record["fits"] is False for record in records):
+        notes = (*notes, "no configuration fits the memory: none is marked")
     return Estimate(
         question=question, records=records, notes=tuple(notes), pareto=fields, is_comparison=bool(compare)
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg.errors import InputError
+from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,20 +45,19 @@ def _stated(field: str, records: Sequence[Mapping[str, Any]]) -> bool:
 def pareto_front(records: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[int]:
     """Places of the records that no other beats in one field without being worse in another, best first.
 
-    What does not fit in the memory is beaten by anything. Records that are alike in every field all count.
+    What does not fit in the memory is not among them. Records that are alike in every field all count.
 
     Args:
         records: As :func:`recommender.cost_model.estimate.as_records` gives them.
         fields: Names from :func:`measure`.
     """
     usable = [place for place, record in enumerate(records) if record.get("fits") is not False]
-    signs = np.array([-1.0 if field in MORE_IS_BETTER else 1.0 for field in fields])
-    costs = np.array([[float(records[place][field]) for field in fields] for place in usable]) * signs
-    kept = [
-        place
-        for place, cost in zip(usable, costs, strict=True)
-        if not np.any(np.all(costs <= cost, axis=1) & np.any(costs < cost, axis=1))
+    signs = [-1.0 if field in MORE_IS_BETTER else 1.0 for field in fields]
+    costs = [
+        [sign * float(records[place][field]) for sign, field in zip(signs, fields, strict=True)]
+        for place in usable
     ]
+    kept = [place for place, holds in zip(usable, non_dominated(np.array(costs)), strict=True) if holds]
     return sorted(kept, key=lambda place: float(records[place][fields[0]]) * signs[0])
 
 
@@ -74,3 +75,50 @@ def differences(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             ratio = values[1] / values[0] if values[0] else None
             rows.append({"field": f"split_s.{part}", "values": values, "ratio": ratio})
     return rows
+
+
+_UNITS = (("_s", "s"), ("_bytes", "B"), ("_j", "J"), ("_w", "W"))
+"""Units by the ending of a field."""
+
+
+def front_of_estimates(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The front of an estimate's JSON as a page draws it: the first two fields; None without two.
+
+    Args:
+        content: What ``Estimate.to_json`` gives.
+    """
+    records, pareto = content["estimates"], content.get("pareto") or {}
+    fields = list(pareto.get("fields", ()))[:2]
+    if len(fields) < 2:
+        return None
+    points = [[float(record[field]) for field in fields] for record in records]
+    front = [at for at in pareto["front"] if all(math.isfinite(v) and v > 0 for v in points[at])]
+    if not front:
+        return None
+    units = [
+        records[0]["throughput_unit"]
+        if field == "throughput"
+        else next((unit for ending, unit in _UNITS if field.endswith(ending)), None)
+        for field in fields
+    ]
+    return {
+        "objectives": [
+            {
+                "metric": field.removesuffix("_s"),
+                "unit": unit,
+                "better": "higher" if field in MORE_IS_BETTER else "lower",
+            }
+            for field, unit in zip(fields, units, strict=True)
+        ],
+        "configurations_count": len(points),
+        "points": points,
+        "front": front,
+        "configurations": {
+            str(at): {
+                "set": ", ".join(f"{key}={value}" for key, value in records[at]["settings"].items()),
+                "trials": [],
+            }
+            for at in front
+        },
+        "density": None,
+    }

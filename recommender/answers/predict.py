@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.recommendation import Recommendation
 
-_NO_TIMES = frozenset({"claimed", "winner", "target"})
-
 MOST_INTENSITY_G_PER_KWH = 5000.0
 """Above what any fuel emits (coal 820 g/kWh, IPCC AR5 WG3 annex III); more is a slip of units."""
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit, Problem
     from kg.nouns.values import Value
     from recommender.ranking.cases.recommendations import CaseChoice, CaseChooser
-    from recommender.ranking.changes.strategies import RankedStrategy, StrategyRanker
+    from recommender.ranking.changes.ranked_strategy import RankedStrategy
+    from recommender.ranking.changes.strategies import StrategyRanker
     from recommender.ranking.feasibility.feasibility import FeasibilityRules, QuestionFeasibility, Refusal
     from recommender.ranking.kernels.planning import PlannedKernel
     from recommender.ranking.plan.planner import Planned, Planner
@@ -157,7 +158,7 @@ class Recommender:
         notes: Sequence[str],
     ) -> Answer:
         recommendations = [_with_warnings(item, rules) for item in planned.recommendations]
-        open_ended = {change.id for change in planned.plan.changes if change.provided}
+        open_ended = {change.id for change in planned.plan.changes if change.provided or change.against}
         unconditional = [item for item in recommendations if item.id not in open_ended]
         return Answer(
             problem=problem,

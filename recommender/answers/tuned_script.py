@@ -6,16 +6,19 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from recommender.ranking.paste import field_lines, flag_objects
+from recommender.files import write_text
+from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.plan_change import PlanChange
@@ -40,6 +43,10 @@ class TunedScript:
     reasons: tuple[str, ...]
     unwritten: tuple[str, ...]
 
+    def write(self, path: Path) -> None:
+        """Write the new script, whole or not at all."""
+        write_text(path, self.text)
+
 
 def tuned_script(plan: Plan, script: str = "", name: str = "launch.sh", new_name: str = "") -> TunedScript:
     """The start of a plan, and its changes with a gain and no condition, written into a launch script.
@@ -62,18 +69,39 @@ def tuned_script(plan: Plan, script: str = "", name: str = "launch.sh", new_name
         wanted |= {(item.where, item.key): item for item in change.settings}
     unwritten = [f"{line}: not in the script" for line in field_lines(list(wanted.values()))]
     if script:
+        _check_engine(script, plan.start.framework)
         new = edited(script, _edits(wanted.values()))
         text, unwritten = new.text, [*unwritten, *new.unwritten]
     else:
         text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
-    lines = difflib.unified_diff(
-        script.replace("\r\n", "\n").splitlines(keepends=True),
-        text.splitlines(keepends=True),
-        name if script else "/dev/null",
-        new_name or name,
-    )
     return TunedScript(
-        text=text, diff="".join(lines), reasons=tuple(_reasons(settings, chosen)), unwritten=tuple(unwritten)
+        text=text,
+        diff=_diff(script.replace("\r\n", "\n"), text, name if script else "/dev/null", new_name or name),
+        reasons=tuple(_reasons(settings, chosen)),
+        unwritten=tuple(unwritten),
+    )
+
+
+def _check_engine(script: str, framework: str) -> None:
+    """Refuse a plan for another engine than the script launches.
+
+    Raises:
+        InputError: It launches another one.
+    """
+    launched = read_launch(script, "the script").question.get("software")
+    engine = next(iter(launched), "") if isinstance(launched, dict) else ""
+    if engine and framework.removesuffix("-ascend") != engine:
+        raise InputError(
+            f"the script launches {engine}, the plan is for {framework}", hint=f"--software {engine}"
+        )
+
+
+def _diff(before: str, after: str, name: str, new_name: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), name, new_name
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
 
 
@@ -100,11 +128,7 @@ def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
     listed = list(settings)
     return ScriptEdits(
         variables={item.key: show(item.value) for item in listed if item.where is SettingPlace.ENV},
-        flags={
-            item.key: None if item.value is None or item.value is True else show(item.value)
-            for item in listed
-            if item.where is SettingPlace.FLAG
-        },
+        flags={item.key: value_words(item) for item in listed if item.where is SettingPlace.FLAG},
         fields=flag_objects(listed),
     )
 
@@ -114,5 +138,6 @@ def _reasons(settings: Sequence[PlanSetting], chosen: Sequence[PlanChange]) -> I
         share = "" if item.agreement is None else f", {item.agreement:.0%} of them by weight"
         yield f"{item.key}: {item.origin}{share}" + (f" <{item.source}>" if item.source else "")
     for change in chosen:
-        gain = "" if change.gain is None else f"{factor_text(change.gain)}, "
-        yield f"{', '.join(item.key for item in change.settings)}: {change.title}, {gain}{change.tier}"
+        gain = change.gain
+        said = "" if gain is None else f"{factor_text(gain)}, chance {gain.probability_of_gain:.0%}, "
+        yield f"{', '.join(item.key for item in change.settings)}: {change.title}, {said}{change.tier}"

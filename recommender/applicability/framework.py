@@ -36,7 +36,7 @@ class RunningFramework:
     Attributes:
         id: Id of the framework.
         version: Its release; empty if unknown.
-        is_assumed: Whether the question did not name it.
+        is_assumed: Whether the question did not state its release, or did not name it at all.
         below: Software that it passes settings on to.
     """
 
@@ -66,15 +66,26 @@ def running_framework(
         frameworks: Those that the graph knows.
     """
     by_id = {item.id: item for item in frameworks}
-    named = [by_id[name] for name in problem.software if name in by_id]
+    trains = problem.workload.kind is WorkloadKind.TRAINING
+    named = [by_id[n] for n in problem.software if n in by_id and not (trains and by_id[n].is_server)]
+    usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE), ""))
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
-        return RunningFramework(id=top.id, version=str(problem.software[top.id]), below=frozenset(top.stack))
-    usual = _USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE))
-    if usual is None or usual not in by_id:
-        return None
+        version = str(problem.software[top.id] or "")
+        is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
+        runs_here = not top.hardware or vendor in top.hardware
+        if usual is None or not is_plugged or (version and runs_here):
+            return _running(top, version)
+        return _running(usual, "" if runs_here else version)  # vLLM on Ascend is its plugin
+    return None if usual is None else _running(usual)
+
+
+def _running(framework: Framework, version: str = "") -> RunningFramework:
     return RunningFramework(
-        id=usual, version=newest_release(usual), is_assumed=True, below=frozenset(by_id[usual].stack)
+        id=framework.id,
+        version=version or newest_release(framework.id),
+        is_assumed=not version,
+        below=frozenset(framework.stack),
     )
 
 

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import WorkloadKind
+from kg.terms.circumstances import degrees_of, sizes_of_shape
 from kg.terms.facts import FACTS, FactType
 from recommender.applicability.implied_facts import implied_facts
 from recommender.applicability.scope import kinds_of
@@ -35,25 +36,7 @@ _MODEL_NUMBERS = {
 }
 """Fact of a condition by fact of a model."""
 
-_SHAPES = {
-    "input_len": ("input_len", "prompt_len", "isl"),
-    "output_len": ("output_len", "osl"),
-    "seq_len": ("seq_len", "sequence_length"),
-    "batch": ("batch", "batch_size", "global_batch_size"),
-    "concurrency": ("concurrency", "max_concurrency"),
-}
-"""Names of shapes by fact of a condition."""
-
 _LIMITS = {"tpot": "tpot_limit", "time_per_output_token": "tpot_limit", "ttft": "ttft_limit"}
-
-_DEGREES = {
-    "tp": ("--tensor-parallel-size", "--tensor-model-parallel-size", "tensor_parallel_size", "tp"),
-    "pp": ("--pipeline-parallel-size", "--pipeline-model-parallel-size", "pipeline_parallel_size", "pp"),
-    "dp": ("--data-parallel-size", "data_parallel_size", "dp"),
-    "ep": ("--expert-model-parallel-size", "expert_parallel_size", "ep"),
-    "cp": ("--context-parallel-size", "context_parallel_size", "cp"),
-}
-"""Settings that state a degree of parallelism, by fact."""
 
 _SOME = 1e-6
 """Share of a bottleneck that was seen and not measured: above zero, and below any threshold."""
@@ -178,10 +161,7 @@ def _problem_facts(problem: Problem) -> dict[str, FactValue]:
     }
     if work.precision:
         facts["precision"] = work.precision
-    for name, spellings in _SHAPES.items():
-        value = next((work.shape[key] for key in spellings if key in work.shape), None)
-        if isinstance(value, int | float):
-            facts[name] = value
+    facts |= sizes_of_shape(work.shape)
     for limit in problem.limits:
         if limit.metric in _LIMITS:
             facts[_LIMITS[limit.metric]] = limit.maximum
@@ -196,16 +176,11 @@ def _keyed_facts(problem: Problem) -> dict[str, FactValue]:
     for name, share in problem.bottlenecks.items():
         facts[f"bottleneck[{name}]"] = share if isinstance(share, int | float) else _SOME
     for name, version in problem.software.items():
-        facts[f"software[{name}]"] = str(version)
+        if version:
+            facts[f"software[{name}]"] = str(version)
     for name, value in (problem.current or {}).items():
         facts[f"setting[{name}]"] = value if isinstance(value, bool | int | float) else str(value)
-    for name, spellings in _DEGREES.items():
-        value = next(
-            (problem.current[key] for key in spellings if problem.current and key in problem.current), None
-        )
-        if isinstance(value, int | float):
-            facts[name] = value
-    return facts
+    return facts | degrees_of(problem.current or {})
 
 
 def _weight_share(facts: Mapping[str, FactValue]) -> dict[str, FactValue]:

@@ -164,7 +164,10 @@ class Anchors:
         to = shared(self.steps, self.deviations, asked)
         inverse, weights = self._posterior
         noise = self._noise(asked) ** 2
-        total = noise + sum(self.deviations[name] ** 2 for name in EFFECTS if asked.effect(name))
+        # what is not stated has an effect all the same; who measures counts where that is the one who asks
+        total = noise + sum(
+            self.deviations[name] ** 2 for name in EFFECTS if asked.site or name not in OF_SITES
+        )
         variance = max(total - float(to @ inverse @ to), noise)
         spread = math.sqrt(variance) * (1.0 if own else self.widening)
         return Correction(

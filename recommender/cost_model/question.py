@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from kg.errors import InputError
+from kg.errors import InputError, MissingFactError
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
@@ -191,6 +191,17 @@ class QuestionFacts:
         """
         return model_of(self.model, self.architecture, self.sizes)
 
+    def checkpoint_precision(self, phase: str) -> str:
+        """The format in which the weights are published, where the device serves it; else empty."""
+        stored = str(self.sizes.get("checkpoint_precision", ""))
+        if phase != "serving" or not stored:
+            return ""
+        try:
+            Device(self.device, self.device_facts).peak(stored)
+        except (InputError, MissingFactError):
+            return ""
+        return stored
+
     def machine(self, count: int) -> Machine:
         """A number of these devices.
 
@@ -265,7 +276,7 @@ class Question:
             count=problem.hardware.count or 1,
             phase=phase or work.kind.value,
             lengths=work.shape,
-            precision=work.precision or "",
+            precision=work.precision or facts.checkpoint_precision(phase or work.kind.value),
             current=problem.current or {},
         )
         return replace(found, engine=engine, version=version)

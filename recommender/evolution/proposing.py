@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kg.nouns.effects import Context
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.changes.strategies import RankedStrategy
+    from recommender.ranking.changes.ranked_strategy import RankedStrategy
 
 PARENTS = 8
 """The best strategies of a context that are combined with each other: 28 pairs. A choice."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
 from kg.nouns.entities import Kind, Source, Trust
-from kg.nouns.knowledge import Model
-from kg.rows.gains import gains_with_sources
+from kg.rows.gains import GainContexts, gains_with_sources
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.posterior import (
     EQUAL,
@@ -80,7 +79,7 @@ class DistrustedSource:
 
 def source_gains(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
     """Return every gain of every source in the rows."""
-    families = {model.id: model.family for model in all_of(graph, Model)}
+    contexts = GainContexts(graph)
     trusts = {source.id: source.trust for source in all_of(graph, Source)}
     gains = []
     for source, gain in gains_with_sources(trials):
@@ -93,9 +92,7 @@ def source_gains(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
                 source=source,
                 strategy=gain.strategy,
                 metric=gain.metric,
-                context=Context(
-                    bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
-                ),
+                context=contexts.of(gain),
                 gain=gain.unats / UNATS_PER_NAT * shrinkage,
                 trust=trust,
             )

@@ -24,6 +24,7 @@ class PlanChange:
         how: What one does, in a sentence.
         settings: What to set.
         gain: Expected log gain against the start, with its interval; None where nothing of its own says so.
+        against: Baseline of a published gain that the start may not run; empty for the start itself.
         tier: How it is known.
         provided: Condition, in words, that the question does not settle; empty if it applies.
         accuracy: Effect on accuracy: unchanged, may-change or unknown.
@@ -37,6 +38,7 @@ class PlanChange:
     how: str = ""
     settings: tuple[PlanSetting, ...] = ()
     gain: Gain | None = None
+    against: str = ""
     tier: str = "documented"
     provided: str = ""
     accuracy: str = "unchanged"
@@ -59,7 +61,11 @@ class PlanChange:
             "settings": [item.to_json() for item in self.settings],
             "gain": None
             if gain is None
-            else {**gain.to_json(), "chance": round(gain.probability_of_gain, 3), "against": "the start"},
+            else {
+                **gain.to_json(),
+                "chance": round(gain.probability_of_gain, 3),
+                "against": self.against or "the start",
+            },
             "tier": self.tier,
             "if": self.provided or None,
             "accuracy": self.accuracy,

@@ -82,6 +82,11 @@ def question_of(path: Path, prefix: str) -> AnsweredQuestion:
     return questions[0]
 
 
+def newest_question(path: Path) -> AnsweredQuestion | None:
+    """The question that was answered last; None where none is kept."""
+    return next(iter(AnswerFile(path).questions("")), None)
+
+
 def stored_choice(path: Path, prefix: str) -> StoredChoice:
     """Return the recommendation whose id begins with ``prefix``.
 

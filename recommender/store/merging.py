@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
-from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
+from kg.nouns.effects import UNATS_PER_NAT, Effect
 from kg.nouns.entities import Trust
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
@@ -30,7 +30,7 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.rows.cases import all_cases
-from kg.rows.gains import gains
+from kg.rows.gains import GainContexts, gains
 from kg.rows.joining import LISTED, compare
 from kg.rows.trials import TrialStore
 from kg.triples.finders import completion_marks
@@ -302,16 +302,10 @@ def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effec
 
     How far a source is trusted is each workspace's own affair: effects that differ by that alone are one.
     """
-    families = {model.id: model.family for model in all_of(graph, Model)}
+    contexts = GainContexts(graph)
     accounted: dict[str, tuple[int, int, int]] = {}
     for gain in gains(trials):
-        context = Context(
-            bottleneck=gain.bottleneck,
-            hardware=gain.hardware,
-            family=families.get(gain.model, ""),
-            against=gain.against,
-        )
-        about = Effect(context=context, strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
+        about = Effect(context=contexts.of(gain), strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
         n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))
         accounted[EFFECT.iri(about).value] = n + 1, total + gain.unats, squares + gain.unats**2
     totals: dict[str, Effect] = {}

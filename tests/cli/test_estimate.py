@@ -140,6 +140,9 @@ def test_two_configurations_stand_side_by_side(run: Any) -> None:
     shown = run(*SERVE, "--compare", "tp=8", "tp=4,dp=2")
     assert shown.code == 0
     assert "second / first" in shown.out
+    headings = [line.split("  ")[0].strip() for line in shown.out.splitlines()]
+    assert {"output tokens/s", "memory", "memory time"} <= set(headings)
+    assert "energy" not in headings
 
 
 def test_a_sweep_says_what_no_other_beats(run: Any, tmp_path: Path) -> None:
@@ -151,7 +154,24 @@ def test_a_sweep_says_what_no_other_beats(run: Any, tmp_path: Path) -> None:
     front = [ran.json["estimates"][place] for place in ran.json["pareto"]["front"]]
     assert [one["throughput"] for one in front] == sorted((one["throughput"] for one in front), reverse=True)
     assert [one["tpot_s"] for one in front] == sorted((one["tpot_s"] for one in front), reverse=True)
-    assert (tmp_path / "split-pareto.svg").read_text(encoding="utf-8").count("<circle") == 6
+    assert (tmp_path / "split-pareto.svg").read_text(encoding="utf-8").count("h0") == 6
+
+
+def test_a_sweep_of_which_nothing_fits_has_no_front(run: Any) -> None:
+    large = (
+        "estimate",
+        "--model",
+        "deepseek-r1",
+        "--hardware",
+        "ascend-910b3",
+        "--phase",
+        "serving",
+        "--count",
+        8,
+    )
+    ran = run(*large, "--sweep", "batch=1,2", "--pareto", "throughput,tpot")
+    assert ran.code == 0
+    assert "no configuration fits the memory" in ran.err
 
 
 def test_a_front_needs_a_sweep(run: Any) -> None:

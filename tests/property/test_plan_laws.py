@@ -14,6 +14,7 @@ from kg.nouns.recipe import Recipe
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.serialisation import all_of
+from recommender.cost_model.change import modelled_now
 from recommender.ranking.plan_setting import Origin
 from recommender.workspace import Workspace
 
@@ -258,3 +259,27 @@ def test_the_changes_are_the_recommendations(answer: Callable[[int], Answer]) ->
         one = answer(number)
         assert [item.id for item in one.recommendations] == [item.id for item in plan_of(one).changes]
         assert "recommendations" not in one.to_json()
+
+
+def agrees_with_the_cost_model(answer: Answer) -> None:
+    """The price of a start is that of its own settings, to the digit."""
+    if answer.plan is None or answer.priced is None:
+        return
+    expected = {item.metric: item.value for item in answer.plan.start.expected}
+    assert expected.get("throughput") == modelled_now(answer.priced).throughput
+
+
+def test_a_plan_and_an_estimate_agree(answer: Callable[[int], Answer]) -> None:
+    for number in range(len(QUESTIONS)):
+        agrees_with_the_cost_model(answer(number))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("model", ["qwen3-8b", "llama-2-7b", "qwen3-30b-a3b", "deepseek-v3"])
+@pytest.mark.parametrize("hardware", ["910b3", "atlas-800i-a3", "h100-sxm", "h200", "mi300x"])
+@pytest.mark.parametrize("phase", ["serving", "training"])
+def test_plans_and_estimates_agree(workspace: Workspace, model: str, hardware: str, phase: str) -> None:
+    shape = CHAT if phase == "serving" else {"seq_len": 4096}
+    for count in (1, 2, 8, 16, 64):
+        question = {"model": model, "phase": phase, "hardware": hardware, "count": count, "shape": shape}
+        agrees_with_the_cost_model(answered(workspace, question, k=5))

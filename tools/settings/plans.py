@@ -197,7 +197,7 @@ PLANS = {
                 "TASK_QUEUE",
                 "STREAMS_PER",
             ),
-            beneath=("sgl-kernel-npu", "mooncake", *_ASCEND),
+            beneath=("sgl-kernel-npu", "zbal", "mooncake", *_ASCEND),
             abbreviates=True,
         ),
         Plan(

@@ -115,9 +115,15 @@ def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list
     if isinstance(behind, int) and isinstance(layers, int):
         sizes["layers"] = layers + behind  # an encoder and a decoder
     if kind.startswith("mamba") and isinstance(hidden, int):
-        wide = hidden * int(str(described.get("expand", 2)))
-        state = int(str(described.get("state_size", 128)))
-        size = int(str(described.get("head_dim", STATE_HEAD)))
+        expand, state, size = (
+            _count(described, key, default, notes)
+            for key, default in (
+                ("expand", STATE_EXPAND),
+                ("state_size", STATE_SIZE),
+                ("head_dim", STATE_HEAD),
+            )
+        )
+        wide = hidden * expand
         heads = wide // size
         # in and out projections of a width of ``wide``, and the gate beside the input: no keys of their own
         sizes |= {"attention_heads": heads, "kv_heads": heads // 2, "head_dim": size}
@@ -128,8 +134,19 @@ def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list
         notes.append("intermediate_size is not stated: taken as 4 x hidden_size, as GPT-2 has it")
 
 
-STATE_HEAD = 64
-"""Width of a head of a state-space layer where none is stated (Mamba-2, transformers' default)."""
+def _count(described: Mapping[str, object], key: str, default: int, notes: list[str]) -> int:
+    """A size from 1 on; the default, with a note, where it is stated as something else."""
+    value = described.get(key)
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if value is not None:
+        notes.append(f"could not be read: {key} is {value!r}; {default} is assumed")
+    return default
+
+
+STATE_EXPAND, STATE_SIZE, STATE_HEAD = 2, 128, 64
+"""Width over that of the stream, elements of a state, and width of a head of a state-space layer that are not
+stated (Mamba-2, transformers' defaults)."""
 
 
 def architecture(content: Mapping[str, object], sizes: Mapping[str, object]) -> str:

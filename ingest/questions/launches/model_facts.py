@@ -94,6 +94,9 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
     if "sparse_top_k" in facts and not ratios:
         words = (words if kinds["full"] else words - {"full"}) | {"sparse"}
     facts["attention_kind"] = "+".join(kind for kind in KINDS if kind in words)
+    stored = described.get("quantization_config")
+    if isinstance(stored, dict) and stored.get("quant_method") == "fp8":
+        facts["checkpoint_precision"] = "fp8"
     return facts
 
 

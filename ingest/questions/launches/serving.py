@@ -64,7 +64,8 @@ def read_vllm(given: LaunchOptions, environment: Mapping[str, object]) -> Launch
     """The facts of ``vllm serve`` or ``python -m vllm.entrypoints...``; devices by its defaults."""
     positional = next((word for word in given.others if not word.startswith("-")), None)
     split = [given.positive(f"{name}_parallel_size") or 1 for name in ("tensor", "pipeline", "data")]
-    return _told(given, environment, given.text("model") or positional, split[0] * split[1] * split[2])
+    model = given.text("model") or positional
+    return _told("vllm", given, environment, model, split[0] * split[1] * split[2])
 
 
 def read_sglang(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
@@ -73,13 +74,13 @@ def read_sglang(given: LaunchOptions, environment: Mapping[str, object]) -> Laun
     if given.values.get("enable_dp_attention"):
         replicas = 1
     count = (given.positive("tp_size") or 1) * (given.positive("pp_size") or 1) * replicas
-    return _told(given, environment, given.text("model_path"), count)
+    return _told("sglang", given, environment, given.text("model_path"), count)
 
 
 def _told(
-    given: LaunchOptions, environment: Mapping[str, object], model: str | None, count: int
+    engine: str, given: LaunchOptions, environment: Mapping[str, object], model: str | None, count: int
 ) -> LaunchFacts:
-    question: dict[str, object] = {"phase": "serving"}
+    question: dict[str, object] = {"phase": "serving", "software": {engine: ""}}
     notes = given.unreadable(NOT_TUNED - {"model", "model_path"})
     unknown = {
         name for name in given.unknown if "parallel" in name or name in {"tp_size", "dp_size", "pp_size"}

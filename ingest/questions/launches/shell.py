@@ -48,12 +48,14 @@ class ShellCommand:
     Attributes:
         words: Its name and arguments, variables filled in; :data:`UNKNOWN` surrounds what was not.
         line: Where it begins, from 1.
+        start: Offset behind the statement before; comments may stand between the two.
         environment: Variables that were exported to it.
         end: Offset in the text (with Unix line ends) behind its last word.
     """
 
     words: tuple[str, ...]
     line: int
+    start: int
     end: int
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,9 +101,8 @@ class _Reader:
         for _ in range(_MOST_STATEMENTS):
             if self.at >= len(self.text):
                 break
-            line = self.text.count("\n", 0, self.at) + 1
-            words = self._statement()
-            command = self._command(words, line)
+            start = self.at
+            command = self._command(self._statement(), start)
             if command is not None:
                 commands.append(command)
         else:
@@ -110,7 +111,7 @@ class _Reader:
             self.notes.append("conditions and loops were not followed: what is set last in the text counts")
         return Script(commands=tuple(commands), notes=tuple(dict.fromkeys(self.notes)))
 
-    def _command(self, words: list[str], line: int) -> ShellCommand | None:
+    def _command(self, words: list[str], start: int) -> ShellCommand | None:
         while words and words[0] in _AROUND:
             words = words[1:]
         if words and words[0] in _BRANCHES:
@@ -137,7 +138,13 @@ class _Reader:
                 self.variables.pop(word, None)
             return None
         shared = {name: self.variables[name] for name in self.exported if name in self.variables}
-        return ShellCommand(words=tuple(words), line=line, end=self.end, environment={**shared, **own})
+        return ShellCommand(
+            words=tuple(words),
+            line=self.text.count("\n", 0, start) + 1,
+            start=start,
+            end=self.end,
+            environment={**shared, **own},
+        )
 
     def _statement(self) -> list[str]:
         """The words up to the end of a command."""

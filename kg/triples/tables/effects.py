@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode, Triple
 from kg.nouns.effects import Context, DatedGain, Effect
 from kg.nouns.entities import Kind, Trust
 from kg.triples import iris
-from kg.triples.tables.fields import Decoded, EnumField, LinkField, LiteralField
+from kg.triples.tables.fields import Decoded, EnumField, LinkField, LiteralField, Spread
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import RDF_JSON, TG, XSD_DATE_TIME
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def context_node(context: Context) -> NamedNode:
     """Return the IRI of a context."""
-    return iris.context_iri(context.bottleneck, context.hardware, context.family, context.against)
+    facts = context.facts.digest if context.facts else ""
+    return iris.context_iri(
+        context.bottleneck, context.hardware, context.family, context.baseline_text, facts
+    )
 
 
 CONTEXT = NounTable(
@@ -30,7 +33,8 @@ CONTEXT = NounTable(
     LinkField(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=iris.bottleneck_iri),
     LinkField(name="hardware", predicate=TG.HARDWARE, iri=iris.hardware_iri),
     LinkField(name="family", predicate=TG.FAMILY, iri=iris.family_iri),
-    LiteralField(name="against", predicate=TG.AGAINST),
+    Spread(name="against", path="against"),
+    Spread(name="facts", path="circumstance"),
     iri=context_node,
 )
 

@@ -5,6 +5,7 @@ Arrays run over configurations. Times are microseconds.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,18 +27,29 @@ LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708
 CACHE_BYTES = [ELEMENT_BYTES[name] for name in CHOICES["precision_cache"]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionWork:
+    """What the attention of a block works on, an element a configuration.
+
+    Attributes:
+        sequences: Sequences at a time.
+        length: Positions of each.
+        split: Devices that share the heads.
+        phase: ``"prefill"`` or ``"decode"``.
+        cache_bytes: Of an element of the cache.
+    """
+
+    sequences: Floats
+    length: Floats
+    split: Floats
+    phase: str
+    cache_bytes: Floats | float = 2.0
+
+
 def attention_us(
-    operators: Operators,
-    device: Device,
-    model: ModelSizes,
-    *,
-    sequences: Floats,
-    length: Floats,
-    split: Floats,
-    phase: str,
-    cache_bytes: Floats | float = 2.0,
+    operators: Operators, device: Device, model: ModelSizes, work: AttentionWork
 ) -> tuple[Floats, Floats]:
-    """Fused attention of a block, heads split ``split`` ways: the mean over the kinds that a model has.
+    """Fused attention of a block: the mean over the kinds that a model has.
 
     A block with a sliding window sees no more than that. The state of linear attention is a window of as many
     rows as its keys are wide. Sparse attention sees what it chooses, after an index has looked at everything.
@@ -48,16 +60,14 @@ def attention_us(
 
     def near(rows: float) -> Floats:
         """Time where a query sees ``rows`` positions: in a prefill, blocks of them, and the block before."""
-        seen = np.minimum(length, rows)
-        blocks = length / seen if phase == "prefill" else np.ones_like(length)
-        times = _dense_attention_us(
-            operators, device, model, sequences=sequences * blocks, length=seen, split=split, phase=phase,
-            cache_bytes=cache_bytes,
-        )  # fmt: skip
+        seen = np.minimum(work.length, rows)
+        blocks = work.length / seen if work.phase == "prefill" else np.ones_like(seen)
+        near_work = replace(work, sequences=work.sequences * blocks, length=seen)
+        times = _dense_attention_us(operators, device, model, near_work)
         return times * np.where(blocks > 1, 2.0, 1.0)
 
     if model.attended:
-        growing = _index_us(device, model, sequences=sequences, length=length, phase=phase)
+        growing = _index_us(device, model, work)
         return growing + near(model.attended), growing
     growing = near(np.inf)
     others = ((model.window, model.window_layers), (model.linear_state, model.linear_layers))
@@ -67,32 +77,22 @@ def attention_us(
     return np.asarray(growing + sum(bounded)), growing
 
 
-def _index_us(device: Device, model: ModelSizes, *, sequences: Floats, length: Floats, phase: str) -> Floats:
+def _index_us(device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
     """Time to score every position for a choice; the index is on every device (DeepSeek-V3.2)."""
-    pairs = sequences * length * (length / 2 if phase == "prefill" else 1.0)
-    compute = 2 * pairs * model.index_width / (LATENT_SHARE * device.peak(_sixteen(device)))
-    return np.asarray(np.maximum(compute, sequences * length * INDEX_BYTES / device.memory_bandwidth) * 1e6)
-
-
-def _sixteen(device: Device) -> str:
-    """The 16-bit format that a device computes in."""
-    return "bf16" if device.get("peak_bf16_flops") else "fp16"
+    read = work.sequences * work.length
+    pairs = read * (work.length / 2 if work.phase == "prefill" else 1.0)
+    compute = 2 * pairs * model.index_width / (LATENT_SHARE * device.peak(device.sixteen_bit))
+    return np.asarray(np.maximum(compute, read * INDEX_BYTES / device.memory_bandwidth) * 1e6)
 
 
 def _dense_attention_us(
-    operators: Operators,
-    device: Device,
-    model: ModelSizes,
-    *,
-    sequences: Floats,
-    length: Floats,
-    split: Floats,
-    phase: str,
-    cache_bytes: Floats | float,
+    operators: Operators, device: Device, model: ModelSizes, work: AttentionWork
 ) -> Floats:
-    """Attention of one block to all positions up to ``length``."""
-    heads = np.maximum(np.round(model.heads / split), 1)
-    kv_heads = np.maximum(np.round(model.kv_heads / split), 1)
+    """Attention of one block to all positions."""
+    sequences, length, phase = work.sequences, work.length, work.phase
+    sixteen_bit_peak = device.peak(device.sixteen_bit)
+    heads = np.maximum(np.round(model.heads / work.split), 1)
+    kv_heads = np.maximum(np.round(model.kv_heads / work.split), 1)
     kv_heads = np.where(np.mod(heads, kv_heads) == 0, kv_heads, 1)
     mean = (model.query_size + model.value_size) / 2 or model.head_size
     size = np.full_like(heads, max(mean, 16))
@@ -101,21 +101,20 @@ def _dense_attention_us(
         # every head reads the one compressed row of a token, once as key and value
         kv_heads, size = np.ones_like(heads), np.full_like(heads, model.kv_width / 2)
         flops = 4 * sequences * length * heads * model.kv_width
-        latent_us = flops / (LATENT_SHARE * device.peak("bf16")) * 1e6
+        latent_us = flops / (LATENT_SHARE * sixteen_bit_peak) * 1e6
     rows = np.column_stack(
         [
             np.maximum(np.ceil(sequences), 1), np.maximum(length, 1), heads, kv_heads,
             size,
         ]
     )  # fmt: skip
-    facts = {**device.facts}
-    if "peak_bf16_flops" not in facts:
-        facts["peak_bf16_flops"] = device.peak("fp16")
+    facts = {**device.facts, "peak_bf16_flops": sixteen_bit_peak}
     times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
     if phase == "decode":
         # a narrower cache is less to read: what it saves of the time to stream it
-        saved = (1 - np.asarray(cache_bytes) / 2) * sequences * length * kv_heads * size * 4
-        times = np.maximum(times - saved / device.memory_bandwidth * 1e6, times * np.asarray(cache_bytes) / 2)
+        share = np.asarray(work.cache_bytes) / 2
+        saved = (1 - share) * sequences * length * kv_heads * size * 4
+        times = np.maximum(times - saved / device.memory_bandwidth * 1e6, times * share)
     times = np.maximum(times, latent_us)
     if phase == "prefill" and not model.causal:
         times = times * 2  # no half of the pairs is masked

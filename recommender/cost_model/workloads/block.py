@@ -16,7 +16,7 @@ from recommender.cost_model.facts.model import ROTARY_SIZE
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
 from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
-from recommender.cost_model.workloads.attention_kinds import attention_us, cache_bytes
+from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us, cache_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,10 +174,10 @@ def forward(
             flops = flops + share * 2 * np.prod(x, axis=-1).sum(0)
 
     flash = settings.get("flash_attention", np.ones_like(tokens))
-    attend, growing = attention_us(
-        operators, device, model, sequences=sequences, length=length, split=split, phase=phase,
-        cache_bytes=cache_bytes(settings),
-    )  # fmt: skip
+    attention_work = AttentionWork(
+        sequences=sequences, length=length, split=split, phase=phase, cache_bytes=cache_bytes(settings)
+    )
+    attend, growing = attention_us(operators, device, model, attention_work)
     attend, growing = attend / attention_parts, growing / attention_parts
     pairs = sequences * length * (length if phase == "prefill" else 1.0) / attention_parts
     attention_flops = 4 * pairs * (model.heads / split) * model.head_size * (0.5 if model.causal else 1.0)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns, rule, with_groups
 from recommender.cost_model.workloads.block import forward
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.layouts import RESERVED_BYTES
-from recommender.cost_model.workloads.networks import convolutions_us
-from recommender.cost_model.workloads.serving import SPREAD
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.networks import (
+    checked_capacity,
+    convolutions_us,
+    served_memory_parts,
+)
+from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
 from recommender.cost_model.workloads.training import FLOPS_EFFICIENCY, FLOPS_SPREAD, HOST_US
 
 if TYPE_CHECKING:
@@ -39,6 +40,22 @@ def feeds_forward(model: ModelSizes) -> bool:
     return not model.layers or (model.tokens_per_image > 0 and not model.causal)
 
 
+def complete_columns(settings: Columns, devices: Floats) -> Columns:
+    """The columns with the tensor split filled in.
+
+    Raises:
+        LayoutError: A layout other than one replica per device.
+    """
+    s = with_groups(settings)
+    alone = (
+        np.isin(s["tensor_parallel"], (0, 1)) & (s["pipeline_parallel"] == 1) & (s["expert_parallel"] == 1)
+    )
+    rule(alone, "a network of one pass is split by data alone")
+    rule((s["data_parallel"] == 1) | (s["data_parallel"] == devices), "data must be the number of devices")
+    s["tensor_parallel"] = np.ones_like(devices)
+    return s
+
+
 def inference_step(
     operators: Operators,
     device: Device,
@@ -54,13 +71,7 @@ def inference_step(
         MissingFactError: A fact that the answer needs is unknown.
     """
     del network  # replicas do not talk
-    s = with_groups(settings)
-    alone = (
-        np.isin(s["tensor_parallel"], (0, 1)) & (s["pipeline_parallel"] == 1) & (s["expert_parallel"] == 1)
-    )
-    rule(alone, "a network of one pass is split by data alone")
-    rule((s["data_parallel"] == 1) | (s["data_parallel"] == devices), "data must be the number of devices")
-    s["tensor_parallel"] = np.ones_like(devices)
+    s = complete_columns(settings, devices)
     batch = s["batch"]
     layers = operator_list(model.id)
     spread = SPREAD
@@ -99,9 +110,7 @@ def inference_step(
     use = flops / time / peak
     power = power_w(device, active=(split["compute"] + split["memory"]) / time, cube_use=use)
     throughput = devices * batch / time
-    widest = max((2.0 * layer.activation / layer.repeats for layer in layers), default=0.0)
-    held = 2.0 * model.tokens_per_image * (4 * model.hidden + model.inner) if model.layers else 2 * widest
-    sizes = np.array([ELEMENT_BYTES[CHOICES["precision"][int(index)]] for index in s["precision"]])
+    memory = served_memory_parts(model, s)
     extra = {"cube_use": use, "batch_s": time}
     if power is not None:
         extra["energy_per_sample_j"] = power * devices / throughput
@@ -111,12 +120,8 @@ def inference_step(
         hidden_s=np.zeros_like(batch),
         throughput=throughput,
         unit="samples/s",
-        memory_bytes={
-            "weights": sizes * (model.parameters or sum(layer.parameters for layer in layers)),
-            "activations": batch * held,
-            "reserved": np.full_like(batch, RESERVED_BYTES),
-        },
-        capacity_bytes=device.memory_capacity,
+        memory_bytes=memory,
+        capacity_bytes=checked_capacity(device, memory),
         power_w=power,
         energy_j=None if power is None else power * time * devices,
         devices=devices,

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.settings.plans import SERVING, TRAINING, Columns, columns
-from recommender.cost_model.workloads import layouts, serving, serving_memory
-from recommender.cost_model.workloads.inference import feeds_forward
+from recommender.cost_model.workloads import inference, layouts, networks, serving, serving_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+USABLE_MEMORY = 0.9
+"""Share of the memory that a serving engine fills: vLLM's default of --gpu-memory-utilization."""
 TOLERANCE = 1.1
 """Of 33 published runs whose devices and layout are stated, two need 1.00 and 1.08 of the capacity by this
 reckoning: what needs more than this much of it is not believed to run."""
@@ -33,14 +34,14 @@ def memory_bytes(
     """Bytes of each part on the fullest device, each of shape (len(settings),).
 
     Args:
-        model: A transformer.
+        model: What runs.
         phase: ``"training"`` or ``"serving"``.
         settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
         devices: Devices of the job.
 
     Raises:
         InputError: A layout that cannot be (the message names the rule), an unknown setting, or a
-            network that is no transformer.
+            network whose layers are not known.
     """
     if reason := not_modelled(model):
         raise InputError(reason)
@@ -51,9 +52,9 @@ def memory_bytes(
 
 def not_modelled(model: ModelSizes) -> str:
     """The reason why the memory of a model cannot be modelled; empty if it can."""
-    if not model.layers or feeds_forward(model):
-        return f"{model.id}: the memory of networks without a list of blocks is not modelled"
-    return ""
+    if model.layers or networks.written_elements(model):
+        return ""
+    return f"{model.id}: what its layers keep in memory is not known"
 
 
 def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: int) -> Columns:
@@ -66,11 +67,17 @@ def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: 
     counts = np.full(len(settings["precision"]), float(devices))
     if phase == "training":
         return layouts.complete_columns(model, settings, counts)
+    if inference.feeds_forward(model):
+        return inference.complete_columns(settings, counts)
     return serving.complete_columns(model, settings, counts)
 
 
 def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:
     """Bytes of each part on the fullest device, each of shape (n,), of checked columns."""
+    if phase == "training" and not model.layers:
+        return networks.trained_memory_parts(model, s)
+    if phase != "training" and inference.feeds_forward(model):
+        return networks.served_memory_parts(model, s)
     if phase == "training":
         tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]
         return layouts.memory_parts(model, s, tokens)

@@ -1,4 +1,4 @@
-"""Networks that are lists of convolutions: matrix time, vector time and kernels of a pass.
+"""Networks without blocks: matrix time, vector time and kernels of a pass of convolutions, and memory.
 
 Arrays run over configurations; times are microseconds, for one batch on one device.
 """
@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.fit.kernels import BURST_US, FORMAT_US
+from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.block import products_us, stream_us
+from recommender.cost_model.workloads.layouts import GRADIENT_BYTES, RESERVED_BYTES, STATE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.convolution import Convolution
     from recommender.cost_model.operators.kinds import Operators
 
@@ -26,6 +30,47 @@ Floats = NDArray[np.float64]
 BACKWARD = 2.0  # two products for one
 FORWARD_CONVERSIONS = 2.0  # its input to blocks of channels, its output back
 BACKWARD_CONVERSIONS = 4.0  # gradient and input, for either product, and their results (MindStudio profiles)
+
+
+KEPT = 2.0  # of each output: a normalisation keeps its input, the next convolution its own
+
+
+def written_elements(model: ModelSizes) -> float:
+    """Elements that the layers of a network write for a sample; 0 if they are not known."""
+    layers = operator_list(model.id)
+    return sum(layer.activation for layer in layers) if layers else model.activations
+
+
+def trained_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
+    """Bytes on a device in training; without activations where nothing says what the layers write."""
+    owned = np.full_like(s["micro_batch"], model.known_parameters)
+    parts = {"weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * STATE_BYTES}
+    if elements := written_elements(model):
+        parts["activations"] = s["micro_batch"] * elements * KEPT * np.maximum(_element_bytes(s), 2.0)
+    return {**parts, "reserved": np.full_like(owned, RESERVED_BYTES)}
+
+
+def served_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
+    """Bytes on a device that answers: the largest output and its input, or all if only their sum is known."""
+    layers, batch = operator_list(model.id), s["batch"]
+    parameters = model.parameters or sum(layer.parameters for layer in layers)
+    parts = {"weights": _element_bytes(s) * parameters}
+    if model.layers:
+        parts["activations"] = batch * 2.0 * model.tokens_per_image * (4 * model.hidden + model.inner)
+    elif layers:
+        parts["activations"] = batch * 4.0 * max(layer.activation / layer.repeats for layer in layers)
+    elif model.activations:
+        parts["activations"] = batch * 2.0 * model.activations
+    return {**parts, "reserved": np.full_like(batch, RESERVED_BYTES)}
+
+
+def checked_capacity(device: Device, parts: Mapping[str, Floats]) -> float:
+    """Bytes that a device can allocate; NaN where a part of what is needed is not known."""
+    return device.memory_capacity if "activations" in parts else float("nan")
+
+
+def _element_bytes(s: Columns) -> Floats:
+    return np.array([ELEMENT_BYTES[CHOICES["precision"][int(index)]] for index in s["precision"]])
 
 
 def convolutions_us(

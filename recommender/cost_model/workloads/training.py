@@ -6,6 +6,7 @@ Arrays run over configurations.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,6 @@ from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.block import BlockWork, forward, products_us, stream_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import (
-    GRADIENT_BYTES,
-    RESERVED_BYTES,
     STATE_BYTES,
     complete_columns,
     layer_activation,
@@ -27,8 +26,13 @@ from recommender.cost_model.workloads.layouts import (
     shares,
     stage_layers,
 )
-from recommender.cost_model.workloads.networks import BACKWARD, convolutions_us
-from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.workloads.networks import (
+    BACKWARD,
+    checked_capacity,
+    convolutions_us,
+    trained_memory_parts,
+)
+from recommender.cost_model.workloads.steps import SPREAD, Steps
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
@@ -44,7 +48,6 @@ OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight
 UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
 OVERLAP = 0.8  # of the last backward pass that can hide gradients: an assumption
 FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
-SPREAD = 0.45  # log error of a whole step: set by judgement, its coverage is in docs/cost-model.md
 FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
 
 
@@ -305,11 +308,8 @@ def _by_operations(
         "communication_exposed": wire, "scheduling": np.zeros_like(wire),
         "synchronisation": np.zeros_like(wire), "bubble": np.zeros_like(wire), "host": host,
     }  # fmt: skip
-    owned = np.full_like(samples, model.known_parameters)
-    memory = {
-        "weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * STATE_BYTES,
-        "reserved": np.full_like(owned, RESERVED_BYTES),
-    }  # fmt: skip
-    return _finish(
+    memory = trained_memory_parts(model, s)
+    steps = _finish(
         device, s, split, hidden, devices, flops, memory, "samples", s["global_batch"], spread, factor=factor
     )
+    return replace(steps, capacity_bytes=checked_capacity(device, memory))

@@ -51,9 +51,7 @@ class EffectRow:
         return {
             "strategy": effect.strategy,
             "bottleneck": effect.context.bottleneck or None,
-            "hardware": effect.context.hardware or None,
-            "model_family": effect.context.family or None,
-            "against": effect.context.against or None,
+            **effect.context.to_json(),
             "metric": effect.metric,
             "kind": str(effect.kind),
             "trust": str(effect.trust),
@@ -104,6 +102,7 @@ def effect_rows(
         rows,
         key=lambda row: (
             row.effect.strategy, row.effect.metric, row.effect.context.hardware, row.effect.context.family,
-            row.effect.context.bottleneck, str(row.effect.kind), str(row.effect.trust),
+            row.effect.context.bottleneck, row.effect.context.facts_text, str(row.effect.kind),
+            str(row.effect.trust),
         ),
     )  # fmt: skip

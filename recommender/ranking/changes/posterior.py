@@ -7,7 +7,8 @@ y[i]: mean of the n[i] gains of one effect of s, published ones shrunk: what is 
 
 mu is the strategy's own, h a sum of deviations along the hardware tree (vendor, architecture, family, device,
 each with a quarter of h's variance), f that of the model family, o that of the context alone. So two contexts
-correlate by what they share, and evidence fades with distance without a rule for fading. mu, noise and the
+correlate by what they share, the less the farther their lengths, batches and layouts are apart
+(:mod:`recommender.ranking.changes.nearness`). mu, noise and the
 variance of h + f + o are estimated from all effects of the same kind of metric (method of moments); how the
 latter divides among h, f and o is in ``Components``. The posterior is Gaussian conditioning on all effects.
 
@@ -30,6 +31,7 @@ from kg.nouns.entities import Kind
 from kg.nouns.gain import Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.drift import change
+from recommender.ranking.changes.nearness import nearness
 from recommender.ranking.changes.robust import (
     K,
     clipped_square,
@@ -199,12 +201,14 @@ class ObservedEffect:
         mean: Mean gain in nats.
         n: How many gains.
         trust: How far it is trusted, above 0 to 1.
+        framework: The framework it was seen in; empty if that is the question's or unknown.
     """
 
     context: Context
     mean: float
     n: int
     trust: float = 1.0
+    framework: str = ""
 
 
 def effect_state(effect: Effect) -> EffectState | None:
@@ -249,7 +253,11 @@ def posterior(
     if not weighty:
         return Gain.around(prior.mean, math.sqrt(strategy + between + noise)), [0.0] * len(evidence)
     places = [context, *(item.context for _, item in weighty)]
-    covariance = strategy + between * shared_variance(places, distance, components)
+    shared = shared_variance(places, distance, components)
+    shared *= nearness(
+        context.facts, [item.context.facts for _, item in weighty], [item.framework for _, item in weighty]
+    )
+    covariance = strategy + between * shared
     gram, towards = covariance[1:, 1:], covariance[0, 1:]
     # Gains of a source that is not trusted have a fault in common, which no number of them takes away.
     spread = [
@@ -271,6 +279,8 @@ def shared_variance(
 ) -> NDArray[np.float64]:
     """Return the share of the variance that each two contexts have in common, 0 to 1; shape (n, n).
 
+    Circumstances do not count here: contexts that differ in them alone have all in common.
+
     Args:
         places: The contexts.
         distance: Of two nodes of the hardware tree.
@@ -284,10 +294,10 @@ def shared_variance(
         ]
     )
     families = {name: place for place, name in enumerate(dict.fromkeys(item.family for item in places))}
-    numbers = {item: place for place, item in enumerate(dict.fromkeys(places))}
+    numbers = {item: place for place, item in enumerate(dict.fromkeys(item.place for item in places))}
     at = np.array([devices[item.hardware] for item in places])
     family = np.array([families[item.family] if item.family else -1 - n for n, item in enumerate(places)])
-    number = np.array([numbers[item] for item in places])
+    number = np.array([numbers[item.place] for item in places])
     variance = components.hardware * levels[np.ix_(at, at)]
     variance += components.family * (family[:, None] == family[None, :])
     return np.where(number[:, None] == number[None, :], 1.0, variance)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem, Source
     from kg.nouns.knowledge import Strategy
-    from recommender.ranking.changes.strategies import RankedStrategy, SeenEffect
+    from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 
 BASELINE = "the same without it"
 SHOWN_EFFECTS = 4
@@ -53,7 +53,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
         configuration=configuration,
         flags=tuple(item.text for item in strategy.sets if item.parameter in configuration),
         gain=item.gain,
-        against=_against(item),
+        against=item.against or BASELINE,
         basis=_basis(item),
         distance_class="" if item.distance is None else item.distance.name.lower(),
         bottleneck=item.match.bottleneck,
@@ -82,12 +82,6 @@ def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
     return other.strategy.id in one.conflicts or one.strategy.id in other.conflicts
 
 
-def _against(item: RankedStrategy) -> str:
-    """What the gain is a gain over: the baseline of the evidence that weighs most."""
-    weightiest = max(item.effects, key=lambda seen: abs(seen.weight), default=None)
-    return (weightiest and weightiest.effect.context.against) or BASELINE
-
-
 def _basis(item: RankedStrategy) -> str:
     if not item.effects:
         standing = (
@@ -112,10 +106,13 @@ def _evidence(item: RankedStrategy) -> Iterable[Support]:
         where = (
             ", ".join(part for part in (effect.context.hardware, effect.context.family) if part) or "unknown"
         )
-        against = f" against {effect.context.against}" if effect.context.against else ""
+        place = effect.context
+        against = f" against {place.baseline_text}" if place.against else ""
+        at = f" at {place.facts_text}" if place.facts else ""
+        about = f"{against}{at}{_dated(seen)}"
         yield Support(
             kind=str(effect.kind),
-            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){against}{_dated(seen)}",
+            says=f"{math.exp(mean):.2f}x {effect.metric} on {where} (n={effect.n}){about}",
             weight=abs(seen.weight) / total if total else None,
             source="; ".join(f"{source.title} {_place(source)}".strip() for source in seen.sources[:2]),
         )

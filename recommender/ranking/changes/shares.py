@@ -13,9 +13,8 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kg.nouns.effects import UNATS_PER_NAT, Context, Effect, to_unats
-from kg.nouns.knowledge import Model
-from kg.rows.gains import gains_with_sources
+from kg.nouns.effects import UNATS_PER_NAT, Effect, to_unats
+from kg.rows.gains import GainContexts, gains_with_sources
 from kg.triples.finders import sources_of_effect
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.robust import weighted_median
@@ -66,7 +65,7 @@ def _told(
     graph: GraphStore, trials: TrialStore, shared: Iterable[Effect]
 ) -> dict[tuple[object, ...], dict[str, tuple[int, int]]]:
     """Number and sum of the gains of each source in each of some effects."""
-    families = {model.id: model.family for model in all_of(graph, Model)}
+    contexts = GainContexts(graph)
     wanted = {effect.about for effect in shared}
     trusts = {source: trials.trust_of(source) for source in {
         source.id for effect in shared for source in sources_of_effect(graph, effect)
@@ -76,10 +75,7 @@ def _told(
     for source, gain in gains_with_sources(trials):
         if source not in trusts:
             continue
-        context = Context(
-            bottleneck=gain.bottleneck, hardware=gain.hardware, family=families.get(gain.model, "")
-        )
-        identity = (context, gain.strategy, gain.metric, gain.kind, trusts[source])
+        identity = (contexts.of(gain), gain.strategy, gain.metric, gain.kind, trusts[source])
         if identity in wanted:
             counts[identity][source] += 1
             totals[identity][source] += gain.unats

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.nouns.effects import Context, Effect
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Strategy
+from kg.nouns.values import Settings
+from kg.terms.circumstances import SIZES
 from kg.terms.conditions import Truth
 from kg.terms.metrics import OPERATOR_TIME, SAME_GAIN, metrics_of_same_gain
 from kg.triples.finders import ModelFinder, StrategyFinder, broader, sources_of_effect
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of
+from recommender.applicability.circumstances import baseline_truth, other_framework
 from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
@@ -28,23 +31,24 @@ from recommender.ranking.changes.posterior import (
     effect_state,
     posterior,
 )
+from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 from recommender.ranking.changes.shares import balanced_effects
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Configuration, Problem, Source
     from kg.nouns.gain import Gain
     from kg.rows.trials import TrialStore
+    from kg.terms.conditions import FactValue
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.applicability.gate import Applicability
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
-    from recommender.ranking.recommendation import SourceInfluence
 
 _WITHIN = {
     Level.DEVICE: Distance.SAME_DEVICE,
@@ -56,79 +60,6 @@ _WITHIN = {
 
 _CAPACITY = frozenset({"memory-capacity"})
 """What frees memory gains time only if the memory is then used: that is not for a prior to say."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenEffect:
-    """An effect and how far it is trusted here.
-
-    Attributes:
-        effect: What was seen.
-        trust: How far its sources and its kind are trusted, 0 to 1.
-        distance: How far its hardware is.
-        sources: Who says so.
-        weight: How much the expected gain moves with it, 0 to 1.
-        drift: When and how it changed, in words; empty if it did not.
-    """
-
-    effect: Effect
-    trust: float
-    distance: Distance
-    sources: tuple[Source, ...] = ()
-    weight: float = 0.0
-    drift: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        mean = self.effect.mean
-        return {
-            "hardware": self.effect.context.hardware or None,
-            "model_family": self.effect.context.family or None,
-            "metric": self.effect.metric,
-            "kind": str(self.effect.kind),
-            "n": self.effect.n,
-            "mean_factor": None if mean is None else round(math.exp(mean), 4),
-            "distance_class": self.distance.name.lower(),
-            "trust": round(self.trust, 4),
-            "weight": round(self.weight, 4),
-            "last_evidence": None
-            if self.effect.last_evidence is None
-            else self.effect.last_evidence.isoformat(timespec="seconds"),
-            "drift": self.drift or None,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedStrategy:
-    """A strategy for one question.
-
-    Attributes:
-        strategy: What.
-        gain: What to expect, within its ceiling; None for what frees memory and was never timed.
-        match: Which observed bottleneck it is for.
-        effects: What was seen of it elsewhere; empty if its gain rests on the prior alone.
-        distance: Of the nearest effect; None without any.
-        prior: What is expected of any strategy.
-        conflicts: Ids of strategies that it excludes.
-        influence: The source without which the expected gain would change most; None without any.
-        provided: Condition, in words, under which it applies; empty if the question settles that it does.
-    """
-
-    strategy: Strategy
-    gain: Gain | None
-    match: Match
-    effects: tuple[SeenEffect, ...]
-    distance: Distance | None
-    prior: Prior
-    conflicts: tuple[str, ...]
-    influence: SourceInfluence | None = None
-    provided: str = ""
-
-    @property
-    def score(self) -> float:
-        """Expected gain, less for what is for a more distant bottleneck."""
-        expected = min(self.prior.mean, self.match.ceiling) if self.gain is None else self.gain.expected
-        return expected * self.match.closeness
 
 
 class StrategyRanker:
@@ -148,7 +79,7 @@ class StrategyRanker:
         components: Components = EQUAL,
         trials: TrialStore | None = None,
     ) -> None:
-        self._graph = graph
+        self.graph = graph
         self._tree = tree
         self._components = components
         self._trials = trials
@@ -158,19 +89,19 @@ class StrategyRanker:
 
     @cached_property
     def _scopes(self) -> Scopes:
-        return Scopes(self._graph)
+        return Scopes(self.graph)
 
     @cached_property
     def _frameworks(self) -> list[Framework]:
-        return list(all_of(self._graph, Framework))
+        return list(all_of(self.graph, Framework))
 
     @cached_property
     def _effects(self) -> list[Effect]:
-        return balanced_effects(self._graph, self._trials)
+        return balanced_effects(self.graph, self._trials)
 
     @cached_property
     def _failures(self) -> TreatmentFailures:
-        return TreatmentFailures(self._graph)
+        return TreatmentFailures(self.graph)
 
     def rank(
         self, problem: Problem, *, with_hypotheses: bool = False, beyond: bool = False
@@ -216,7 +147,7 @@ class StrategyRanker:
         self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool, beyond: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
-        observed = ObservedBottlenecks(self._graph, problem)
+        observed = ObservedBottlenecks(self.graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
         whole = (effect for effect in comparable if effect.metric != OPERATOR_TIME)
         prior = Prior.of(whole, lambda effect: [source.id for source in self._sources(effect)])
@@ -247,7 +178,8 @@ class StrategyRanker:
             match = observed.match(scope.mitigates)
             if observed and not match.bottleneck and not beyond:
                 continue
-            weighed = self._weigh(strategy, scope, problem, family, match, effects.get(identifier, ()), prior)
+            mine = effects.get(identifier, ())
+            weighed = self._weigh(strategy, scope, problem, family, match, mine, prior, facts)
             ranked.append(replace(weighed, provided=applies.because))
         ranked.sort(
             key=lambda item: (
@@ -271,7 +203,7 @@ class StrategyRanker:
 
     def ceiling(self, problem: Problem) -> float | None:
         """Return the log gain if all observed bottlenecks vanished; None if a share is unknown."""
-        return ObservedBottlenecks(self._graph, problem).ceiling
+        return ObservedBottlenecks(self.graph, problem).ceiling
 
     def _weigh(
         self,
@@ -282,6 +214,7 @@ class StrategyRanker:
         match: Match,
         effects: Iterable[Effect],
         prior: Prior,
+        facts: Mapping[str, FactValue],
     ) -> RankedStrategy:
         seen: list[SeenEffect] = []
         evidence: list[ObservedEffect] = []
@@ -289,14 +222,32 @@ class StrategyRanker:
             state = effect_state(effect)
             if state is None or (mean := _of_the_whole(state.mean, effect, match)) is None:
                 continue
+            baseline = baseline_truth(effect.context.against, facts)
+            if baseline is Truth.FAILS:  # a gain over what does not run here
+                continue
             distance = self._distance(problem.hardware.name, effect.context.hardware)
             sources = self._sources(effect)
             trust = min((*(source.trust.weight for source in sources), effect.trust.weight, 1.0))
             trust *= KIND_TRUST.get(effect.kind, 0.0)
             seen.append(
-                SeenEffect(effect=effect, trust=trust, distance=distance, sources=sources, drift=state.drift)
+                SeenEffect(
+                    effect=effect,
+                    trust=trust,
+                    distance=distance,
+                    sources=sources,
+                    drift=state.drift,
+                    runs_baseline=baseline is Truth.HOLDS,
+                )
             )
-            evidence.append(ObservedEffect(context=effect.context, mean=mean, n=state.n, trust=trust))
+            evidence.append(
+                ObservedEffect(
+                    context=effect.context,
+                    mean=mean,
+                    n=state.n,
+                    trust=trust,
+                    framework=other_framework(effect.context.facts, facts, self._frameworks),
+                )
+            )
         own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
         gain = influence = None
         if (
@@ -304,7 +255,12 @@ class StrategyRanker:
             or problem.objective.metric == "peak_memory"
             or not self._kinds(match.through) >= _CAPACITY
         ):
-            context = Context(bottleneck=match.bottleneck, hardware=problem.hardware.name, family=family)
+            context = Context(
+                bottleneck=match.bottleneck,
+                hardware=problem.hardware.name,
+                family=family,
+                facts=Settings({name: facts[name] for name in SIZES if name in facts}),
+            )
             expected, weights = posterior(own_prior, evidence, context, self._tree.distance, self._components)
             gain = expected.capped(match.ceiling)
 
@@ -371,7 +327,7 @@ class StrategyRanker:
     def _sources(self, effect: Effect) -> tuple[Source, ...]:
         key = (effect.context, effect.strategy, effect.metric, effect.kind, effect.trust)
         if key not in self._sources_of:
-            self._sources_of[key] = sources_of_effect(self._graph, effect)
+            self._sources_of[key] = sources_of_effect(self.graph, effect)
         return self._sources_of[key]
 
     def _kinds(self, bottleneck: str) -> set[str]:
@@ -381,7 +337,7 @@ class StrategyRanker:
             name = open_ends.pop()
             if name not in kinds:
                 kinds.add(name)
-                open_ends += broader(self._graph, name)
+                open_ends += broader(self.graph, name)
         return kinds
 
 

@@ -108,8 +108,10 @@ class MemoryNeed:
             self._sizes = facts.model_sizes()
         except (MissingFactError, InputError) as missing:
             self.skipped = str(missing)
-        if self._sizes is not None and not self._sizes.layers:
-            self.skipped = f"{name} is no transformer"
+        if self._sizes is not None:
+            from recommender.cost_model.workloads.memory_fit import not_modelled
+
+            self.skipped = not_modelled(self._sizes)
 
     @property
     def applies(self) -> bool:
@@ -140,7 +142,8 @@ class MemoryNeed:
         if any(stated.get(name) for name in _BEYOND):
             return None  # frees memory in a way that the cost model has no setting for
         count = problem.hardware.count
-        if count is None or (count > 1 and first_positive_integer(stated, LAYOUT[0]) is None):
+        is_split = count != 1 and bool(self._sizes.layers)
+        if count is None or (is_split and first_positive_integer(stated, LAYOUT[0]) is None):
             return None  # how the model is split decides, and is not told
         layers = positive_integer(self.model.get("layers"))
         settings = dict(translate(stated, phase, count=count, layers=layers).settings)

@@ -33,6 +33,8 @@ class StartDraft:
         weighed: The recipes.
         notes: What was assumed, and what could not be asked.
         question: What layouts were priced by; None if they have no price.
+        load: Requests at once on all devices, stated or assumed; None where nothing says.
+        is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
     """
 
     situation: Situation
@@ -41,6 +43,8 @@ class StartDraft:
     weighed: list[WeighedRecipe]
     notes: list[str] = field(default_factory=list)
     question: Question | None = None
+    load: float | None = None
+    is_divided_anew: bool = False
 
     @property
     def agreed(self) -> list[AgreedSetting]:

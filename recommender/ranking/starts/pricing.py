@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.terms.purposes import QUANTISATION
+from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.layout_flags import SPLITTING
-from recommender.ranking.starts.layout_options import LayoutQuestion
+from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
+from recommender.ranking.starts.values import AT_ONCE, AT_ONCE_OF_AN_ENGINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,17 +52,22 @@ def layout_question(
         return None
     if not question.model.layers or question.model.tokens_per_image:
         return None
+    if not question.engine:
+        question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**question.settings, "precision": _precision(draft, question)}
     if situation.is_training:
         _hold(draft, settings)
+    degrees = {name: size for name, size in settings.items() if name in _DEGREES}
+    draft.load = situation.number("concurrency")
+    if draft.load is None and problem.objective.metric not in SHORTEST:
+        draft.load = _load(draft, degrees, question.machine.count)
     return LayoutQuestion(
         question=replace(question, settings={n: v for n, v in settings.items() if n not in _DEGREES}),
         objective=problem.objective.metric,
         limits=problem.limits,
-        concurrency=situation.number("concurrency"),
+        concurrency=draft.load,
         splits=situation.framework.id in SPLITTING,
-        degrees={name: size for name, size in settings.items() if name in _DEGREES},
-        most_at_once=_most_at_once(draft),
+        degrees=degrees,
     )
 
 
@@ -87,10 +93,20 @@ def started_question(
     return replace(question, settings=settings)
 
 
-def _most_at_once(draft: StartDraft) -> float | None:
-    """Sequences of an engine that recipes let in; None where they do not say."""
-    value = draft.value("max_num_seqs")
-    return float(value) if value is not None and value.isdigit() else None
+def _load(draft: StartDraft, degrees: Mapping[str, object], devices: int) -> float | None:
+    """Requests at once on so many devices, as now or as recipes have it; None where neither says."""
+    current: Mapping[str, Value] = draft.situation.current or {}
+    for name in (*AT_ONCE_OF_AN_ENGINE, *AT_ONCE):
+        replicas = degrees.get("data_parallel", 1) if name in AT_ONCE_OF_AN_ENGINE else 1
+        if name in current and isinstance(replicas, int | float):
+            return float(str(current[name])) * replicas if str(current[name]).isdigit() else None
+    for item in draft.agreed:
+        name, recipe = plain_key(item.key), item.first
+        if name in AT_ONCE_OF_AN_ENGINE | AT_ONCE and item.value.isdigit():
+            engines = recipe.layout.get("dp", 1) if name in AT_ONCE_OF_AN_ENGINE else 1
+            all_at_once = float(item.value) * float(str(engines)) * recipe.instances
+            return max(1.0, round(all_at_once / recipe.devices * devices))
+    return None
 
 
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
@@ -116,12 +132,11 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if quantised is not None:
         first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
         return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
-    own = "bf16" if question.machine.device.facts.get("peak_bf16_flops") else "fp16"
+    device = question.machine.device
     if not (stated := question.settings.get("precision")):
-        return own
-    try:
-        question.machine.device.peak(str(stated))
-    except (InputError, MissingFactError):
-        draft.notes.append(f"layouts are priced in {own}: nothing is known of the device in {stated}")
-        return own
-    return str(stated)
+        return device.sixteen_bit
+    if not draft.situation.problem.workload.precision:
+        draft.notes.append(f"{stated} is assumed, as the weights are published; --precision says otherwise")
+    if (priced := device.computed_precision(str(stated))) != str(stated):
+        draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")
+    return priced

@@ -44,11 +44,13 @@ class WeighedRecipe:
         recipe: The recipe.
         distance: From the situation, 0 for the very same.
         weight: Its share among all that were compared; they add up to 1.
+        is_foreign: Whether it runs on hardware of another vendor: its layout counts, its settings do not.
     """
 
     recipe: Recipe
     distance: float
     weight: float
+    is_foreign: bool = False
 
 
 def weigh(
@@ -72,8 +74,10 @@ def weigh(
     ]
     families = {item.family for item in fitting if item.model == situation.model.id}
     crowd = Counter(item.model for item in fitting)
+    paths = [path_of(item.hardware) for item in fitting]
     distances = [
-        _distance(situation, item, model_of(item.model), path_of(item.hardware), families) for item in fitting
+        _distance(situation, item, model_of(item.model), path, families)
+        for item, path in zip(fitting, paths, strict=True)
     ]
     masses = [
         math.exp(-distance) / math.sqrt(crowd[item.model])
@@ -81,8 +85,13 @@ def weigh(
     ]
     total = sum(masses)
     weighed = [
-        WeighedRecipe(recipe=item, distance=distance, weight=mass / total)
-        for item, distance, mass in zip(fitting, distances, masses, strict=True)
+        WeighedRecipe(
+            recipe=item,
+            distance=distance,
+            weight=mass / total,
+            is_foreign=bool(path and situation.hardware) and path[-1] not in situation.hardware,
+        )
+        for item, distance, mass, path in zip(fitting, distances, masses, paths, strict=True)
     ]
     return sorted(weighed, key=lambda one: (one.distance, one.recipe.id))
 

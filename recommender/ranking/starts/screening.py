@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import Standing
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
-from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
 from recommender.ranking.plan_change import NotHere
@@ -34,7 +33,6 @@ _DRAFTS = "speculative_"
 _WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
 """Recipes switch the prefix cache off because they are timed on random prompts."""
 _DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
-_QUICK_NO = frozenset({"false", "none", "0"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +58,15 @@ class Screen:
         """
         release = self.release()
         kept: list[AgreedSetting] = []
-        refused: dict[tuple[Where, str], NotHere] = {}
-        seen: set[tuple[Where, str]] = set()
+        refused: dict[tuple[SettingPlace, str], NotHere] = {}
+        seen: set[tuple[SettingPlace, str]] = set()
         for item in agreed:
             before = (item.where, plain_key(item.key))
             if before in seen:
                 continue
             here, why = self._in_release(item, release)
-            why = why or self._by_what_runs(here) or self._by_question(here) or self._by_knowledge(here)
+            why = why or self._by_what_runs(here) or self._by_question(here)
+            why = why or self._by_name(here) or self._by_knowledge(here)
             place = (here.where, plain_key(here.key))
             if why is not None:
                 refused.setdefault(before, why)
@@ -105,12 +104,12 @@ class Screen:
         release = self.release()
         if release is None or not weighed:
             return list(weighed)
-        taken: dict[tuple[Where, str], bool] = {}
+        taken: dict[tuple[SettingPlace, str], bool] = {}
 
         def is_taken(setting: RecipeSetting) -> bool:
             place = (setting.where, setting.key)
             if place not in taken:
-                found = release.look_up(setting.key, SettingPlace(setting.where.value), suggest=False)
+                found = release.look_up(setting.key, setting.where, suggest=False)
                 taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
             return taken[place]
 
@@ -137,7 +136,7 @@ class Screen:
     ) -> tuple[AgreedSetting, NotHere | None]:
         if release is None:
             return item, None
-        found = release.look_up(item.key, SettingPlace(item.where.value))
+        found = release.look_up(item.key, item.where, suggest=False)
         if found.standing is Standing.REMOVED and found.setting is not None and found.setting.replaced_by:
             item, found = _moved(item, found.setting.replaced_by, release)
         if not found.usable:
@@ -178,6 +177,14 @@ class Screen:
             return NotHere(strategy=item.key, because=because, fact="shared_prefix_share")
         return None
 
+    def _by_name(self, item: AgreedSetting) -> NotHere | None:
+        """What acts on a part that is not there."""
+        condition = acts_on(item.key)
+        judgement = None if condition is None else condition.judge(self.situation.facts)
+        if judgement is None or judgement.truth is not Truth.FAILS:
+            return None
+        return NotHere(strategy=item.key, because=judgement.because, fact=judgement.because)
+
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
         """What a condition of the knowledge rules out: all strategies that set it so fail here."""
         failed: NotHere | None = None
@@ -198,15 +205,15 @@ class Screen:
 def _moved(item: AgreedSetting, key: str, release: ReleaseSettings) -> tuple[AgreedSetting, LookUp]:
     """The setting under the name that took its place."""
     found = release.look_up(key)
-    where = item.where if found.setting is None else Where(found.setting.place.value)
+    where = item.where if found.setting is None else found.setting.place
     return replace(item, where=where, key=key), found
 
 
 def _parameter(item: AgreedSetting) -> str:
     """The name under which strategies know a setting."""
-    if item.where is Where.ENV:
+    if item.where is SettingPlace.ENV:
         return item.key
-    return plain_key(item.key).rpartition(".")[2] if item.where is Where.JSON else plain_key(item.key)
+    return plain_key(item.key).rpartition(".")[2] if item.where is SettingPlace.JSON else plain_key(item.key)
 
 
 def _sets(strategy: Strategy, item: AgreedSetting) -> bool:

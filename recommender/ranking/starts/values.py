@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
@@ -14,25 +15,40 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import Situation
 
 _LONGEST = frozenset({"max_model_len", "context_length"})
-_AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
-_AT_ONCE = frozenset({"max_running_requests"})
+AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
+AT_ONCE = frozenset({"max_running_requests"})
+_CAPTURED = frozenset(
+    {"cudagraph_capture_sizes", "cuda_graph_bs", "cuda_graph_bs_decode", "cuda_graph_max_bs"}
+)
 
 
-def adapted(item: AgreedSetting, situation: Situation, layout: ParallelLayout | None) -> tuple[str, str]:
+def falls_short(item: AgreedSetting, load: float | None, replicas: int) -> bool:
+    """Whether it captures graphs for fewer requests than an engine gets: the default captures for more."""
+    name = plain_key(item.key).rpartition(".")[2]
+    sizes = [int(number) for number in re.findall(r"\d+", item.value)]
+    return bool(load and name in _CAPTURED and sizes) and max(sizes) < (load or 0) / replicas
+
+
+def adapted(
+    item: AgreedSetting, situation: Situation, layout: ParallelLayout | None, load: float | None = None
+) -> tuple[str, str]:
     """The value of a setting for a question, and why it is not that of the recipe (empty if it is).
 
-    The longest sequence follows from the lengths that are asked for, and requests at once from the
-    concurrency,
+    The longest sequence follows from the lengths that are asked for, and requests at once from the load,
     which vLLM counts for each engine and SGLang over all of them.
+
+    Args:
+        item: The setting.
+        situation: What is asked.
+        layout: How the work is divided.
+        load: Requests at once on all devices, stated or assumed.
     """
     plain = plain_key(item.key)
     tokens = longest(situation)
     if plain in _LONGEST and tokens:
         return str(tokens), "input and output lengths"
-    concurrency = situation.number("concurrency")
-    if concurrency and plain in _AT_ONCE:
-        return str(math.ceil(concurrency)), "concurrency"
-    if concurrency and plain in _AT_ONCE_OF_AN_ENGINE:
-        replicas = layout.dp if layout else 1
-        return str(max(1, math.ceil(concurrency / replicas))), "concurrency"
-    return item.value, ""
+    if not load or plain not in AT_ONCE | AT_ONCE_OF_AN_ENGINE:
+        return item.value, ""
+    replicas = layout.dp if layout and plain in AT_ONCE_OF_AN_ENGINE else 1
+    value = str(max(1, math.ceil(load / replicas)))
+    return value, "" if value == item.value else "requests at once"

@@ -6,11 +6,12 @@ from dataclasses import replace
 from math import exp, isfinite
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
-from kg.terms.purposes import plain_key
+from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import Situation
 
@@ -57,30 +60,35 @@ def written(
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
-    settings += [_planned(item, situation, layout) for item in draft.agreed]
+    load = draft.load or situation.number("concurrency")
+    if load and chosen is not None and chosen.option.log_merit is not None:
+        load = min(load, float(str(chosen.option.settings.get("batch", load))) * chosen.option.layout.dp)
+    settings += [_planned(item, situation, layout, load) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
-    settings = _with_current(settings, situation, screen)
+    settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     return StartConfiguration(
         framework=framework.id,
         version=framework.version,
         layout=layout,
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
-        expected=_expected(chosen) if chosen else (),
-        because=tuple(_because(draft, chosen)),
+        expected=_expected(chosen.option) if chosen else (),
+        because=(*_checkpoint(settings, chosen), *_because(draft, chosen)),
     )
 
 
-def _planned(item: AgreedSetting, situation: Situation, layout: ParallelLayout | None) -> PlanSetting:
-    value, why = adapted(item, situation, layout)
+def _planned(
+    item: AgreedSetting, situation: Situation, layout: ParallelLayout | None, load: float | None
+) -> PlanSetting:
+    value, why = adapted(item, situation, layout, load)
     return PlanSetting(
-        where=SettingPlace(item.where.value),
+        where=item.where,
         key=item.key,
-        value=value if item.where is Where.ENV else typed(value),
+        value=value if item.where is SettingPlace.ENV else typed(value),
         origin=Origin.COST_MODEL if why else Origin.RECIPE,
         source=why or item.first.source.url,
         agreement=item.share,
@@ -122,9 +130,22 @@ def _further_than(
     return found
 
 
-def _with_current(settings: list[PlanSetting], situation: Situation, screen: Screen) -> list[PlanSetting]:
-    """The settings with what runs now in place of what recipes say, and all else that runs now."""
-    current = dict(situation.current or {})
+def _with_current(
+    settings: list[PlanSetting], situation: Situation, screen: Screen, *, is_divided: bool
+) -> list[PlanSetting]:
+    """The settings with what runs now in place of what recipes say, and all else that runs now.
+
+    Args:
+        settings: Of the start.
+        situation: Knows what runs now.
+        screen: Knows where settings are written.
+        is_divided: Whether the layout that runs now gave way to another.
+    """
+    current = {
+        name: value
+        for name, value in (situation.current or {}).items()
+        if not (is_divided and purpose(name) is Purpose.LAYOUT)
+    }
     if not current:
         return settings
     held = {plain_key(name): (name, value) for name, value in current.items()}
@@ -143,8 +164,18 @@ def _with_current(settings: list[PlanSetting], situation: Situation, screen: Scr
     return found
 
 
-def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
-    option = chosen.option
+def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
+    """A start with the price of what it sets in the end."""
+    try:
+        steps = estimate_question(question)
+    except (InputError, MissingFactError):
+        return start
+    results = {name: float(values[0]) for name, values in steps.extra.items()}
+    results["throughput"] = float(steps.throughput[0])
+    return replace(start, expected=_expected(replace(option, results=results, spread=steps.spread)))
+
+
+def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
@@ -153,11 +184,19 @@ def _expected(chosen: ChosenLayout) -> tuple[ExpectedValue, ...]:
             value=value,
             low=value / factor,
             high=value * factor,
-            tier="measured elsewhere" if option.measured_rows else "modelled",
+            tier="modelled",
         )
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)
     )
+
+
+def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) -> list[str]:
+    """What the weights must be for the settings to work."""
+    if not any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
+        return []
+    precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
+    return [f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"]
 
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:

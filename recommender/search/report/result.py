@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
+from kg.nouns.gain import NORMAL_90
+from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of
 from recommender.search.report.contribution import Contribution, ablation, importances
 from recommender.search.report.estimates import Estimates
 from recommender.search.report.history import History
+from recommender.search.report.point_cloud import FrontRow, course_points, front_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +32,8 @@ if TYPE_CHECKING:
     from recommender.search.run.task import Task
 
 _T90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
-"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; 1.645 beyond the list is a
-little narrow, by 10 % at ten."""
+"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; ``NORMAL_90`` beyond the list
+is a little narrow, by 10 % at ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,7 @@ class EvaluatedConfiguration:
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """The state of a search: its best configurations, front, gains and failures so far.
 
@@ -79,7 +83,7 @@ class Result:
         """All that ended, in order of their numbers."""
         return [trial.evaluation for trial in self.trials if trial.evaluation is not None]
 
-    @property
+    @cached_property
     def history(self) -> History:
         """The same as a history."""
         return History(
@@ -91,6 +95,10 @@ class Result:
 
     def configurations(self) -> list[EvaluatedConfiguration]:
         """Configurations that ran, those that keep the limits first, best first."""
+        return list(self._configurations)
+
+    @cached_property
+    def _configurations(self) -> list[EvaluatedConfiguration]:
         groups: dict[Settings, list[LoggedTrial]] = {}
         for trial in self.trials:
             if trial.evaluation is not None and trial.evaluation.ok:
@@ -104,9 +112,12 @@ class Result:
 
     def _summary(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
         evaluations = [item.evaluation for item in members if item.evaluation is not None]
-        columns = zip(*(item.values for item in evaluations), strict=True)
-        known = [[value for value in column if value is not None] for column in columns]
-        values = tuple(statistics.fmean(column) if column else None for column in known)
+        if len(evaluations) == 1:
+            values = evaluations[0].values
+        else:
+            columns = zip(*(item.values for item in evaluations), strict=True)
+            known = [[value for value in column if value is not None] for column in columns]
+            values = tuple(statistics.fmean(column) if column else None for column in known)
         bounds = values[len(self.task.objectives) :]
         return EvaluatedConfiguration(
             configuration=settings,
@@ -129,11 +140,7 @@ class Result:
         """The Pareto front of the configurations that keep the limits."""
         allowed = [item for item in self.configurations() if item.keeps and None not in item.values]
         costs = np.array([_costs(item.values, self.task.objectives) for item in allowed])
-        return [
-            item
-            for place, item in enumerate(allowed)
-            if not ((costs <= costs[place]).all(axis=1) & (costs < costs[place]).any(axis=1)).any()
-        ]
+        return [item for item, is_kept in zip(allowed, non_dominated(costs), strict=True) if is_kept]
 
     def default(self) -> EvaluatedConfiguration | None:
         """The evaluated default; None if it was not evaluated or did not run."""
@@ -227,6 +234,35 @@ class Result:
             "environment": dict(self.log.metadata.environment) or None,
         }
 
+    def page_content(self) -> dict[str, object]:
+        """The same with the points of its course and of its front."""
+        return {
+            **self.to_json(),
+            "modelled": self.task.is_modelled,
+            "course": course_points(self.history),
+            "front_points": self.front_points(),
+        }
+
+    def front_points(self) -> dict[str, object] | None:
+        """The configurations by all objectives, as a page draws them; None with one objective."""
+        objectives = self.task.objectives
+        rows = [
+            FrontRow(
+                values=tuple(value or 0.0 for value in item.values[: len(objectives)]),
+                configuration=item.configuration,
+                trials=item.numbers,
+            )
+            for item in self.configurations()
+            if item.keeps and all(value is not None and value > 0 for value in item.values[: len(objectives)])
+        ]
+        return front_points(rows, objectives) if len(objectives) > 1 and rows else None
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("search", self.page_content())
+
     def _row(self, item: EvaluatedConfiguration) -> dict[str, object]:
         names = [*(x.metric for x in self.task.objectives), *(x.metric for x in self.task.limits)]
         return {
@@ -264,7 +300,7 @@ def _interval(evaluations: Sequence[Evaluation]) -> tuple[float, float] | None:
         )
     else:
         return None
-    factor = _T90[freedom - 1] if freedom <= len(_T90) else 1.645
+    factor = _T90[freedom - 1] if freedom <= len(_T90) else NORMAL_90
     return mean - factor * error, mean + factor * error
 
 

@@ -42,6 +42,22 @@ class CourseReport:
         """Its symptoms with cause and remedy, and what its history cannot tell."""
         return check(self.history)
 
+    def page_content(self) -> dict[str, object]:
+        """What a page shows of it."""
+        from recommender.search.report.point_cloud import course_points
+
+        return {
+            "figures": self.figures,
+            "checkup": self.checkup_json(),
+            "course": course_points(self.history),
+        }
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("search", self.page_content())
+
     def checkup_json(self) -> dict[str, object]:
         """The checkup as JSON."""
         from dataclasses import asdict
@@ -55,10 +71,14 @@ class CourseReport:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.cost_model.plots import write
-        from recommender.search.report.plots import history_svg
+        from recommender.report.charts import standalone
+        from recommender.report.place import write_bytes
+        from recommender.report.sections.search import course_chart
+        from recommender.report.words import Words
+        from recommender.search.report.point_cloud import course_points
 
-        write(path, history_svg(self.history))
+        figure = course_chart(course_points(self.history), Words())
+        write_bytes(path, standalone(figure).encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,21 +109,27 @@ class SearchReport:
             InputError: A file cannot be written.
         """
         self.course.plot(path)
-        objectives = self.result.task.objectives
-        if len(objectives) < 2:
+        front = self.result.front_points()
+        if front is None:
             return [path]
-        from recommender.cost_model.plots import write
-        from recommender.search.report.plots import front_svg
+        from recommender.report.charts import standalone
+        from recommender.report.place import write_bytes
+        from recommender.report.sections.pareto import front_chart
+        from recommender.report.words import Words
 
-        front = {item.configuration for item in self.result.front()}
-        points = [
-            (item.values[0], item.values[1], item.configuration in front)
-            for item in self.result.configurations()
-            if item.values[0] is not None and item.values[1] is not None
-        ]
         second = path.with_name(f"{path.stem}-front{path.suffix}")
-        write(second, front_svg(points, objectives[0], objectives[1]))
+        write_bytes(second, standalone(front_chart(front, Words())).encode())
         return [path, second]
+
+    def page_content(self) -> dict[str, object]:
+        """The same with the points of its course and of its front."""
+        return {**self.result.page_content(), **self.to_json()}
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("search", self.page_content())
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON."""

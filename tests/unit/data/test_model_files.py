@@ -41,12 +41,13 @@ KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}
 
 UNGATED = {
     "bert-base", "bert-large", "distilbert", "roberta-base", "roberta-large", "phi-2", "chatglm-6b",
-    "nemotron-4-340b", "gpt-j-6b",
+    "nemotron-4-340b", "gpt-j-6b", "plm-1-8b",
 }  # fmt: skip
 """Models beside the GPT, OPT, BLOOM and MPT families whose feed-forward layer has two matrices, not three."""
 
 WIDE_ATTENTION = {
-    "deepseek-v4-flash", "deepseek-v4-pro", "gemma-4-26b-a4b", "gemma-4-31b", "glm-4-5", "glm-4-5-air",
+    "deepseek-v4-flash", "deepseek-v4-pro", "gemma-2-27b", "gemma-3-27b", "gemma-4-26b-a4b", "gemma-4-31b",
+    "glm-4-5", "glm-4-5-air", "glm-4-6", "glm-4-7", "minimax-m2", "qwen3-coder-next", "seed-oss-36b",
     "gpt-oss-120b", "gpt-oss-20b", "hy3-preview", "mimo-v2-flash", "minimax-m2-5", "minimax-m2-7",
     "minimax-m3", "mistral-nemo-12b", "qwen3-0-6b", "qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b",
     "qwen3-4b", "qwen3-5-0-8b", "qwen3-5-122b-a10b", "qwen3-5-27b", "qwen3-5-35b-a3b",
@@ -67,14 +68,19 @@ def load(name: str) -> dict[str, Any]:
     return content
 
 
+def stated(model: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Facts of an entry by name, each source's own where two disagree; the largest value first."""
+    facts = model.get("facts", {}).items()
+    rows = [(name, one) for name, fact in facts for one in (fact if isinstance(fact, list) else [fact])]
+    return sorted(rows, key=lambda row: (row[0], -row[1]["value"] if isinstance(row[1]["value"], int) else 0))
+
+
 DOCUMENTS = {name: load(name) for name in FILES}
 MODELS: list[tuple[str, dict[str, Any]]] = [
     (name, model) for name, content in DOCUMENTS.items() for model in content["models"]
 ]
 FAMILIES = [family for content in DOCUMENTS.values() for family in content["families"]]
-VALUES = {
-    model["id"]: {name: fact["value"] for name, fact in model.get("facts", {}).items()} for _, model in MODELS
-}
+VALUES = {model["id"]: {name: fact["value"] for name, fact in stated(model)} for _, model in MODELS}
 
 
 def names_of(model: dict[str, Any]) -> set[str]:
@@ -122,7 +128,7 @@ def test_no_label_is_repeated_as_alias() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_sources_can_be_opened_and_are_used(name: str) -> None:
     content = DOCUMENTS[name]
-    cited = {fact["source"] for model in content["models"] for fact in model.get("facts", {}).values()}
+    cited = {fact["source"] for model in content["models"] for _, fact in stated(model)}
     assert cited == set(content["sources"])
     for source in content["sources"].values():
         assert source["url"].startswith("https://")
@@ -131,7 +137,7 @@ def test_sources_can_be_opened_and_are_used(name: str) -> None:
 
 def test_facts_are_positive_numbers_of_a_known_kind() -> None:
     for _, model in MODELS:
-        for name, fact in model.get("facts", {}).items():
+        for name, fact in stated(model):
             assert name in FACTS, model["id"]
             if name == "weight_format":
                 assert fact["value"] in WEIGHT_FORMATS, model["id"]

@@ -72,6 +72,7 @@ def test_a_number_format_has_one_name(text: str, name: str) -> None:
 
 
 def test_what_is_no_number_format_is_told_apart() -> None:
+    assert all(map(is_precision, ("w8a8", "W4A8", "w4a16")))
     assert all(map(is_precision, ("torch.int8", "fp8_block", "w4a16_mxfp4".removeprefix("w4a16_"), "TF32")))
     assert not any(map(is_precision, ("ActivationType.Silu", "QuantType.No", "1", "False")))
 

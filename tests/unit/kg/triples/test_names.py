@@ -131,13 +131,14 @@ def test_a_family_whose_devices_differ_must_be_chosen_from(store: GraphStore) ->
     with pytest.raises(AmbiguousEntityError, match="910B") as caught:
         Names(store).hardware("910B")
     assert caught.value.choices == ("ascend-910b3", "ascend-910b4")
-    assert "ascend-910b3, ascend-910b4" in caught.value.hint
+    assert caught.value.hint == "name one: --hardware ascend-910b3 (or ascend-910b4)"
 
 
 def test_a_server_of_a_family_whose_devices_differ_is_asked_back_as_a_device(store: GraphStore) -> None:
     with pytest.raises(AmbiguousEntityError, match="holds Ascend 910B") as caught:
         Names(store).hardware("Atlas 800T A2")
     assert caught.value.choices == ("ascend-910b3", "ascend-910b4")
+    assert caught.value.hint == "name one: --hardware ascend-910b3 (or ascend-910b4)"
     assert Names(store).server("Atlas 800T A2") == ResolvedName(id="atlas-800t-a2")
     with pytest.raises(UnknownEntityError):
         Names(store).server("Atlas 9999")

@@ -25,6 +25,7 @@ def test_what_is_slower_and_later_than_another_is_beaten() -> None:
 
 def test_what_does_not_fit_beats_nothing() -> None:
     assert pareto_front([record(99, 0.001, fits=False), record(10, 0.01)], FIELDS) == [1]
+    assert pareto_front([record(99, 0.001, fits=False)], FIELDS) == []
 
 
 def test_an_unknown_memory_counts_as_room() -> None:

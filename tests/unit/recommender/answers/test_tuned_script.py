@@ -50,7 +50,7 @@ def test_start_and_unconditional_gains_go_into_the_script() -> None:
     assert made.diff.startswith("--- serve.sh\n+++ tuned.sh\n")
     assert made.reasons == (
         "--block-size: recipe, 90% of them by weight",
-        "--better: Better, 1.11x (1.00 to 1.22), published",
+        "--better: Better, 1.11x (1.00 to 1.22), chance 95%, published",
     )
 
 
@@ -72,3 +72,13 @@ def test_fields_of_files_are_named_as_not_written() -> None:
 def test_what_does_not_fit_is_not_written() -> None:
     with pytest.raises(InputError, match="does not fit"):
         tuned_script(replace(PLAN, start=replace(PLAN.start, fits=False)))
+
+
+def test_a_script_of_another_engine_is_refused() -> None:
+    with pytest.raises(InputError, match="launches sglang, the plan is for vllm"):
+        tuned_script(PLAN, "python -m sglang.launch_server --model-path m --tp 2\n")
+
+
+def test_a_script_without_a_last_newline_gives_a_diff_that_applies() -> None:
+    made = tuned_script(PLAN, "vllm serve m --max-num-seqs 64")
+    assert "-vllm serve m --max-num-seqs 64\n\\ No newline at end of file\n" in made.diff

@@ -43,6 +43,15 @@ def test_a_correction_goes_to_what_was_measured_and_less_so_further_away() -> No
     assert near.spread < version.spread < engine.spread
 
 
+def test_stating_less_never_makes_surer() -> None:
+    held = anchors(*steps(0.5, 0.5, 0.5, 0.5, 0.5, 0.5))
+    for stated in (KEY, replace(KEY, engine="new", model="n")):
+        less = [replace(stated, **{name: ""}) for name in ("version", "engine", "device", "model")]
+        spreads = [found.spread for key in (stated, *less) if (found := held.correction(key))]
+        assert len(spreads) == 5
+        assert min(spreads) >= spreads[0] - 1e-12
+
+
 def test_more_steps_shrink_less_and_are_surer() -> None:
     few, many = (anchors(*steps(*[0.4] * n)).correction(KEY) for n in (1, 12))
     assert few

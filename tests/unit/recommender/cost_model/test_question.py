@@ -157,3 +157,20 @@ def test_what_the_cost_model_cannot_be_asked_is_refused(shipped: Workspace) -> N
         Question.of(problem, sizes, shipped.hardware, phase="tuning")
     with pytest.raises(InputError, match="at least one is needed"):
         machine("chip", {}, count=0)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "more", "precision"),
+    [
+        ("h200", {}, "fp8"),
+        ("h200", {"precision": "bf16"}, "bfloat16"),
+        ("h200", {"phase": "training"}, None),
+        ("ascend-910c", {}, None),
+    ],
+)
+def test_weights_are_served_as_they_are_published(
+    shipped: Workspace, hardware: str, more: dict[str, Any], precision: str | None
+) -> None:
+    """Unless another format is asked for, the device has none such, or the model is trained."""
+    question = asked(shipped, model="deepseek-r1", hardware=hardware, **more)
+    assert question.settings.get("precision") == precision

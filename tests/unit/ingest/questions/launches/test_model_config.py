@@ -86,6 +86,13 @@ def test_a_state_space_model_has_layers_whose_state_does_not_grow() -> None:
     )
 
 
+@pytest.mark.parametrize("stated", [None, "two", 0, True])
+def test_a_size_of_a_state_that_is_none_is_the_usual_one(stated: object) -> None:
+    mamba = _sizes(model_type="mamba2", hidden_size=4096, num_hidden_layers=64, expand=stated,
+                   vocab_size=32768)  # fmt: skip
+    assert mamba["attention_heads"] == 2 * 4096 // 64
+
+
 def test_layers_with_a_window_are_told_apart_by_the_pattern() -> None:
     gemma = _sizes(hidden_size=2560, intermediate_size=10240, num_hidden_layers=34, num_attention_heads=8,
                    num_key_value_heads=4, head_dim=256, sliding_window=1024, sliding_window_pattern=6)  # fmt: skip

@@ -26,14 +26,16 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def test_a_flag_gets_its_value_where_it_stands() -> None:
-    made = edited(SCRIPT, ScriptEdits(flags={"--max-num-seqs": "128", "--max-num-batched-tokens": "4096"}))
+    made = edited(
+        SCRIPT, ScriptEdits(flags={"--max-num-seqs": ("128",), "--max-num-batched-tokens": ("4096",)})
+    )
     assert "--max-num-seqs 128 --max-num-batched-tokens=4096" in made.text
     assert "# --max-num-seqs 1 is slow" in made.text
     assert made.text.count("\n") == SCRIPT.count("\n")
 
 
 def test_the_variable_behind_a_flag_is_changed_where_it_is_assigned() -> None:
-    made = edited(SCRIPT, ScriptEdits(flags={"--tensor-parallel-size": "8"}))
+    made = edited(SCRIPT, ScriptEdits(flags={"--tensor-parallel-size": ("8",)}))
     assert "TP=8\n" in made.text
     assert "--tensor-parallel-size $TP" in made.text
     assert "8" in words(made.text)
@@ -44,7 +46,7 @@ def test_what_is_new_goes_to_the_end_of_the_command_and_before_it() -> None:
         SCRIPT,
         ScriptEdits(
             variables={"TASK_QUEUE_ENABLE": "2", "HCCL_OP_EXPANSION_MODE": "HOST"},
-            flags={"--async-scheduling": None, "--quantization": "a b; rm -rf x"},
+            flags={"--async-scheduling": (), "--quantization": ("a b; rm -rf x",)},
             fields={"--compilation-config": {"pass": {"fuse": True}}, "--additional-config": {"a": 1}},
         ),
     )
@@ -60,7 +62,7 @@ def test_what_is_new_goes_to_the_end_of_the_command_and_before_it() -> None:
 
 def test_options_held_in_a_variable_are_changed_there() -> None:
     script = 'ARGS="--micro-batch-size 1 --tensor-model-parallel-size 2 --bf16"\ntorchrun x.py $ARGS\n'
-    made = edited(script, ScriptEdits(flags={"--micro-batch-size": "4", "--use-flash-attn": None}))
+    made = edited(script, ScriptEdits(flags={"--micro-batch-size": ("4",), "--use-flash-attn": ()}))
     assert "--micro-batch-size 4 --tensor" in made.text
     assert made.text.endswith("$ARGS \\\n    --use-flash-attn\n")
     assert made.unwritten == ()
@@ -72,11 +74,31 @@ def test_what_cannot_be_written_is_said() -> None:
         ScriptEdits(fields={"--compilation-config": {"a": 1}}),
     )
     assert "no plain JSON" in made.unwritten[0]
-    other = "python tool.py --x 1\n" + SCRIPT
-    assert edited(other, ScriptEdits(flags={"--x": "2"})).unwritten == ("--x: it stands elsewhere",)
+    made = edited(
+        SCRIPT.replace('{"cudagraph_mode": "FULL"}', "[1]"),
+        ScriptEdits(fields={"--compilation-config": {"a": 1}}),
+    )
+    assert "no plain JSON object" in made.unwritten[0]
+
+
+def test_other_commands_and_comments_stay() -> None:
+    script = "vllm bench serve --max-num-seqs 99\n# --compilation-config '{}'\n# --max-num-seqs 7\n" + SCRIPT
+    made = edited(
+        script, ScriptEdits(flags={"--max-num-seqs": ("5",)}, fields={"--compilation-config": {"level": 3}})
+    )
+    assert "bench serve --max-num-seqs 99\n# --compilation-config '{}'\n# --max-num-seqs 7\n" in made.text
+    assert "--max-num-seqs 5" in made.text
+    assert '{"cudagraph_mode": "FULL", "level": 3}' in made.text
+
+
+def test_short_forms_and_lists_are_read() -> None:
+    script = "python -m sglang.launch_server --model m --tp 2 --cuda-graph-bs 1 2 4 --port 3"
+    made = edited(script, ScriptEdits(flags={"--tp-size": ("4",), "--cuda-graph-bs": ("8", "16")}))
+    assert made.text == script.replace("--tp 2 --cuda-graph-bs 1 2 4", "--tp 4 --cuda-graph-bs 8 16")
+    assert made.unwritten == ()
 
 
 @pytest.mark.parametrize("text", ["echo hello", "bash -c 'vllm serve m --max-num-seqs 4'"])
 def test_a_script_that_launches_nothing_itself_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="no launch stands in the script itself"):
-        edited(text, ScriptEdits(flags={"--x": "1"}))
+        edited(text, ScriptEdits(flags={"--x": ("1",)}))

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators.kinds import shipped
-from recommender.cost_model.workloads.attention_kinds import attention_us
+from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us
 from recommender.cost_model.workloads.serving_memory import cached_rows
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
@@ -27,10 +28,7 @@ def times(sizes: ModelSizes, phase: str) -> NDArray[np.float64]:
         shipped(),
         machine_of("ascend-910b1", 8, "atlas-800t-a2").device,
         sizes,
-        sequences=np.full(2, 4.0),
-        length=LENGTHS,
-        split=np.full(2, 4.0),
-        phase=phase,
+        AttentionWork(sequences=np.full(2, 4.0), length=LENGTHS, split=np.full(2, 4.0), phase=phase),
     )[0]
 
 
@@ -49,6 +47,17 @@ def test_a_window_and_a_state_do_not_grow_with_the_length_as_full_attention_does
     assert growth["window"] == pytest.approx(order, rel=0.25)
     assert growth["linear"] == pytest.approx(order, rel=0.25)
     assert growth["full"] > 2 * order
+
+
+def test_latent_attention_needs_no_format_that_the_device_lacks() -> None:
+    sizes = model("deepseek-v2-lite")
+    steps = estimate(
+        model=sizes,
+        machine=machine_of("tesla-v100-sxm2-16gb", 4),
+        phase="serving",
+        settings=[{"precision": "fp16", "batch": 4}],
+    )
+    assert steps.time_s[0] > 0
 
 
 def test_a_choice_of_positions_costs_its_index_and_saves_the_rest() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kg.errors import InputError
 from recommender.cost_model.estimate import as_records, estimate
+from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 
@@ -23,6 +27,29 @@ def test_a_convolutional_network_is_near_what_is_published() -> None:
 
 
 ONE = machine_of("ascend-910b1", 1)
+
+
+def test_what_a_network_keeps_for_its_gradients_grows_with_the_batch_until_it_does_not_fit() -> None:
+    settings = [{"micro_batch": batch} for batch in (1, 256, 16384)]
+    steps = estimate(model=model("resnet-50"), machine=ONE, phase="training", settings=settings)
+    one, some, all_ = steps.memory_bytes["activations"]
+    assert (some, all_) == pytest.approx((256 * one, 16384 * one))
+    assert steps.fits.tolist() == [True, True, False]
+    parts = memory_bytes(model("resnet-50"), "training", settings, 1)
+    assert sum(parts.values()) == pytest.approx(steps.memory_total)
+    answered = estimate(model=model("resnet-50"), machine=ONE, phase="serving", settings=[{"batch": 256}])
+    assert answered.memory_bytes["activations"][0] < some
+
+
+def test_a_network_whose_layers_are_not_known_is_not_said_to_fit() -> None:
+    unlisted = replace(model("resnet-50"), id="unlisted", activations=0.0)
+    for phase in ("training", "serving"):
+        record = as_records(estimate(model=unlisted, machine=ONE, phase=phase, settings=[{}]), [{}])[0]
+        assert record["fits"] is None
+        with pytest.raises(InputError, match="keep in memory is not known"):
+            memory_bytes(unlisted, phase, [{}], 1)
+    stated = replace(unlisted, activations=11e6)
+    assert estimate(model=stated, machine=ONE, phase="training", settings=[{}]).fits.all()
 
 
 @pytest.mark.parametrize("phase", ["training", "serving"])

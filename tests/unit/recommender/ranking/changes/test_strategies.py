@@ -42,7 +42,7 @@ from recommender.ranking.changes.recommendations import as_recommendation, choos
 from recommender.ranking.changes.strategies import StrategyRanker
 
 if TYPE_CHECKING:
-    from recommender.ranking.changes.strategies import RankedStrategy
+    from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.feasibility.feasibility import Refusal
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
@@ -125,6 +125,49 @@ def ids(ranked: list[RankedStrategy]) -> set[str]:
 
 def rules(refused: list[Refusal]) -> dict[str, str]:
     return {item.reason.partition(":")[0]: item.rule for item in refused}
+
+
+def with_effects(*effects: Effect) -> StrategyRanker:
+    graph = OxigraphStore(None)
+    for noun in (
+        HardwareProfile(id="chip", labels={"en": "Chip"}, level=Level.DEVICE),
+        *STRATEGIES,
+        *effects,
+    ):
+        graph.extend(to_triples(noun))
+    return StrategyRanker(graph, HardwareTree(graph))
+
+
+def overlap(ranker: StrategyRanker, question: Problem) -> RankedStrategy:
+    return next(item for item in ranker.rank(question)[0] if item.strategy.id == "overlap")
+
+
+def test_a_gain_over_something_is_none_where_that_does_not_run() -> None:
+    over_ring = replace(effect("overlap", 0.4).context, against=Settings({"algo": "ring"}))
+    ranker = with_effects(replace(effect("overlap", 0.4), context=over_ring))
+    other = overlap(ranker, problem({"--algo": "direct"}))
+    assert other.effects == ()
+    unknown, same = overlap(ranker, problem()), overlap(ranker, problem({"--algo": "ring"}))
+    assert unknown.gain == same.gain
+    assert as_recommendation(unknown, problem(), "1").against == "algo=ring"
+    assert as_recommendation(same, problem(), "1").against == "the same without it"
+
+
+def test_evidence_of_another_batch_or_framework_weighs_less() -> None:
+    def weight(context: Context) -> float:
+        ranker = with_effects(replace(effect("overlap", 0.4), context=context))
+        asked = problem(software={"vllm-ascend": "0.18.0"})
+        asked = replace(asked, workload=replace(asked.workload, shape=Settings({"batch": 8})))
+        return overlap(ranker, asked).effects[0].weight
+
+    here = Context(hardware="chip")
+    near, far, elsewhere = (
+        weight(replace(here, facts=Settings(facts)))
+        for facts in ({"batch": 8}, {"batch": 512}, {"batch": 8, "software.sglang": "0.5"})
+    )
+    assert weight(here) == near
+    assert far < near
+    assert elsewhere < near
 
 
 def test_only_what_is_for_an_observed_bottleneck_is_ranked(ranker: StrategyRanker) -> None:

@@ -109,11 +109,46 @@ def test_parallel_sizes_that_run_now_are_those_of_the_layout(shipped: Workspace)
     found = starts(shipped, count=4, current={"tensor_parallel_size": 2})
     for start in (found.first, *found.alternatives):
         assert start.layout is not None
-        assert start.layout.tp == 2
-        assert {item.key: item.value for item in start.settings}["--tensor-parallel-size"] == 2
+        stated = {item.key: item.value for item in start.settings}.get("--tensor-parallel-size", 1)
+        assert stated == start.layout.tp
+    assert found.first.layout is not None
+    assert found.first.layout.tp == 2
+    assert any(start.layout and start.layout.tp != 2 for start in found.alternatives)
     other = starts(shipped, count=2, current={"tensor_parallel_size": 64})
     assert other.first.fits
     assert "the parallel sizes that run now do not go with the model on these devices" in other.notes
+    written = {item.key: item.value for item in other.first.settings}
+    assert written.get("--tensor-parallel-size") != 64
+
+
+def test_recipes_of_another_vendor_give_no_settings(shipped: Workspace) -> None:
+    asked: dict[str, Any] = {"hardware": "h100-sxm", "count": 4, "software": {"sglang": "0.5.10"}}
+    found = starts(shipped, model="qwen3-32b", **asked)
+    recipes = [item.key for item in found.first.settings if item.origin is Origin.RECIPE]
+    assert recipes == []
+    assert found.further == ()
+    assert found.first.layout is not None
+
+
+def test_an_engine_without_a_release_is_its_newest_and_vllm_on_ascend_is_its_plugin(
+    shipped: Workspace,
+) -> None:
+    named = starts(shipped, software={"sglang": ""}).first
+    assert named.framework == "sglang"
+    assert named.version
+    assert starts(shipped, software={"vllm": ""}).first.framework == "vllm-ascend"
+
+
+def test_layouts_are_compared_at_one_load(shipped: Workspace) -> None:
+    """What recipes let in at once is shared out over the engines of each layout."""
+    found = starts(shipped, model="qwen3-235b-a22b", hardware="atlas-800t-a3", count=16)
+    at_once = {
+        int(str(item.value)) * (start.layout.dp if start.layout else 1)
+        for start in (found.first, *found.alternatives)
+        for item in start.settings
+        if item.key == "--max-num-seqs"
+    }
+    assert len(at_once) == 1
 
 
 def test_a_limit_that_the_first_layout_breaks_moves_it_back(shipped: Workspace) -> None:

@@ -46,6 +46,16 @@ def test_a_stated_precision_holds_where_nothing_is_quantised(shipped: Workspace)
     assert made.question.settings["precision"] in {"fp16", "float16"}
 
 
+def test_the_engine_that_is_assumed_is_priced_like_one_that_is_stated(shipped: Workspace) -> None:
+    assumed = asked(shipped, draft())
+    assert assumed is not None
+    engine, version = assumed.question.engine, assumed.question.version
+    assert engine == "vllm-ascend"
+    stated = asked(shipped, draft(), software={engine: version})
+    assert stated is not None
+    assert (stated.question.engine, stated.question.version) == (engine, version)
+
+
 def test_a_layout_that_runs_now_does_not_hold_the_others_fixed(shipped: Workspace) -> None:
     made = asked(shipped, draft(), current={"tensor_parallel_size": 2, "max_num_seqs": 8})
     assert made is not None

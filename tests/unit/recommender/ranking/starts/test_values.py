@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recommender.ranking.start import ParallelLayout
-from recommender.ranking.starts.values import adapted
+from recommender.ranking.starts.values import adapted, falls_short
 from tests.unit.recommender.ranking.starts.situations import agreed, situation
 
 ASKED = situation(input_len=2000, output_len=100, concurrency=30)
@@ -16,15 +16,29 @@ ASKED = situation(input_len=2000, output_len=100, concurrency=30)
     [
         ("--max-model-len", "3072", "input and output lengths"),
         ("--context-length", "3072", "input and output lengths"),
-        ("--max-num-seqs", "8", "concurrency"),  # 30 requests on four engines
-        ("--max-running-requests", "30", "concurrency"),  # over all of them
+        ("--max-num-seqs", "8", "requests at once"),  # 30 requests on four engines
+        ("--max-running-requests", "30", "requests at once"),  # over all of them
         ("--block-size", "7", ""),
     ],
 )
 def test_lengths_and_requests_follow_from_the_question(key: str, value: str, why: str) -> None:
-    assert adapted(agreed(key, "7"), ASKED, ParallelLayout(tp=2, dp=4)) == (value, why)
+    assert adapted(agreed(key, "7"), ASKED, ParallelLayout(tp=2, dp=4), load=30) == (value, why)
 
 
 def test_without_them_the_value_of_the_recipe_stays() -> None:
     for key in ("--max-model-len", "--max-num-seqs", "--max-running-requests"):
         assert adapted(agreed(key, "7"), situation(), None) == ("7", "")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "load", "short"),
+    [
+        ("compilation_config.cudagraph_capture_sizes", "[1, 8, 80]", 256, True),
+        ("compilation_config.cudagraph_capture_sizes", "[1, 8, 80]", 160, False),  # two engines
+        ("--cuda-graph-max-bs", "64", 256, True),
+        ("--cuda-graph-max-bs", "64", None, False),
+        ("--block-size", "1", 256, False),
+    ],
+)
+def test_graphs_are_captured_for_the_load(key: str, value: str, load: float | None, short: bool) -> None:
+    assert falls_short(agreed(key, value), load, replicas=2) is short

@@ -132,7 +132,7 @@ def test_what_runs_now_stays_and_is_said_to() -> None:
 def test_a_value_of_the_question_is_not_called_one_of_recipes() -> None:
     start = write(agreed("--max-num-seqs", "16"), about=situation(concurrency=8))
     [item] = [item for item in start.settings if item.key == "--max-num-seqs"]
-    assert (item.value, item.origin, item.source) == (2, Origin.COST_MODEL, "concurrency")
+    assert (item.value, item.origin, item.source) == (2, Origin.COST_MODEL, "requests at once")
 
 
 def test_a_setting_that_the_price_assumes_is_left_out_where_the_release_does_it_anyway() -> None:

@@ -111,7 +111,7 @@ def test_what_it_cannot_tell_is_said(shipped: Workspace) -> None:
     small = model_of("small-net", "cnn", {"parameters": 1e6, "flops_per_sample": 1e9})
     none, why = fit_constraint(Question(model=small, machine=bare, phase="training"))
     assert none is None
-    assert "not modelled" in why
+    assert "is not known" in why
 
 
 def test_a_space_that_is_sampled_is_checked_as_it_is_drawn(shipped: Workspace) -> None:

@@ -1,0 +1,227 @@
+"""Savings of `green wait` on past grids, beside simpler rules, an easier forecast and the perfect one.
+
+    python -m benchmarks.green.green_backtest --series DIR [--quick] [--json FILE]
+
+DIR holds a CSV a region (`Time,Carbon Intensity`, such as ger_ci.csv), with all of 2020. A region is
+forecast by the shipped coefficients, which learned from no series of 2020 and from neither Germany nor Great
+Britain, bent by its own past and by the other regions of DIR, of which the weeks around each stretch are
+left out.
+
+Two workloads: that of Let's Wait Awhile (4 rules), and a grid of jobs (1 to 48 h by 12 to 96 h, whole and
+split, a start every seven hours). `once`: our plan of the arrival, kept. `floor`: profile of four weeks by
+hour of the week. `noise`: Let's Wait Awhile's own forecast, which is the truth with 5 % of white noise.
+`perfect`: the truth. `dirtier_48`: per cent of shifted jobs with a deadline of 48 h or more that emit more
+than at once. `promise_gap`: promised minus kept saving over the cells of the grid, in points. `coverage_90`:
+per cent inside 90 % intervals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.green.batch_jobs import batch_jobs
+from ingest.formats.intensity.registry import read_intensity
+from recommender.green.backtest import BacktestResult, ForecastTable, backtest, floor_forecast
+from recommender.green.coefficients import Neighbour
+from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, History
+from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_factors
+from recommender.green.placement import best_start, cheapest_slots
+from recommender.green.promises import CAUTION, promise_record
+from recommender.green.replanning import replan_split, replan_whole
+from recommender.green.series import IntensitySeries, series_from
+
+CELLS = (
+    (1, 12), (4, 12), (4, 24), (8, 24), (8, 48), (16, 48), (24, 48), (8, 96), (24, 96), (48, 96)
+)  # fmt: skip
+"""Hours of work and hours to the deadline."""
+NOISE = 0.05
+GOALS = {"DE": (78, 80, 76, 82), "GB": (80, 83, 76, 84)}
+NAMES = {"ger_ci": "DE", "gb_ci": "GB", "fr_ci": "FR", "cal_ci": "CAL"}
+
+
+def load(folder: Path) -> dict[str, IntensitySeries]:
+    """Every series of the folder that covers 2020; the clock of its file is taken as it stands."""
+    found = {}
+    for path in sorted(folder.glob("*.csv")):
+        name = NAMES.get(path.stem, path.stem)
+        try:
+            series = series_from([read_intensity(path)], region=name, zone="UTC")
+        except ValueError as fault:
+            print(f"{path.name} is left out: {fault}")
+            continue
+        begin = series.slot_of(datetime(2020, 1, 1, tzinfo=series.start.tzinfo))
+        if begin < 9 * DAY or len(series.values) < begin + 366 * DAY + HORIZON // 2:
+            print(f"{path.name} is left out: it does not cover 2020 and nine days before")
+            continue
+        found[name] = series
+    return found
+
+
+def workload(series: IntensitySeries, table: ForecastTable, first: int, every: int) -> dict[str, Any]:
+    """The four rules of Let's Wait Awhile."""
+    values = series.values
+    history = History(values, series.local_start)
+    noisy = values + np.random.default_rng(0).normal(0, NOISE * values[first:].mean(), len(values))
+    result = {}
+    for rule in ("next_workday", "semi_weekly"):
+        for mode in ("whole", "split"):
+            sums = np.zeros(6)
+            for job in batch_jobs()[::every]:
+                a, n = first + job.arrival, job.length
+                end = first + (job.next_workday if rule == "next_workday" else job.semi_weekly)
+                if end > len(values):
+                    continue
+                truth = values[a:end]
+                seen = table.ahead(a)[: end - a].astype(np.float64)
+
+                def kept(price: Floats, truth: Floats = truth, n: int = n, mode: str = mode) -> float:
+                    if mode == "split":
+                        return float(truth[cheapest_slots(price, n)].sum())
+                    begin = best_start(price, n)
+                    return float(truth[begin : begin + n].sum())
+
+                at_once = float(truth[:n].sum())
+                if mode == "split":
+                    ours = float(values[replan_split(table, a, n, end)].sum())
+                else:
+                    begin = replan_whole(table, a, n, end)
+                    ours = float(values[begin : begin + n].sum())
+                if not worth_it(values, seen, a, n, can_split=mode == "split"):
+                    ours = at_once
+                floor = kept(floor_forecast(history, a, end - a))
+                sums += (at_once, ours, kept(seen), floor, kept(noisy[a:end]), kept(truth))
+            saved = 100 * (1 - sums[1:] / sums[0])
+            result[f"{rule}_{mode}"] = dict(
+                zip(("ours", "once", "floor", "noise", "perfect"), saved.round(2).tolist(), strict=True)
+            )
+    return result
+
+
+def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_split: bool) -> bool:
+    """Whether a plan would have waited at all, by its chance to end dirtier."""
+    if len(seen) <= length:
+        return False
+    slots = cheapest_slots(seen, length) if can_split else best_start(seen, length) + np.arange(length)
+    recent = values[max(0, arrival - MEMORY_DAYS * DAY) : arrival]
+    record = promise_record(can_split=can_split, will_replan=True, length=length, slack=len(seen) - length)
+    saving = record.kept * max(0.0, 1 - seen[slots].sum() / seen[:length].sum())
+    return saving > 0 and record.chance_below(-saving * recent.mean() / recent.std()) <= CAUTION
+
+
+def coverage(values: Floats, table: ForecastTable, first: int, last: int) -> dict[str, float]:
+    """Per cent of outcomes inside the 90 % interval, by horizon, with intervals made anew each week."""
+    inside = np.zeros((len(CLASSES), 2))
+    for begin in range(first + WINDOW_DAYS * DAY, last - HORIZON, 7 * DAY):
+        past = np.arange(begin - WINDOW_DAYS * DAY, begin, STEP)
+        target = past[:, None] + np.arange(HORIZON)
+        truth = np.where(target < begin, values[target], np.nan)
+        low, high = interval_factors(truth / table.values[past - table.first])
+        t = np.arange(begin, min(begin + 7 * DAY, last - HORIZON), STEP)
+        ahead = table.values[t - table.first]
+        came = values[t[:, None] + np.arange(HORIZON)]
+        held = (came >= ahead * low) & (came <= ahead * high)
+        for place, (one, two) in enumerate(CLASSES):
+            inside[place] += (held[:, one:two].sum(), held[:, one:two].size)
+    return {
+        f"{one // 2}-{two // 2} h": round(100 * held / count, 1)
+        for (one, two), (held, count) in zip(CLASSES, inside, strict=True)
+    }
+
+
+def errors(values: Floats, table: ForecastTable, first: int, last: int) -> dict[str, float]:
+    """Mean absolute error in per cent by horizon."""
+    t = np.arange(first, last - HORIZON)
+    relative = np.abs(table.values[t - table.first] / values[t[:, None] + np.arange(HORIZON)] - 1)
+    return {
+        f"{one // 2}-{two // 2} h": round(100 * float(relative[:, one:two].mean()), 2) for one, two in CLASSES
+    }
+
+
+def run(series: dict[str, IntensitySeries], name: str, *, quick: bool) -> dict[str, Any]:
+    """Everything about one region."""
+    own = series[name]
+    clock = time.process_time()
+    first = own.slot_of(datetime(2020, 1, 1, tzinfo=own.start.tzinfo))
+    last = min(len(own.values), first + 366 * DAY + HORIZON)
+    own = IntensitySeries(
+        region=name, start=own.start, values=own.values[:last], is_filled=own.is_filled[:last], kind=own.kind
+    )
+    others = [
+        Neighbour(History(other.values, other.local_start), other.slot_of(own.start))
+        for region, other in series.items()
+        if region != name
+    ]
+    history = History(own.values, own.local_start)
+    table = ForecastTable.rolling(history, first, last, others[:3])
+    forecast_s = time.process_time() - clock
+    found: dict[str, Any] = workload(own, table, first, 8 if quick else 1)
+    shares = [100 * row["ours"] / row["perfect"] for row in found.values() if isinstance(row, dict)]
+    found["share_of_perfect"] = [round(share, 1) for share in shares]
+    cells = {}
+    for hours, within in CELLS[:: 3 if quick else 1]:
+        for can_split in (False, True):
+            clock = time.process_time()
+            cell: BacktestResult = backtest(own, table, 2 * hours, 2 * within, can_split=can_split)
+            content = cell.to_json()
+            content["cpu_s"] = round(time.process_time() - clock, 2)
+            cells[f"{hours} h by {within} h, {'split' if can_split else 'whole'}"] = (cell, content)
+    gaps = [cell.promised - cell.replanned for cell, _ in cells.values()]
+    late = [cell for key, (cell, _) in cells.items() if int(key.split(" by ")[1].split()[0]) >= 48]
+    waited = sum(cell.shifted * cell.jobs for cell in late)
+    found["promise_gap"] = round(float(np.mean(np.abs(gaps))), 2)
+    found["promise_gap_mean"] = round(float(np.mean(gaps)), 2)
+    found["promise_gap_worst"] = round(float(np.max(gaps)), 2)
+    found["promise_held"] = round(float(np.mean([cell.held for cell, _ in cells.values()])), 1)
+    found["dirtier_48"] = round(sum(cell.dirtier * cell.shifted * cell.jobs for cell in late) / waited, 1)
+    found["coverage_90"] = coverage(own.values, table, first, last)
+    found["mape"] = errors(own.values, table, first, last)
+    found["forecast_year_cpu_s"] = round(forecast_s, 2)
+    found["cells"] = {key: content for key, (_, content) in cells.items()}
+    return found
+
+
+def main() -> None:
+    """Run all regions and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--series", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    series = load(arguments.series)
+    result = {}
+    for name in series:
+        found = run(series, name, quick=arguments.quick)
+        result[name] = found
+        print(f"\n{name}: per cent of emissions saved against a start at once")
+        print(f"{'':22}{'ours':>7}{'once':>7}{'floor':>7}{'noise':>7}{'perfect':>9}{'share':>8}{'goal':>6}")
+        goals = GOALS.get(name, (None,) * 4)
+        rules = [key for key, row in found.items() if isinstance(row, dict) and "ours" in row]
+        for rule, share, goal in zip(rules, found["share_of_perfect"], goals, strict=True):
+            row = found[rule]
+            figures = "".join(f"{row[key]:7.2f}" for key in ("ours", "once", "floor", "noise"))
+            print(f"{rule:22}{figures}{row['perfect']:9.2f}{share:8.1f}{goal or '-':>6}")
+        print(
+            f"promise gap {found['promise_gap']} (mean {found['promise_gap_mean']}, worst "
+            f"{found['promise_gap_worst']}), inside {found['promise_held']} %; dirtier_48 {found['dirtier_48']} %"
+        )
+        print(
+            f"coverage_90 {found['coverage_90']}; MAPE {found['mape']}; {found['forecast_year_cpu_s']} CPU s"
+        )
+    text = json.dumps({"jobs": "every 8th" if arguments.quick else "all", **result}, indent=1)
+    if arguments.json:
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""A Chromium of this machine, driven by playwright, for pages of the product."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self
+
+from recommender.report.pdf import browser_program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+_DRAWN = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+  const n = performance.getEntriesByType("navigation")[0];
+  const p = performance.getEntriesByName("first-contentful-paint")[0];
+  done([n.loadEventEnd - n.responseEnd, p ? p.startTime - n.responseEnd : null]);
+})))"""
+_AXE = """async () => {
+  const found = await axe.run();
+  return [found.passes.length, found.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)])];
+}"""
+STEPS = 200
+_SLIDER = """steps => {
+  const input = document.querySelector(".weights input");
+  for (let i = 0; i < steps; i++) {
+    input.value = (i % 101) / 100;
+    input.dispatchEvent(new Event("input"));
+    document.body.offsetHeight;
+  }
+}"""
+
+
+def find_chromium() -> str | None:
+    """The browser to drive: the one that ``TUNEGRAPH_CHROMIUM`` names, else the system's; None without playwright."""
+    if find_spec("playwright") is None:
+        return None
+    return os.environ.get("TUNEGRAPH_CHROMIUM") or browser_program()
+
+
+class Chromium:
+    """A browser without a network; a context manager.
+
+    Args:
+        program: Its path.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def __enter__(self) -> Self:
+        from playwright.sync_api import sync_playwright
+
+        self._playwright = sync_playwright().start()
+        self._browser = self._playwright.chromium.launch(executable_path=self._program, args=list(FLAGS))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._browser.close()
+        self._playwright.stop()
+
+    def open(self, path: Path, **context: Any) -> tuple[Any, list[str], list[str]]:
+        """Open a page; return it with its requests and its complaints, which go on growing."""
+        opened = self._browser.new_context(**context).new_page()
+        requests, errors = _watched(opened)
+        opened.goto(path.resolve().as_uri())
+        return opened, requests, errors
+
+    def page_figures(self, path: Path, looks: int) -> dict[str, Any]:
+        """What it takes to draw a page, its requests and its complaints.
+
+        ``drawn_cpu_ms`` is time of the page's own thread until the second frame after loading, which a busy machine
+        hardly changes; ``drawn_ms`` is from the last byte to the end of loading and the first picture.
+        """
+        cpu, drawn, extra, faults = [], [], 0, 0
+        for _ in range(looks):
+            opened = self._browser.new_context().new_page()
+            session = _thread_clock(opened)
+            requests, errors = _watched(opened)
+            before = _thread_ms(session)
+            opened.goto(path.resolve().as_uri())
+            end, first = opened.evaluate(_DRAWN)
+            cpu.append(_thread_ms(session) - before)
+            drawn.append(max(end, first or 0.0))
+            extra, faults = max(extra, len(requests) - 1), max(faults, len(errors))
+            opened.context.close()
+        return {
+            "drawn_cpu_ms": statistics.median(cpu),
+            "drawn_ms": statistics.median(drawn),
+            "requests": extra,
+            "script_errors": faults,
+        }
+
+    def slider_ms(self, path: Path) -> float:
+        """Time of the page's own thread for a step of the first slider, with its layout."""
+        opened, _, _ = self.open(path)
+        session = _thread_clock(opened)
+        before = _thread_ms(session)
+        opened.evaluate(_SLIDER, STEPS)
+        return (_thread_ms(session) - before) / STEPS
+
+    def axe(self, path: Path, script: Path) -> dict[str, int]:
+        """Findings of axe-core by impact, and rules that passed; the page's own policy is lifted for it."""
+        context = self._browser.new_context(bypass_csp=True)
+        opened = context.new_page()
+        opened.goto(path.resolve().as_uri())
+        opened.add_script_tag(path=str(script))
+        passes, found = opened.evaluate(_AXE)
+        counts = {"passes": int(passes)}
+        for impact, name, number, example in found:
+            counts[impact] = counts.get(impact, 0) + number
+            print(f"axe: {impact}: {name} ({number}): {example}")
+        return counts
+
+
+def _watched(opened: Any) -> tuple[list[str], list[str]]:
+    """Addresses that a page asks for, and what it complains of; both go on growing."""
+    requests: list[str] = []
+    errors: list[str] = []
+    opened.on("request", lambda item: requests.append(item.url))
+    opened.on("pageerror", lambda item: errors.append(str(item)))
+    opened.on("console", lambda item: errors.append(item.text) if item.type in {"error", "warning"} else None)
+    return requests, errors
+
+
+def _thread_clock(opened: Any) -> Any:
+    session = opened.context.new_cdp_session(opened)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    return session
+
+
+def _thread_ms(session: Any) -> float:
+    """Time that the page's own thread has worked."""
+    found = {item["name"]: item["value"] for item in session.send("Performance.getMetrics")["metrics"]}
+    return 1e3 * float(found["TaskDuration"])

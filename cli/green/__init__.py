@@ -1,0 +1,1 @@
+"""``tunegraph green``: run it when the grid is clean."""

@@ -1,0 +1,319 @@
+"""``tunegraph green``: when to run, waiting until then, forecasts, and what waiting would have saved."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import settings
+from cli.late import LateTyper
+from cli.options import JsonOption
+from cli.values import span_s
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from recommender.green.desk import GreenDesk
+    from recommender.green.plan import GreenJob, GreenPlan
+
+app = LateTyper(
+    name="green",
+    help="Run jobs when the grid is clean: plan, wait, forecast, look back.",
+    add_completion=False,
+)
+
+app.add("statement", "cli.green.statement:statement")
+
+RegionOption = Annotated[str, typer.Option("--region", help="Region of the grid, as imported.")]
+DurationOption = Annotated[str, typer.Option("--duration", help="How long it runs, such as 8h or 90min.")]
+ByOption = Annotated[
+    str, typer.Option("--by", help="When it must be done: 'tomorrow 08:00', +24h, '2026-11-24 08:00'.")
+]
+SplitOption = Annotated[bool, typer.Option("--split", help="It may be paused and go on later.")]
+LeastOption = Annotated[str, typer.Option("--least-run", help="Least length of a piece, such as 1h.")]
+RestartOption = Annotated[str, typer.Option("--restart", help="Work that each restart costs again.")]
+WordsArgument = Annotated[
+    list[str] | None, typer.Argument(help="After --: program and arguments.", show_default=False)
+]
+
+
+def _green(context: typer.Context) -> GreenDesk:
+    from recommender.green.desk import GreenDesk
+
+    return GreenDesk.of_workspace(settings(context).workspace)
+
+
+def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str) -> GreenJob:
+    from recommender.green.moments import moment_of
+    from recommender.green.plan import GreenJob
+
+    return GreenJob(
+        duration_s=span_s(duration),
+        deadline=moment_of(by, datetime.now(UTC).astimezone()),
+        can_split=split,
+        least_run_s=span_s(least_run) if least_run else 0.0,
+        restart_s=span_s(restart) if restart else 0.0,
+    )
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(help="CSV or JSON of carbon intensity, of one region.")],
+    region: RegionOption = "",
+    zone: Annotated[str, typer.Option("--zone", help="Clock of times without a zone: Europe/Berlin.")] = "",
+    label: Annotated[str, typer.Option("--label", help="Times are the start or end of slots.")] = "start",
+    kind: Annotated[str, typer.Option("--kind", help="average or marginal, if the file is silent.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Read the carbon intensity of a region from files.
+
+    History, and forecasts of services.
+
+    Example: tunegraph green import intensity.csv --region DE
+    """
+    from cli import output
+
+    if kind not in {"", "average", "marginal"}:
+        raise InputError(f"--kind {kind!r}", hint="average or marginal")
+    stored, faults = _green(context).add(files, region=region, zone=zone, label=label, kind=kind)
+    series = stored.series
+    for text in (*series.notes, *faults[:20]):
+        output.note(text)
+    if as_json:
+        content: dict[str, object] = {
+            "region": series.region,
+            "start": series.start.isoformat(),
+            "end": series.end.isoformat(),
+            "half_hours": len(series.values),
+            "filled": int(series.is_filled.sum()),
+            "kind": series.kind or None,
+            "scope": series.scope or None,
+            "faults": faults,
+        }
+        output.as_json(content)
+    else:
+        days = len(series.values) / 48
+        what = " ".join(filter(None, (series.kind, series.scope))) or "kind not stated"
+        print(f"{series.region}: {days:.1f} days to {series.end:%Y-%m-%d %H:%M}, {what}")
+        print(
+            f"mean {series.values.mean():.0f} g/kWh, {series.values.min():.0f} to {series.values.max():.0f}"
+        )
+    if faults:
+        raise typer.Exit(2)
+
+
+@app.command()
+def plan(
+    context: typer.Context,
+    words: WordsArgument = None,
+    duration: DurationOption = "1h",
+    by: ByOption = "+24h",
+    region: RegionOption = "",
+    split: SplitOption = False,
+    least_run: LeastOption = "",
+    restart: RestartOption = "",
+    power: Annotated[
+        float | None, typer.Option("--power", min=0, help="Watt of the job: gives grams of CO2.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", help="Hand over to: at, cron, systemd, slurm, k8s, kueue, json.")
+    ] = "",
+    name: Annotated[str, typer.Option("--name", help="Name of the job in the hand-over.")] = "green-job",
+    as_json: JsonOption = False,
+) -> None:
+    """Say when a job should run, and what that saves.
+
+    Example: tunegraph green plan --region DE --duration 8h --by +24h
+    """
+    from cli import output
+    from recommender.green.handover import WRITERS, hand_over
+
+    if format and format not in WRITERS:
+        raise InputError(f"--format {format!r}", hint=f"one of: {', '.join(WRITERS)}")
+    job = _job(duration, by, split=split, least_run=least_run, restart=restart)
+    made = _green(context).plan(job, region=region)
+    if format:
+        _notes(made)
+        print(hand_over(made, format, words or (), name), end="")
+        return
+    grams = _grams(made, power)
+    if as_json:
+        output.as_json(
+            {**made.to_json(), "carbon_g": grams, "power_w": power and {"value": power, "kind": "assumed"}}
+        )
+        return
+    _notes(made)
+    for begin, end in made.pieces:
+        print(f"run   {begin.astimezone():%a %Y-%m-%d %H:%M} to {end.astimezone():%a %H:%M}")
+    print(f"why   {made.reason}")
+    if made.waits:
+        print(
+            f"saves {made.saving:.1%} of the emissions of a start at once "
+            f"({made.saving_low:.1%} to {made.saving_high:.1%}, 90 %)"
+        )
+        print(f"      chance to end dirtier: {made.chance_dirtier:.0%}")
+    if made.once_g_per_kwh is not None and made.planned_g_per_kwh is not None:
+        print(f"grid  {made.planned_g_per_kwh:.0f} g/kWh; at once {made.once_g_per_kwh:.0f}")
+    if grams:
+        print(f"emits {grams['planned']:.0f} g; at once {grams['once']:.0f} g, at an assumed {power:g} W")
+
+
+def _grams(made: GreenPlan, power: float | None) -> dict[str, float] | None:
+    if power is None or made.once_g_per_kwh is None:
+        return None
+    once = power / 1000 * made.job.duration_s / 3600 * made.once_g_per_kwh
+    return {"once": round(once, 1), "planned": round(once * (1 - made.saving), 1)}
+
+
+def _notes(made: GreenPlan) -> None:
+    from cli import output
+
+    for text in made.notes:
+        output.note(text)
+
+
+@app.command()
+def wait(
+    context: typer.Context,
+    words: WordsArgument = None,
+    duration: DurationOption = "1h",
+    by: ByOption = "+24h",
+    region: RegionOption = "",
+    split: SplitOption = False,
+    pause: Annotated[
+        str, typer.Option("--pause", help="Pause by: stop (keeps memory) or restart (from a checkpoint).")
+    ] = "stop",
+    device: Annotated[
+        str | None, typer.Option("--device", help="Devices it needs, such as 0,1; '' for none.")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Name under which it survives a restart.")] = "",
+) -> None:
+    """Run a command when the grid is clean.
+
+    Example: tunegraph green wait --region DE --duration 8h --by +24h -- ./train.sh
+
+    Planned anew every half hour. Started again, the same call goes on waiting. Without a series it runs at
+    once.
+    """
+    from recommender.green.waiting import WaitRequest
+
+    if not words:
+        raise InputError(
+            "no command to run", hint="tunegraph green wait --by 'tomorrow 08:00' -- python train.py"
+        )
+    if pause not in {"stop", "restart"}:
+        raise InputError(f"--pause {pause!r}", hint="stop or restart")
+    green = _green(context)
+    visible = (
+        os.environ.get("ASCEND_RT_VISIBLE_DEVICES") or os.environ.get("CUDA_VISIBLE_DEVICES") or "machine"
+    )
+    devices = [item.strip() for item in (visible if device is None else device).split(",")]
+    request = WaitRequest(
+        command=tuple(words),
+        job=_job(duration, by, split=split, least_run="", restart=""),
+        region=green.region_to_wait_for(region, _say),
+        name=name,
+        devices=tuple(filter(None, devices)),
+        pauses_by=pause,
+    )
+    raise typer.Exit(green.wait(request, _say))
+
+
+def _say(text: str) -> None:
+    print(f"green: {text}", file=sys.stderr, flush=True)
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    region: RegionOption = "",
+    slurm: Annotated[
+        str, typer.Option("--slurm", help="Id of a pending Slurm job: its StartTime follows the plan.")
+    ] = "",
+    duration: DurationOption = "1h",
+    by: ByOption = "+24h",
+    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many; 0: never.")] = 0,
+) -> None:
+    """Plan anew every half hour, and move a pending Slurm job.
+
+    Example: tunegraph green watch --region DE --duration 8h --by +24h --slurm 1234
+    """
+    green = _green(context)
+    job = _job(duration, by, split=False, least_run="", restart="")
+    for made in green.watch(job, region=region, slurm=slurm, rounds=rounds):
+        saved = f"{made.saving:.1%} less than at once" if made.waits else made.reason
+        print(f"{made.now.astimezone():%H:%M}  start {made.start.astimezone():%a %H:%M}  {saved}", flush=True)
+
+
+@app.command()
+def forecast(
+    context: typer.Context,
+    region: RegionOption = "",
+    hours: Annotated[int, typer.Option("--hours", min=1, max=192, help="How far.")] = 48,
+    as_json: JsonOption = False,
+) -> None:
+    """Forecast the carbon intensity of a region.
+
+    Example: tunegraph green forecast --region DE
+    """
+    from cli import output
+
+    made = _green(context).forecast(region)
+    if as_json:
+        output.as_json(made.to_json(2 * hours))
+        return
+    for text in made.outlook.notes:
+        output.note(text)
+    rows = []
+    for slot in range(0, min(2 * hours, len(made.outlook.g_per_kwh)), 2):
+        at = (made.start + timedelta(minutes=30 * slot)).astimezone()
+        span = f"{made.low[slot]:.0f} to {made.high[slot]:.0f}" if len(made.low) else "not known"
+        rows.append((f"{at:%a %d %H:%M}", f"{made.outlook.g_per_kwh[slot]:.0f}", span))
+    print(f"{made.region}, g/kWh, from {made.outlook.basis}\n")
+    output.table(("time", "expected", "90 %"), rows)
+    for title, scores in (("error", made.score), ("theirs", made.published_score)):
+        if scores:
+            print(f"{title:<8}" + ", ".join(f"{key}: {value:.1f} %" for key, value in scores.items()))
+
+
+@app.command()
+def backtest(
+    context: typer.Context,
+    duration: DurationOption = "8h",
+    within: Annotated[str, typer.Option("--within", help="From arrival to deadline, such as 48h.")] = "48h",
+    region: RegionOption = "",
+    split: SplitOption = False,
+    days: Annotated[int, typer.Option("--days", min=14, help="How far to look back.")] = 365,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what waiting would have saved over the last year.
+
+    Example: tunegraph green backtest --region DE
+    """
+    from cli import output
+
+    found = _green(context).backtest(
+        duration_s=span_s(duration), within_s=span_s(within), can_split=split, region=region, days=days
+    )
+    if as_json:
+        output.as_json(found.to_json())
+        return
+    print(f"{found.jobs} jobs of {duration} within {within} on {found.region}; per cent of emissions saved\n")
+    output.table(
+        ("rule", "saved"),
+        (
+            ("perfect forecast (not to be had)", f"{found.perfect:.1f}"),
+            ("green wait, planned every half hour", f"{found.replanned:.1f}"),
+            ("green plan, planned once", f"{found.once:.1f}"),
+            ("profile of the last four weeks", f"{found.floor:.1f}"),
+        ),
+    )
+    print(
+        f"\npromised {found.promised:.1f}, kept {found.replanned:.1f}; {found.held:.0f} % within the interval"
+    )
+    print(f"{found.shifted:.0f} % of the jobs waited; {found.dirtier:.0f} % of those ended dirtier")

@@ -1,0 +1,1 @@
+"""Logs of power and energy: what meters of devices and trackers write."""

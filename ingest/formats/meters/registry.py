@@ -1,0 +1,46 @@
+"""The formats of power and energy logs that can be read, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.files.content import Content
+from ingest.files.sniffing import read_head
+from ingest.formats.meters import energy_logs, power_logs
+from kg.errors import CaseFormatError, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.formats.meters.table import MeterFormat, MeterLog
+
+METER_FORMATS: tuple[MeterFormat, ...] = (*power_logs.FORMATS, *energy_logs.FORMATS)
+"""All formats; the first that recognises a file reads it."""
+
+
+def read_meter(path: Path, *, interval_s: float = 1.0) -> MeterLog:
+    """The energies in a log.
+
+    Args:
+        path: The log.
+        interval_s: Seconds between readings, where the log has no times.
+
+    Raises:
+        InputError: It cannot be read, or is in no format of meters.
+        CaseFormatError: No energy can be made of it.
+    """
+    try:
+        head = read_head(path)
+        known = next((item for item in METER_FORMATS if item.sniff(head)), None)
+        if known is None:
+            titles = "; ".join(item.title for item in METER_FORMATS)
+            raise InputError(
+                f"{path}: {head.flaw or 'no log of a meter is recognised'}", hint=f"looked for: {titles}"
+            )
+        with Content(path) as content:
+            log = known.read(content, interval_s)
+    except OSError as fault:
+        raise InputError(f"{path}: {(fault.strerror or str(fault)).lower()}") from fault
+    if not log.energies:
+        raise CaseFormatError(str(path), log.faults)
+    return log

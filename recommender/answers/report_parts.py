@@ -1,0 +1,186 @@
+"""The parts of a report from results of the program, and from the JSON that its commands print."""
+
+from __future__ import annotations
+
+import json
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from kg.errors import InputError
+from recommender.answers.answer import Answer
+from recommender.answers.benefit import Prediction
+from recommender.answers.carbon_content import carbon_content, joined_content
+from recommender.answers.diagnose import DiagnosisAnswer
+from recommender.answers.estimate import Estimate
+from recommender.answers.estimate_choice import front_of_estimates
+from recommender.experiment.journal import Logged
+from recommender.experiment.testing import state_of
+from recommender.report.document import ReportDocument, ReportPart, finite
+from recommender.report.page import SECTIONS
+from recommender.report.sections.experiment import MOST_TRACK
+from recommender.search.report.result import Result
+from recommender.search.report.search_report import CourseReport, SearchReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+
+_WAYS: Mapping[str, tuple[str, str]] = {
+    "answer": ("an answer", "name a question file, or the id of a recommendation"),
+    "prediction": ("a prediction", "tunegraph predict ... --json > prediction.json, and name that file"),
+    "diagnosis": ("a diagnosis", "name a profile"),
+    "estimate": ("an estimate", "tunegraph estimate ... --json > estimate.json, and name that file"),
+    "search": ("a search", "name the log of a search"),
+    "experiment": ("an A/B test", "name an experiment of the workspace"),
+    "green": ("a carbon plan", "tunegraph green plan ... --json > plan.json, and name that file"),
+}
+"""What each kind of part is called, and how it gets into a report."""
+
+_KEYS: Mapping[str, frozenset[str]] = {
+    "answer": frozenset({"problem", "knowledge_version", "neighbours"}),
+    "prediction": frozenset({"predictions", "objective", "hardware"}),
+    "diagnosis": frozenset({"causes", "significant_share", "looked_at"}),
+    "estimate": frozenset({"estimates", "phase", "hardware"}),
+    "search": frozenset({"search", "objectives", "failures"}),
+    "experiment": frozenset({"treatments", "design", "verdict"}),
+}
+"""Keys by which the JSON of a command is known."""
+
+
+_LEFT_OUT: Mapping[str, frozenset[str]] = {
+    "answer": frozenset({"refused", "neighbours"}),
+    "diagnosis": frozenset({"looked_at", "ranks"}),
+}
+"""What a command prints and no section shows."""
+
+
+@singledispatch
+def page_content(result: object) -> tuple[str, dict[str, Any]]:
+    """Kind and content of the part that shows a result."""
+    raise TypeError(f"no section of a report shows a {type(result).__name__}")
+
+
+@page_content.register
+def _(result: Answer) -> tuple[str, dict[str, Any]]:
+    return "answer", result.to_json()
+
+
+@page_content.register
+def _(result: Prediction) -> tuple[str, dict[str, Any]]:
+    return "prediction", result.to_json()
+
+
+@page_content.register
+def _(result: DiagnosisAnswer) -> tuple[str, dict[str, Any]]:
+    return "diagnosis", result.page_content()
+
+
+@page_content.register
+def _(result: Estimate) -> tuple[str, dict[str, Any]]:
+    return "estimate", result.page_content()
+
+
+@page_content.register
+def _(result: Result | SearchReport | CourseReport) -> tuple[str, dict[str, Any]]:
+    return "search", result.page_content()
+
+
+@page_content.register
+def _(result: Logged) -> tuple[str, dict[str, Any]]:
+    state = state_of(result)
+    content: dict[str, Any] = {"name": result.name, "design": result.design.to_json(), **state.to_json()}
+    for plain, item in zip(content["treatments"], state.comparisons, strict=True):
+        every = max(1, len(item.track) // MOST_TRACK)
+        kept = sorted({*range(0, len(item.track), every), len(item.track) - 1}) if item.track else []
+        plain["track"] = [[at + 1, *(float(f"{value:.5g}") for value in item.track[at])] for at in kept]
+    return "experiment", content
+
+
+def part_of(result: object, source: str) -> ReportPart:
+    """The part of a report that shows a result; ``source`` says where it is from."""
+    kind, content = page_content(result)
+    return ReportPart(kind=kind, source=source, content=finite(_drawable(kind, content)))
+
+
+def part_in(path: Path) -> ReportPart | ReportDocument:
+    """The part in a JSON file that a command of the program printed; a whole report where it is one.
+
+    Raises:
+        InputError: It holds nothing that a report shows.
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise InputError(
+            f"{path}: is no JSON ({fault})", hint="name what a command printed with --json"
+        ) from None
+    if isinstance(raw, dict) and raw.get("format"):
+        return ReportDocument.from_json(raw, str(path))
+    if isinstance(raw, dict) and (carbon := carbon_content(raw)) is not None:
+        return ReportPart(kind="green", source=str(path), content=finite(carbon))
+    keys = raw.keys() if isinstance(raw, dict) else set()
+    kind = next((name for name, needed in _KEYS.items() if needed <= keys), None)
+    if kind is None:
+        raise InputError(
+            f"{path}: holds nothing that a report shows",
+            hint="what recommend, predict, diagnose, estimate, search, ab or green printed with --json",
+        )
+    content = {name: value for name, value in raw.items() if name != "schema_version"}
+    return ReportPart(kind=kind, source=str(path), content=finite(_drawable(kind, content)))
+
+
+def document_of(
+    parts: Sequence[ReportPart], *, program: str, now: datetime, title: str = "", lists_missing: bool = True
+) -> ReportDocument:
+    """A report of parts, in the order of a page.
+
+    Args:
+        parts: Its content.
+        program: Name and version of the program.
+        now: The time.
+        title: Of the page; of its first part if empty.
+        lists_missing: Whether kinds without a part are listed, each with the way to get it.
+    """
+    order = list(SECTIONS)
+    if len(green := [part for part in parts if part.kind == "green"]) > 1:  # printed apart, drawn together
+        content = joined_content([part.content for part in green])
+        whole = ReportPart(kind="green", source=", ".join(part.source for part in green), content=content)
+        parts = [whole, *(part for part in parts if part.kind != "green")]
+    parts = sorted(parts, key=lambda part: order.index(part.kind))
+    there = {part.kind for part in parts}
+    missing = [_WAYS[kind] for kind in order if kind not in there] if lists_missing else []
+    lacking = [
+        (f"{part.source}: {item['what']}", str(item["how"]))
+        for part in parts
+        for item in part.content.get("not_collected", ())
+    ]
+    return ReportDocument(
+        title=title or (_title(parts[0]) if parts else "tunegraph"),
+        made=now.isoformat(timespec="seconds"),
+        program=program,
+        parts=tuple(parts),
+        not_collected=(*lacking, *missing),
+    )
+
+
+def _title(part: ReportPart) -> str:
+    content = part.content
+    if part.kind == "answer":
+        problem = content["problem"]
+        what = " ".join(str(it) for it in (problem.get("model"), problem.get("operator")) if it)
+        return f"{what} on {problem.get('hardware')}"
+    if part.kind in {"prediction", "estimate"}:
+        return f"{content.get('model')} on {content['hardware']}"
+    if part.kind == "diagnosis":
+        return f"Diagnosis of {content.get('path', part.source)}"
+    return part.source
+
+
+def _drawable(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Content without what no section shows, with the front of estimates, which sliders need."""
+    content = {name: value for name, value in content.items() if name not in _LEFT_OUT.get(kind, ())}
+    if kind == "estimate" and "front_points" not in content:
+        content["front_points"] = front_of_estimates(content)
+    return content

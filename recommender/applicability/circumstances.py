@@ -1,0 +1,57 @@
+"""Whether the circumstances of an effect are those of a question: its baseline and its framework."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import show
+from kg.terms.circumstances import DEGREE_OF, SOFTWARE
+from kg.terms.conditions import Truth
+from kg.terms.purposes import plain_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kg.nouns.framework import Framework
+    from kg.nouns.values import Settings
+    from kg.terms.conditions import FactValue
+
+
+def baseline_truth(against: Settings, facts: Mapping[str, FactValue]) -> Truth:
+    """Whether what a published baseline had on runs in the question too.
+
+    A gain over something holds where that something runs: it fails where the question sets it otherwise, and
+    is unknown where the question does not say.
+    """
+    if not against:
+        return Truth.HOLDS
+    stated = {
+        plain_key(name[len("setting[") : -1]): value
+        for name, value in facts.items()
+        if name.startswith("setting[")
+    }
+    truth = Truth.HOLDS
+    for name, value in against.items():
+        key = plain_key(name)
+        here = facts.get(DEGREE_OF[key]) if key in DEGREE_OF else stated.get(key)
+        if here is None:
+            truth = Truth.UNKNOWN
+        elif str(here).lower() != show(value).lower():
+            return Truth.FAILS
+    return truth
+
+
+def other_framework(seen: Settings, facts: Mapping[str, FactValue], frameworks: Iterable[Framework]) -> str:
+    """The framework of an effect, where it is not the question's; empty where it is, or either is unknown.
+
+    Two that pass settings on to each other, as a plugin and its engine do, are one here.
+    """
+    theirs = {name.removeprefix(SOFTWARE) for name in seen if name.startswith(SOFTWARE)}
+    ours = {name[len("software[") : -1] for name in facts if name.startswith("software[")}
+    by_id = {item.id: item for item in frameworks}
+    for one in theirs:
+        for other in ours:
+            is_kin = one == other or (one in by_id and by_id[one].reads(other))
+            if is_kin or (other in by_id and by_id[other].reads(one)):
+                return ""
+    return min(theirs) if theirs and ours else ""

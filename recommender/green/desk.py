@@ -1,0 +1,245 @@
+"""The green side of a workspace: import series, plan, wait, forecast, look back; needs no graph."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+
+from kg.errors import InputError, NoEvidenceError
+from recommender.files import WorkspaceFiles
+from recommender.green.handover import move_pending
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, History
+from recommender.green.planner import make_plan, outlook
+from recommender.green.shelf import GreenShelf, StoredRegion
+from recommender.green.waiting import REPLAN_S, Clocks, Waiter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+
+    from recommender.green.backtest import BacktestResult
+    from recommender.green.plan import GreenJob, GreenPlan
+    from recommender.green.planner import Outlook
+    from recommender.green.statement import CarbonStatement
+    from recommender.green.waiting import WaitRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionForecast:
+    """A forecast for people and programs.
+
+    Attributes:
+        region: Of the grid.
+        start: Start of the first half hour.
+        outlook: What is expected.
+        low: Lower ends of 90 % intervals; empty where the past is too short to tell.
+        high: Upper ends.
+        score: Mean absolute error in per cent over the last weeks, ours by days ahead.
+        published_score: The same of the published forecast.
+    """
+
+    region: str
+    start: datetime
+    outlook: Outlook
+    low: np.ndarray
+    high: np.ndarray
+    score: dict[str, float]
+    published_score: dict[str, float]
+
+    def to_json(self, slots: int) -> dict[str, object]:
+        """The forecast for programs."""
+        points = []
+        for slot, value in enumerate(self.outlook.g_per_kwh[:slots].tolist()):
+            point: dict[str, object] = {
+                "start": (self.start + timedelta(seconds=SLOT_S * slot)).isoformat(timespec="minutes"),
+                "g_per_kwh": round(value, 2),
+            }
+            if len(self.low):
+                point |= {"low": round(float(self.low[slot]), 2), "high": round(float(self.high[slot]), 2)}
+            points.append(point)
+        return {
+            "region": self.region,
+            "basis": self.outlook.basis,
+            "forecast": points,
+            "mean_absolute_error_percent": {key: round(value, 2) for key, value in self.score.items()},
+            "published_mean_absolute_error_percent": {
+                key: round(value, 2) for key, value in self.published_score.items()
+            },
+            "notes": list(self.outlook.notes),
+        }
+
+
+class GreenDesk:
+    """What a workspace knows of grids, and what it plans on them.
+
+    Args:
+        folder: Where the series lie.
+        clock: Tells the time.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.shelf = GreenShelf(folder)
+        self._clock = clock
+
+    @classmethod
+    def of_workspace(cls, path: Path) -> Self:
+        """The grids of the workspace at ``path``, which need not be open nor be there yet."""
+        return cls(WorkspaceFiles(path).green)
+
+    def add(
+        self, files: Sequence[Path], *, region: str = "", zone: str = "", label: str = "start", kind: str = ""
+    ) -> tuple[StoredRegion, list[str]]:
+        """Take series in; see :meth:`GreenShelf.add`."""
+        return self.shelf.add(files, region=region, zone=zone, label=label, kind=kind)
+
+    def seen(self, region: str, now: datetime) -> Outlook:
+        """What is expected of a region's intensity from ``now`` on."""
+        stored = self.shelf.load(region) if region else None
+        return outlook(
+            stored.series if stored else None,
+            now,
+            coefficients=stored.coefficients if stored else None,
+            published=stored.published if stored else None,
+        )
+
+    def plan(self, job: GreenJob, *, region: str = "", now: datetime | None = None) -> GreenPlan:
+        """The cleanest plan for a job.
+
+        Raises:
+            InputError: No such region, or several and none is named.
+            InfeasibleError: The deadline has passed, or the job does not fit before it.
+        """
+        moment = now or self._clock()
+        chosen = self.shelf.choose(region)
+        return make_plan(job, self.seen(chosen, moment), moment, region=chosen or region)
+
+    def region_to_wait_for(self, region: str, say: Callable[[str], None]) -> str:
+        """The region a waiter plans on; empty, with the reason said, where there is none: it never blocks."""
+        try:
+            return self.shelf.choose(region)
+        except InputError as fault:
+            say(f"{fault}: no plan without a series")
+            return ""
+
+    def watch(
+        self, job: GreenJob, *, region: str = "", slurm: str = "", rounds: int = 0
+    ) -> Iterator[GreenPlan]:
+        """The plan, anew every half hour until the job starts; a pending Slurm job's start is moved with it.
+
+        Args:
+            job: The job.
+            region: Of the grid.
+            slurm: Id of the job whose ``StartTime`` follows the plan; empty for none.
+            rounds: Plans after which it stops; 0 for no limit.
+
+        Raises:
+            WorkspaceError: Slurm cannot be asked, or refuses.
+        """
+        made = 0
+        while True:
+            plan = self.plan(job, region=region)
+            if slurm:
+                move_pending(slurm, plan)
+            yield plan
+            made += 1
+            if made == rounds or not plan.waits:
+                return
+            time.sleep(max(1.0, min(REPLAN_S, (plan.start - self._clock()).total_seconds())))
+
+    def wait(self, request: WaitRequest, say: Callable[[str], None], clocks: Clocks | None = None) -> int:
+        """Run a command at its time; return its exit code."""
+        return Waiter(self.shelf, request, say, clocks or Clocks(now=self._clock)).run()
+
+    def forecast(self, region: str = "", now: datetime | None = None) -> RegionForecast:
+        """The forecast of a region with intervals from its own errors of the last weeks.
+
+        Raises:
+            NoEvidenceError: Nothing can be said.
+        """
+        moment = now or self._clock()
+        chosen = self.shelf.choose(region)
+        expected = self.seen(chosen, moment)
+        stored = self.shelf.load(chosen) if chosen else None
+        if stored is None or not len(expected.g_per_kwh):
+            raise NoEvidenceError(
+                f"no forecast: {expected.basis}", hint="tunegraph green import FILE --region NAME"
+            )
+        from recommender.green.intervals import recent_errors
+
+        low, high, score = recent_errors(stored, expected.g_per_kwh, moment)
+        start = stored.series.time_of(stored.series.slot_of(moment))
+        theirs = stored.published.errors(stored.series) if stored.published else {}
+        return RegionForecast(
+            region=chosen,
+            start=start,
+            outlook=expected,
+            low=low,
+            high=high,
+            score=score,
+            published_score=theirs,
+        )
+
+    def statement(
+        self,
+        files: Sequence[Path],
+        *,
+        region: str = "",
+        g_per_kwh: float | None = None,
+        pue: float | None = None,
+        interval_s: float = 1.0,
+        start: datetime | None = None,
+        title: str = "Carbon statement",
+    ) -> CarbonStatement:
+        """What runs emitted, from logs of meters on a region's series; see ``make_statement``."""
+        from recommender.green.statement import make_statement
+
+        chosen = self.shelf.choose(region)
+        stored = self.shelf.load(chosen) if chosen else None
+        return make_statement(
+            files,
+            series=stored.series if stored else None,
+            made=self._clock(),
+            title=title,
+            g_per_kwh=g_per_kwh,
+            pue=pue,
+            interval_s=interval_s,
+            start=start,
+        )
+
+    def backtest(
+        self, *, duration_s: float, within_s: float, can_split: bool, region: str = "", days: int = 365
+    ) -> BacktestResult:
+        """What plans for such a job would have kept over the last days of a region's series.
+
+        Raises:
+            NoEvidenceError: The series is too short.
+        """
+        chosen = self.shelf.choose(region)
+        stored = self.shelf.load(chosen) if chosen else None
+        if stored is None:
+            raise NoEvidenceError(
+                "no series has been imported", hint="tunegraph green import FILE --region NAME"
+            )
+        length, window = (max(1, -int(-seconds // SLOT_S)) for seconds in (duration_s, within_s))
+        if not length <= window <= HORIZON:
+            raise InputError(
+                f"a job of {duration_s / 3600:g} h within {within_s / 3600:g} h",
+                hint=f"--within: no shorter than the job, and {HORIZON // 2} h at most",
+            )
+        series = stored.series
+        first = max(LEAST_HISTORY + 4 * DAY, len(series.values) - window - days * DAY)
+        last = len(series.values) - window
+        if last - first < 14 * DAY:
+            raise NoEvidenceError(
+                f"{len(series.values) / DAY:.0f} days of {chosen} are too few to look back on",
+                hint="import five weeks or more",
+            )
+        from recommender.green.backtest import ForecastTable, backtest
+
+        history = History(series.values, series.local_start)
+        table = ForecastTable.rolling(history, first, len(series.values), self.shelf.neighbours(series))
+        return backtest(series, table, length, window, can_split=can_split)

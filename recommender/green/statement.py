@@ -1,0 +1,263 @@
+"""A statement of what a run emitted: measured, modelled and assumed apart, never one sum."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.formats.meters.registry import read_meter
+from ingest.formats.meters.table import Knowledge, MeteredEnergy
+from recommender.green.history import SLOT_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from recommender.green.series import IntensitySeries
+
+_J_PER_KWH = 3.6e6
+
+MATURITY = (
+    ("energy is metered", "measured"),
+    ("grid intensity comes from a series of the place and hour", "series"),
+    ("parts that are only modelled or assumed are named", "apart"),
+    ("the site's overhead (PUE) is stated", "pue"),
+    ("embodied carbon of the hardware is counted", "embodied"),
+)
+"""A checklist, no level: the sources' maturity levels name no test that could be failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementLine:
+    """Energy and carbon of one part.
+
+    Attributes:
+        part: Of the machine.
+        kind: How the energy is known.
+        energy_kwh: Of it.
+        carbon_g: Gram CO2; None where no intensity is known.
+        g_per_kwh: Mean intensity over its time.
+        basis: Where the intensity is from.
+    """
+
+    part: str
+    kind: Knowledge
+    energy_kwh: float
+    carbon_g: float | None
+    g_per_kwh: float | None
+    basis: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarbonStatement:
+    """A statement.
+
+    Attributes:
+        title: What it is about.
+        made: When.
+        lines: By part.
+        pue: Energy of the site over that of its machines; None where not given, then it is not counted.
+        notes: Assumptions of readers and gaps of logs.
+    """
+
+    title: str
+    made: datetime
+    lines: tuple[StatementLine, ...]
+    pue: float | None
+    notes: tuple[str, ...]
+
+    def totals(self) -> dict[Knowledge, tuple[float, float | None]]:
+        """Energy and carbon by how they are known; kinds are not added up."""
+        sums: dict[Knowledge, list[StatementLine]] = defaultdict(list)
+        for line in self.lines:
+            sums[line.kind].append(line)
+        factor = self.pue or 1.0
+        return {
+            kind: (
+                factor * math.fsum(line.energy_kwh for line in lines),
+                None
+                if any(line.carbon_g is None for line in lines)
+                else factor * math.fsum(line.carbon_g or 0.0 for line in lines),
+            )
+            for kind, lines in sums.items()
+        }
+
+    def checklist(self) -> list[tuple[str, bool]]:
+        """What the statement rests on, point by point."""
+        holds = {
+            "measured": bool(self.lines) and all(line.kind is Knowledge.MEASURED for line in self.lines),
+            "series": bool(self.lines) and all(line.basis.startswith("series") for line in self.lines),
+            "apart": True,
+            "pue": self.pue is not None,
+            "embodied": False,
+        }
+        return [(text, holds[key]) for text, key in MATURITY]
+
+    def to_json(self) -> dict[str, object]:
+        """The statement for programs."""
+        return {
+            "title": self.title,
+            "made": self.made.isoformat(timespec="seconds"),
+            "pue": self.pue,
+            "parts": [
+                {
+                    "part": line.part,
+                    "kind": str(line.kind),
+                    "energy_kwh": round(line.energy_kwh, 6),
+                    "carbon_g": None if line.carbon_g is None else round(line.carbon_g, 3),
+                    "g_per_kwh": None if line.g_per_kwh is None else round(line.g_per_kwh, 2),
+                    "intensity_from": line.basis,
+                }
+                for line in self.lines
+            ],
+            "totals": {
+                str(kind): {
+                    "energy_kwh": round(energy, 6), "carbon_g": None if carbon is None else round(carbon, 3)
+                }
+                for kind, (energy, carbon) in self.totals().items()
+            },
+            "checklist": [{"point": text, "holds": holds} for text, holds in self.checklist()],
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+    def to_markdown(self) -> str:
+        """The statement as Markdown."""
+        rows = ["| part | known by | kWh | g/kWh | g CO2 | intensity from |", "|---|---|---|---|---|---|"]
+        rows += [f"| {' | '.join(cells)} |" for cells in self._cells()]
+        totals = [f"* {text}" for text in self._total_texts()]
+        points = [f"* [{'x' if holds else ' '}] {text}" for text, holds in self.checklist()]
+        notes = [f"* {text}" for text in self.notes]
+        parts = [
+            f"# {self.title}",
+            f"Made {self.made:%Y-%m-%d %H:%M} UTC.",
+            "\n".join(rows),
+            "\n".join(totals),
+        ]
+        parts += ["## Rests on", "\n".join(points)]
+        if notes:
+            parts += ["## Notes", "\n".join(notes)]
+        return "\n\n".join(parts) + "\n"
+
+    def to_html(self) -> str:
+        """The statement as one page for print, without scripts."""
+        head = "".join(
+            f"<th>{name}</th>" for name in ("part", "known by", "kWh", "g/kWh", "g CO2", "intensity from")
+        )
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+            for cells in self._cells()
+        )
+        totals = "".join(f"<li>{html.escape(text)}</li>" for text in self._total_texts())
+        points = "".join(
+            f"<li>{'yes' if holds else 'no'}: {html.escape(text)}</li>" for text, holds in self.checklist()
+        )
+        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.notes)
+        return (
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style>"
+            f"<h1>{html.escape(self.title)}</h1><p>Made {self.made:%Y-%m-%d %H:%M} UTC.</p>"
+            f"<table><tr>{head}</tr>{rows}</table><ul>{totals}</ul><h2>Rests on</h2><ul>{points}</ul>"
+            + (f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "")
+            + "</html>\n"
+        )
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                line.part,
+                str(line.kind),
+                f"{line.energy_kwh:.4g}",
+                "unknown" if line.g_per_kwh is None else f"{line.g_per_kwh:.0f}",
+                "unknown" if line.carbon_g is None else f"{line.carbon_g:.4g}",
+                line.basis,
+            )
+            for line in self.lines
+        ]
+
+    def _total_texts(self) -> list[str]:
+        overhead = "" if self.pue is None else f", with a PUE of {self.pue:g}"
+        texts = []
+        for kind, (energy, carbon) in self.totals().items():
+            grams = "carbon unknown" if carbon is None else f"{carbon:.4g} g CO2"
+            texts.append(f"{kind}: {energy:.4g} kWh, {grams}{overhead}")
+        return texts
+
+
+_STYLE = (
+    "body{font:14px/1.5 sans-serif;max-width:50em;margin:2em auto}table{border-collapse:collapse}"
+    "td,th{border:1px solid #888;padding:.2em .6em;text-align:left}@page{size:A4;margin:2cm}"
+)
+
+
+def make_statement(
+    files: Sequence[Path],
+    *,
+    series: IntensitySeries | None,
+    made: datetime,
+    title: str = "Carbon statement",
+    g_per_kwh: float | None = None,
+    pue: float | None = None,
+    interval_s: float = 1.0,
+    start: datetime | None = None,
+) -> CarbonStatement:
+    """The statement of meters' logs on the grid of a series.
+
+    Args:
+        files: Logs of meters.
+        series: Of the grid; None where there is none.
+        made: The present.
+        title: What it is about.
+        g_per_kwh: Intensity where the series does not cover a log; None to leave its carbon unknown.
+        pue: Overhead of the site.
+        interval_s: Seconds between readings of logs without times.
+        start: Beginning of logs without times.
+
+    Raises:
+        InputError: A file is no log of a meter.
+    """
+    lines: list[StatementLine] = []
+    notes: list[str] = list(series.notes) if series is not None else []
+    for path in files:
+        log = read_meter(path, interval_s=interval_s)
+        notes += [f"{path.name}: {text}" for text in log.notes]
+        notes += [f"{path.name}: {fault}" for fault in log.faults[:5]]
+        for energy in log.energies:
+            if energy.samples > 2 and energy.gap_s > 10 * energy.duration_s / (energy.samples - 1):
+                notes.append(f"{path.name}: {energy.part} has a gap of {energy.gap_s:.0f} s")
+            lines.append(_line(energy, series, g_per_kwh, start))
+    if pue is None:
+        notes.append("no PUE was given: the site's overhead is not counted")
+    return CarbonStatement(
+        title=title, made=made.astimezone(UTC), lines=tuple(lines), pue=pue, notes=tuple(dict.fromkeys(notes))
+    )
+
+
+def _line(
+    energy: MeteredEnergy, series: IntensitySeries | None, g_per_kwh: float | None, start: datetime | None
+) -> StatementLine:
+    begin = energy.start_s if energy.start_s is not None else start.timestamp() if start else None
+    intensity, basis = g_per_kwh, "assumed" if g_per_kwh is not None else "unknown"
+    if series is not None and begin is not None:
+        first = (begin - series.start.timestamp()) / SLOT_S
+        last = first + energy.duration_s / SLOT_S
+        if first >= 0 and last <= len(series.values):
+            slots = np.arange(math.floor(first), max(math.floor(first) + 1, math.ceil(last)))
+            shared = np.minimum(slots + 1, last) - np.maximum(slots, first)
+            weight = shared if shared.sum() > 0 else np.ones(len(slots))
+            intensity = float(np.average(series.values[slots], weights=weight))
+            basis = f"series of {series.region}" + (f", {series.kind}" if series.kind else "")
+    kwh = energy.energy_j / _J_PER_KWH
+    return StatementLine(
+        part=energy.part,
+        kind=energy.kind,
+        energy_kwh=kwh,
+        carbon_g=None if intensity is None else kwh * intensity,
+        g_per_kwh=intensity,
+        basis=basis,
+    )

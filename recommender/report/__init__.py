@@ -1,0 +1,1 @@
+"""The report: one page that opens anywhere, drawn from plain JSON content."""

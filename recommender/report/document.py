@@ -1,0 +1,141 @@
+"""The document of a report: all that its page shows as plain JSON, which any other form is made from."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FORMAT = "tunegraph report"
+VERSION = 1
+
+_EMBEDDED = re.compile(r'<script type="application/json" id="document">(.*?)</script>', re.DOTALL)
+_SPELLED = {
+    code: f"\\u{code:04x}" for code in (*map(ord, "<>&"), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+}
+"""Signs that could end the element in which JSON stands or a line of script, or turn the order of letters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPart:
+    """The content of one section.
+
+    Attributes:
+        kind: Which section draws it.
+        source: Where it is from: a path, a name, a command.
+        content: Plain JSON.
+    """
+
+    kind: str
+    source: str
+    content: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content."""
+        return {"kind": self.kind, "source": self.source, "content": dict(self.content)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportDocument:
+    """A report as plain content.
+
+    Attributes:
+        title: Of the page.
+        made: When, in ISO 8601.
+        program: Name and version of what made it.
+        parts: Content by section, in the order of the page.
+        not_collected: What there is no content of, each with the way to get it.
+    """
+
+    title: str
+    made: str
+    program: str
+    parts: tuple[ReportPart, ...]
+    not_collected: tuple[tuple[str, str], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain content; numbers that JSON lacks are null."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": self.title,
+            "made": self.made,
+            "program": self.program,
+            "parts": [part.to_json() for part in self.parts],
+            "not_collected": [{"what": what, "how": how} for what, how in self.not_collected],
+        }
+        return {name: finite(value) for name, value in content.items()}
+
+    @classmethod
+    def from_json(cls, raw: object, where: str = "report") -> Self:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            InputError: It is no report, or one of a later version.
+        """
+        if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+            raise InputError(f"{where}: holds no report", hint="a page or JSON file of tunegraph report")
+        if raw.get("version") != VERSION:
+            raise InputError(
+                f"{where}: is a report of version {raw.get('version')}, this program reads {VERSION}",
+                hint="read it with the program that wrote it",
+            )
+        try:
+            return cls(
+                title=str(raw["title"]),
+                made=str(raw["made"]),
+                program=str(raw["program"]),
+                parts=tuple(
+                    ReportPart(kind=str(it["kind"]), source=str(it["source"]), content=dict(it["content"]))
+                    for it in raw["parts"]
+                ),
+                not_collected=tuple((str(item["what"]), str(item["how"])) for item in raw["not_collected"]),
+            )
+        except (KeyError, TypeError, ValueError) as fault:
+            raise InputError(f"{where}: is a damaged report ({fault!r})", hint="make it again") from None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a report back from its page or its JSON file.
+
+        Raises:
+            InputError: There is none, or it holds no report.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as fault:
+            reason = getattr(fault, "strerror", None) or "it is no text"
+            raise InputError(
+                f"{path}: cannot be read ({reason})", hint="a page of tunegraph report"
+            ) from None
+        found = _EMBEDDED.search(text)
+        try:
+            raw = json.loads(found[1] if found else text)
+        except ValueError:
+            raise InputError(f"{path}: holds no report", hint="a page of tunegraph report") from None
+        return cls.from_json(raw, str(path))
+
+
+def embedded(content: object) -> str:
+    """JSON that may stand in an element of a page."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_SPELLED).encode("utf-8", "backslashreplace").decode()
+
+
+def finite(content: Any) -> Any:
+    """Content as JSON gives it back: lists for tuples, null for what is not finite."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, dict):
+        return {str(name): finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [finite(value) for value in content]
+    return content

@@ -1,0 +1,46 @@
+"""Results in a notebook: a section of the report without scripts, and plain text where HTML is not shown."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+from data import text
+from recommender.report.document import finite
+from recommender.report.markup import Markup, tag
+from recommender.report.page import SECTIONS
+from recommender.report.words import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_BREAKS = re.compile(r"</(?:p|h\d|li|tr|div|dd|figcaption|summary|pre|ul)>|<tr>")
+_GAPS = re.compile(r"</?(?:t[dh]|dt|small)\b[^>]*>")
+_DRAWN = re.compile(r"<svg.*?</svg>", re.DOTALL)
+_TAGS = re.compile(r"<[^>]*>")
+
+
+def mime_bundle(kind: str, content: Mapping[str, Any]) -> dict[str, str]:
+    """What IPython shows of a result, by type of content.
+
+    Args:
+        kind: Which section draws it.
+        content: What it draws.
+    """
+    _, draw = SECTIONS[kind]
+    drawn = draw(finite(dict(content)), Words())
+    return {"text/html": _boxed(drawn), "text/plain": as_text(drawn)}
+
+
+def _boxed(drawn: Markup) -> str:
+    """A section with its style, which reaches no further than its box."""
+    style = re.sub(r"(?<![-\w.>])(?::root|body)(?=[{,])", "&", text("report/report.css"))
+    return tag("div", tag("style", Markup(f".tunegraph{{{style}}}")), drawn, class_="tunegraph")
+
+
+def as_text(drawn: str) -> str:
+    """Markup as plain text: a line for each block, gaps between cells, nothing for drawings."""
+    lines = _TAGS.sub("", _GAPS.sub("  ", _BREAKS.sub("\n", _DRAWN.sub("", drawn)))).splitlines()
+    shown = (" ".join(unescape(line).split()) for line in lines)
+    return "\n".join(line for line in shown if line)

@@ -1,0 +1,1 @@
+"""The sections of a report, one module each: plain JSON content in, markup out."""

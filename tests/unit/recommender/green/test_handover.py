@@ -1,0 +1,117 @@
+"""Hand-overs are read by the programs they are for, where those are here, or by their own grammar."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kg.errors import WorkspaceError
+from recommender.green.handover import WRITERS, hand_over, move_pending
+from recommender.green.plan import GreenJob, GreenPlan
+
+NOW = datetime(2026, 11, 24, 12, 0, tzinfo=UTC)
+COMMAND = ("python", "train.py", "--name", "a b%c")
+
+
+def plan(pieces: int = 1) -> GreenPlan:
+    job = GreenJob(duration_s=7200 * pieces, deadline=NOW + timedelta(days=2))
+    spans = tuple((NOW + timedelta(hours=6 * n + 1), NOW + timedelta(hours=6 * n + 3)) for n in range(pieces))
+    return GreenPlan(
+        region="DE", now=NOW, job=job, pieces=spans, reason="cleanest", planned_g_per_kwh=123.456
+    )
+
+
+def test_at_gets_the_command_as_one_line_and_the_local_time() -> None:
+    text = hand_over(plan(), "at", COMMAND)
+    echo, _, rest = text.partition(" | ")
+    assert shlex.split(shlex.split(echo)[1]) == list(COMMAND)
+    assert rest.strip() == f"at -t {plan().start.astimezone():%Y%m%d%H%M}"
+
+
+def test_a_line_of_cron_runs_in_its_year_alone() -> None:
+    text = hand_over(plan(), "cron", COMMAND)
+    start = plan().start.astimezone()
+    assert text.split()[:5] == [str(start.minute), str(start.hour), str(start.day), str(start.month), "*"]
+    assert '[ "$(date +\\%Y)" = 2026 ] &&' in text
+    assert "b\\%c" in text
+
+
+def test_systemd_understands_the_time() -> None:
+    words = shlex.split(hand_over(plan(), "systemd", COMMAND))
+    when = next(word.partition("=")[2] for word in words if word.startswith("--on-calendar="))
+    assert when == "2026-11-24 13:00:00 UTC"
+    assert words[-4:] == list(COMMAND)
+    if shutil.which("systemd-analyze"):
+        assert (
+            subprocess.run(["systemd-analyze", "calendar", when], check=False, capture_output=True).returncode
+            == 0
+        )
+
+
+def test_slurm_chains_the_pieces_with_a_signal_for_a_checkpoint() -> None:
+    [one] = hand_over(plan(), "slurm", COMMAND).splitlines()
+    assert f"--begin={plan().start.astimezone():%Y-%m-%dT%H:%M:%S}" in one
+    assert "--time=120" in one
+    assert "--signal" not in one
+    note, first, second = hand_over(plan(2), "slurm", COMMAND).splitlines()
+    assert note.startswith("#")
+    assert "--signal=B:USR1@120" in first
+    assert "--dependency=afterany:$job" in second
+    assert subprocess.run(["sh", "-n", "-c", first + "\n" + second], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["k8s", "kueue"])
+def test_kubernetes_gets_a_suspended_job_and_the_patch_that_starts_it(kind: str) -> None:
+    text = hand_over(plan(2), kind, COMMAND, "night")
+    documents = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#")).split(
+        "---\n"
+    )
+    job = json.loads(documents[-1])
+    assert (job["apiVersion"], job["kind"], job["spec"]["suspend"]) == ("batch/v1", "Job", True)
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == list(COMMAND)
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+    patches = [shlex.split(line.partition(": ")[2]) for line in text.splitlines() if line.startswith("#")]
+    assert all(json.loads(words[words.index("-p") + 1])["spec"] for words in patches)
+    if kind == "kueue":
+        queue = json.loads(documents[0])
+        assert queue["spec"]["stopPolicy"] == "Hold"
+        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == queue["metadata"]["name"]
+    else:
+        assert [json.loads(words[words.index("-p") + 1])["spec"]["suspend"] for words in patches] == [
+            False,
+            True,
+            False,
+        ]
+
+
+def test_json_has_the_shape_of_the_carbon_aware_sdk() -> None:
+    [answer] = json.loads(hand_over(plan(), "json", ()))
+    assert answer["location"] == "DE"
+    assert answer["optimalDataPoints"] == [
+        {"location": "DE", "timestamp": "2026-11-24T13:00:00+00:00", "duration": 120, "value": 123.46}
+    ]
+
+
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_every_kind_names_a_place_for_a_command_that_is_not_given(kind: str) -> None:
+    assert hand_over(plan(), kind, ())
+
+
+def test_without_slurm_a_pending_job_cannot_be_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WorkspaceError, match="scontrol"):
+        move_pending("17", plan())
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/said"\n', encoding="utf-8")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    move_pending("17", plan())
+    said = (tmp_path / "said").read_text()
+    assert said.split() == ["update", "JobId=17", f"StartTime={plan().start.astimezone():%Y-%m-%dT%H:%M:%S}"]

@@ -1,0 +1,61 @@
+"""Planning anew: with the perfect forecast it is the perfect plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.green.backtest import ForecastTable, backtest, simulate
+from recommender.green.history import DAY, HORIZON, History
+from tests.unit.recommender.green.grids import START, grid, grid_values
+
+VALUES = grid_values(40)
+FIRST = 20 * DAY
+
+
+@pytest.fixture(scope="module")
+def perfect() -> ForecastTable:
+    windows = np.lib.stride_tricks.sliding_window_view(VALUES, HORIZON)
+    return ForecastTable(FIRST, windows[FIRST:].astype(np.float64))
+
+
+@pytest.fixture(scope="module")
+def ours() -> ForecastTable:
+    return ForecastTable.rolling(History(VALUES, START.replace(tzinfo=None)), FIRST, 30 * DAY)
+
+
+@pytest.mark.parametrize("can_split", [False, True])
+def test_replanned_with_the_perfect_forecast_is_perfect(perfect: ForecastTable, can_split: bool) -> None:
+    for arrival in range(FIRST, FIRST + 3 * DAY, 17):
+        run = simulate(VALUES, perfect, arrival, 9, arrival + 60, can_split=can_split)
+        assert run.kept_replanned == pytest.approx(1 - run.perfect / run.at_once)
+        assert run.kept_once == pytest.approx(run.kept_replanned)
+        assert run.promised == pytest.approx(run.kept_once)
+
+
+@pytest.mark.parametrize("can_split", [False, True])
+def test_no_plan_beats_the_perfect_one(ours: ForecastTable, can_split: bool) -> None:
+    for arrival in range(FIRST, FIRST + 8 * DAY, 13):
+        run = simulate(VALUES, ours, arrival, 12, arrival + 60, can_split=can_split)
+        best = 1 - run.perfect / run.at_once
+        assert run.kept_once <= best + 1e-12
+        assert run.kept_replanned <= best + 1e-12
+
+
+def test_pieces_and_later_deadlines_save_no_less_with_the_perfect_forecast(perfect: ForecastTable) -> None:
+    for arrival in range(FIRST, FIRST + 3 * DAY, 17):
+        whole = simulate(VALUES, perfect, arrival, 9, arrival + 60, can_split=False)
+        split = simulate(VALUES, perfect, arrival, 9, arrival + 60, can_split=True)
+        later = simulate(VALUES, perfect, arrival, 9, arrival + 90, can_split=False)
+        assert split.perfect <= whole.perfect
+        assert later.perfect <= whole.perfect
+
+
+def test_a_backtest_lies_between_its_bounds(ours: ForecastTable) -> None:
+    series = grid(VALUES[: 30 * DAY])
+    found = backtest(series, ours, 8, 48, can_split=False)
+    assert found.jobs > 20
+    assert 0 < found.replanned <= found.perfect
+    assert found.floor <= found.perfect
+    assert 0 <= found.dirtier <= 100
+    assert 0 < found.share_of_perfect <= 100

@@ -1,0 +1,233 @@
+"""The waiter: real processes, a clock that the test moves."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kg.errors import InfeasibleError, WorkspaceError
+from recommender.green.history import DAY
+from recommender.green.plan import GreenJob
+from recommender.green.shelf import GreenShelf
+from recommender.green.waiting import Clocks, Waiter, WaitRequest
+
+NOW = datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
+
+
+class Night:
+    """A clock that sleeping moves on."""
+
+    def __init__(self) -> None:
+        self.moment, self.seconds, self.jumps = NOW, 0.0, dict[float, float]()
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.moment += timedelta(seconds=seconds)
+        for at in [at for at in self.jumps if at <= self.seconds]:
+            self.moment += timedelta(seconds=self.jumps.pop(at))
+
+    @property
+    def clocks(self) -> Clocks:
+        return Clocks(now=lambda: self.moment, passed=lambda: self.seconds, sleep=self.sleep)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A grid that is clean from midnight to six, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("stored")
+    slots = np.arange(20 * DAY)
+    start = NOW - timedelta(days=20)
+    hours = (slots / 2 + start.hour) % 24
+    lines = [
+        f"{start + timedelta(minutes=30 * int(slot)):%Y-%m-%d %H:%M},{100 if hour < 6 else 400}"
+        for slot, hour in zip(slots, hours, strict=True)
+    ]
+    path = folder / "xx.csv"
+    path.write_text("Time,Carbon Intensity\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    GreenShelf(folder / "green").add([path], region="XX", zone="UTC", kind="average")
+    return folder / "green" / "XX.npz"
+
+
+@pytest.fixture
+def shelf(stored: Path, tmp_path: Path) -> GreenShelf:
+    (tmp_path / "green").mkdir()
+    shutil.copy(stored, tmp_path / "green")
+    return GreenShelf(tmp_path / "green")
+
+
+def request(tmp_path: Path, code: str = "", *, hours: float = 2, by: float = 14, **more: Any) -> WaitRequest:
+    command = (sys.executable, "-c", code or "open('ran', 'a').write('x')")
+    job = GreenJob(duration_s=3600 * hours, deadline=NOW + timedelta(hours=by))
+    return WaitRequest(command=command, job=job, folder=str(tmp_path), **{"region": "XX", **more})
+
+
+def test_it_waits_for_the_clean_hours_and_gives_the_exit_code_on(shelf: GreenShelf, tmp_path: Path) -> None:
+    night, said = Night(), list[str]()
+    waiter = Waiter(
+        shelf,
+        request(tmp_path, "import sys; open('ran', 'a').write('x'); sys.exit(7)"),
+        said.append,
+        night.clocks,
+    )
+    assert waiter.run() == 7
+    assert NOW + timedelta(hours=5.5) <= night.moment <= NOW + timedelta(hours=10)
+    assert len(waiter.plans) >= 11  # planned anew every half hour
+    assert (tmp_path / "ran").read_text() == "x"
+    assert not list((tmp_path / "green" / "waiting").glob("*.json"))
+    assert "waiting until" in said[0]
+
+
+def test_without_a_series_it_runs_at_once_and_says_why(tmp_path: Path) -> None:
+    night, said = Night(), list[str]()
+    shelf = GreenShelf(tmp_path / "green")
+    assert Waiter(shelf, request(tmp_path), said.append, night.clocks).run() == 0
+    assert night.seconds == 0
+    assert any("no series" in text for text in said)
+
+
+def test_a_damaged_series_never_blocks(shelf: GreenShelf, tmp_path: Path) -> None:
+    (tmp_path / "green" / "XX.npz").write_bytes(b"broken")
+    night, said = Night(), list[str]()
+    assert Waiter(shelf, request(tmp_path), said.append, night.clocks).run() == 0
+    assert night.seconds == 0
+    assert any("damaged" in text for text in said)
+
+
+def test_a_clock_set_back_does_not_make_it_late(shelf: GreenShelf, tmp_path: Path) -> None:
+    night, said = Night(), list[str]()
+    night.jumps = {3600.0: -5 * 3600.0}
+    assert Waiter(shelf, request(tmp_path), said.append, night.clocks).run() == 0
+    assert night.seconds <= 12 * 3600 + 60  # of true time: 14 h less 2 h of work
+    assert any("set back" in text for text in said)
+
+
+def test_a_clock_set_forward_past_the_deadline_runs_at_once(shelf: GreenShelf, tmp_path: Path) -> None:
+    night, said = Night(), list[str]()
+    night.jumps = {1800.0: 20 * 3600.0}
+    assert Waiter(shelf, request(tmp_path), said.append, night.clocks).run() == 0
+    assert night.seconds < 3600
+    assert any("set forward" in text for text in said)
+
+
+def test_a_deadline_too_near_is_refused_at_the_first_call(shelf: GreenShelf, tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match="does not fit"):
+        Waiter(shelf, request(tmp_path, hours=4, by=2), print, Night().clocks).run()
+
+
+def test_it_goes_on_after_a_restart_with_its_first_deadline(shelf: GreenShelf, tmp_path: Path) -> None:
+    first = request(tmp_path)
+    folder = tmp_path / "green" / "waiting"
+    folder.mkdir(parents=True)
+    kept = {"state": "waiting", "deadline": (NOW + timedelta(hours=3)).isoformat()}
+    (folder / f"{first.key}.json").write_text(json.dumps(kept), encoding="utf-8")
+    night, said = Night(), list[str]()
+    assert Waiter(shelf, first, said.append, night.clocks).run() == 0
+    assert night.seconds <= 3600
+    assert "going on after a restart" in said[0]
+
+
+def test_one_that_was_running_when_its_waiter_was_killed_runs_again(
+    shelf: GreenShelf, tmp_path: Path
+) -> None:
+    first = request(tmp_path)
+    folder = tmp_path / "green" / "waiting"
+    folder.mkdir(parents=True)
+    kept = {"state": "running", "deadline": (NOW + timedelta(hours=12)).isoformat()}
+    (folder / f"{first.key}.json").write_text(json.dumps(kept), encoding="utf-8")
+    night = Night()
+    assert Waiter(shelf, first, lambda _: None, night.clocks).run() == 0
+    assert night.seconds == 0
+
+
+def test_the_same_command_does_not_wait_twice(shelf: GreenShelf, tmp_path: Path) -> None:
+    one = request(tmp_path, "import time; time.sleep(3)", region="")
+    thread = threading.Thread(target=Waiter(shelf, one, lambda _: None, Clocks(now=lambda: NOW)).run)
+    thread.start()
+    time.sleep(0.5)
+    with pytest.raises(WorkspaceError, match="waiting already"):
+        Waiter(shelf, one, lambda _: None, Clocks(now=lambda: NOW)).run()
+    thread.join()
+
+
+def test_two_waiters_on_one_device_run_one_after_the_other(shelf: GreenShelf, tmp_path: Path) -> None:
+    code = (
+        "import time; f = open('log', 'a'); f.write('a'); f.flush(); time.sleep(0.7); f.write('z'); f.close()"
+    )
+    said: list[str] = []
+    waiters = [
+        Waiter(
+            shelf,
+            request(tmp_path, code, region="", name=name, devices=("0",)),
+            said.append,
+            Clocks(now=lambda: NOW),
+        )
+        for name in ("one", "two")
+    ]
+    threads = [threading.Thread(target=waiter.run) for waiter in waiters]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "log").read_text() == "azaz"
+    assert any("device 0 runs another" in text for text in said)
+
+
+def test_a_split_job_is_paused_in_dirty_hours_and_goes_on(shelf: GreenShelf, tmp_path: Path) -> None:
+    """Its clock runs fast: every quarter of an hour lasts as long as a look at the process."""
+    night = Night()
+    code = "import time\nfor _ in range(40): time.sleep(0.05)\nopen('ran', 'a').write('x')"
+    job = GreenJob(duration_s=4 * 3600, deadline=NOW + timedelta(hours=14), can_split=True)
+    wanted = WaitRequest(command=(sys.executable, "-c", code), job=job, region="XX", folder=str(tmp_path))
+    clocks = night.clocks
+    passed = clocks.passed
+
+    def hurried() -> float:
+        night.sleep(60.0)
+        return passed()
+
+    assert (
+        Waiter(shelf, wanted, lambda _: None, Clocks(now=clocks.now, passed=hurried, sleep=night.sleep)).run()
+        == 0
+    )
+    assert (tmp_path / "ran").read_text() == "x"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_wait_and_the_state_stays(
+    shelf: GreenShelf, tmp_path: Path, number: int, code: int
+) -> None:
+    script = (
+        "import sys; from pathlib import Path; from datetime import UTC, datetime, timedelta\n"
+        "from recommender.green.shelf import GreenShelf; from recommender.green.plan import GreenJob\n"
+        "from recommender.green.waiting import Clocks, Waiter, WaitRequest\n"
+        f"now = datetime.fromisoformat({NOW.isoformat()!r})\n"
+        f"shelf = GreenShelf(Path({str(tmp_path / 'green')!r}))\n"
+        "job = GreenJob(duration_s=7200, deadline=now + timedelta(hours=14))\n"
+        "request = WaitRequest(command=('true',), job=job, region='XX', name='kept')\n"
+        "sys.exit(Waiter(shelf, request, lambda text: print(text, flush=True), Clocks(now=lambda: now)).run())\n"
+    )
+    started = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    assert started.stdout is not None
+    assert "waiting until" in started.stdout.readline()
+    begun = time.monotonic()
+    started.send_signal(number)
+    assert started.wait(10) == code
+    assert time.monotonic() - begun < 5
+    assert (tmp_path / "green" / "waiting" / "kept.json").exists()

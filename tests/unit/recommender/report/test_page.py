@@ -1,0 +1,249 @@
+"""The page: complete, safe with hostile names, silent on the network, and the same content back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from data import text
+from kg.errors import InputError
+from recommender.report.document import ReportDocument, finite
+from recommender.report.page import SECTIONS, page
+from tests.unit.recommender.report import contents
+
+VOID = {"meta", "input", "br"}
+OPTIONAL = {"td", "th", "tr"}
+"""Their end tags may be left out."""
+
+
+class Tree(HTMLParser):
+    """Sees that elements are nested, and gathers what matters."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+        self.scripts = 0
+        self.images: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.ids += [str(value) for name, value in attrs if name == "id"]
+        self.loads += [
+            str(value) for name, value in attrs if name == "src" or (name == "href" and tag != "a")
+        ]
+        self.handlers += [name for name in found if name.startswith("on")]
+        self.scripts += tag == "script"
+        if found.get("role") == "img":
+            self.images.append(found)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open[-1] != tag and self.open[-1] in OPTIONAL:
+            self.open.pop()
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+
+def shown(html: str) -> str:
+    """What a page shows: neither style nor script."""
+    return re.sub(r"<style>.*?</style>", "", html.split("<script", maxsplit=1)[0], flags=re.DOTALL)
+
+
+def parsed(html: str) -> Tree:
+    tree = Tree()
+    tree.feed(html)
+    tree.close()
+    assert tree.open == []
+    return tree
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_section_is_on_the_page_and_well_formed(language: str) -> None:
+    html = page(contents.document(), language=language)
+    tree = parsed(html)
+    assert {*SECTIONS, "evidence-1", "numbers", "missing", "document"} <= set(tree.ids)
+    assert len(tree.ids) == len(set(tree.ids))
+    assert tree.loads == []
+    assert tree.handlers == []
+    assert tree.scripts == 2
+    assert len(tree.images) == 6  # graph, roofline, course, front, interval, carbon
+    assert all(image["aria-label"] for image in tree.images)
+    assert "default-src 'none'" in html
+    assert "nan" not in shown(html)
+
+
+def test_a_page_gives_its_document_back(tmp_path: Any) -> None:
+    document = contents.document()
+    path = tmp_path / "page.html"
+    path.write_text(page(document), encoding="utf-8")
+    assert ReportDocument.read(path).to_json() == document.to_json()
+
+
+@pytest.mark.parametrize(
+    "text_", [contents.HOSTILE, contents.LONG, contents.RIGHT_TO_LEFT, "\x00\x1b[31m", "\ud800"]
+)
+def test_hostile_names_stay_text(text_: str, tmp_path: Any) -> None:
+    document = contents.document(
+        answer=contents.answer(title=text_),
+        diagnosis=contents.diagnosis(name=text_),
+        experiment={**contents.experiment(), "name": text_},
+    )
+    html = page(document)
+    tree = parsed(html)
+    assert tree.scripts == 2
+    assert tree.handlers == []
+    assert "<img" not in html
+    assert "\u2028" not in html
+    assert "\u202e" not in html
+    assert max(map(len, re.findall(r">([^<]+)<", shown(html)))) < 500
+    path = tmp_path / "page.html"
+    path.write_bytes(html.encode("utf-8", "backslashreplace"))
+    again = ReportDocument.read(path)
+    assert again.parts[0].content["changes"][0]["title"] == text_
+
+
+def test_numbers_that_are_not_finite_are_left_out() -> None:
+    content = contents.search()
+    content["course"]["points"].append([6, math.nan])
+    content["course"]["points"] = [[at, v] for at, v in content["course"]["points"] if not math.isnan(v)]
+    content["gain_factor"] = math.inf
+    plan = contents.green()
+    plan["series"]["g_per_kwh"][3:6] = [math.nan, math.inf, None]
+    html = page(contents.document(search=content, green=plan))
+    assert "nan" not in shown(html)
+    assert "inf" not in shown(html)
+    json.loads(json.dumps(finite(content), allow_nan=False))
+
+
+def one_of_each() -> list[Any]:
+    single = contents.search()
+    single["course"] |= {
+        "evaluations": 1,
+        "points": [[1, 1e-3]],
+        "best": [[1, 1e-3]],
+        "failed": [],
+        "over_limits": [],
+    }
+    single["front_points"] |= {"points": [[1e-3, 10.0]], "front": [0], "configurations_count": 1}
+    nothing = contents.search()
+    nothing |= {
+        "figures": None,
+        "best": None,
+        "default": None,
+        "gain_factor": None,
+        "top": [],
+        "front_points": None,
+    }
+    nothing["course"] |= {"points": [], "best": [], "failed": [1, 2, 3]}
+    equal = contents.search()
+    equal["course"]["points"] = [[at, 1e-3] for at in range(1, 6)]
+    equal["front_points"]["points"] = [[1e-3, 10.0]] * 4
+    negative = contents.answer()
+    negative["changes"][0]["gain"] |= {"expected_factor": 0.8, "low_factor": 0.7, "high_factor": 0.9}
+    cell = contents.diagnosis()
+    cell["heat"] = {
+        **contents.heat(ranks=1),
+        "operators": contents.heat(ranks=1)["operators"][:1],
+        "rows": [],
+    }
+    bare = contents.diagnosis()
+    bare |= {"causes": [], "heat": None, "ledger": None}
+    early = contents.experiment()
+    early["treatments"][0] |= {
+        "track": [[1, None, None, 1.0]],
+        "ratio": None,
+        "ratio_low": None,
+        "ratio_high": None,
+    }
+    none = {
+        **contents.answer(),
+        "start": None,
+        "changes": [],
+        "abstained": {"reason": "too far", "measure_next": ["a"]},
+    }
+    clocks = contents.green(start="2026-03-28T22:00:00+01:00")
+    return [
+        {"search": single}, {"search": nothing}, {"search": equal}, {"answer": negative}, {"diagnosis": cell},
+        {"diagnosis": bare}, {"experiment": early}, {"answer": none}, {"green": clocks}, {"green": {"planned": []}},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", one_of_each(), ids=lambda item: next(iter(item)))
+def test_small_and_empty_content_is_drawn(content: Any) -> None:
+    parsed(page(contents.document(**content)))
+
+
+def test_nothing_to_report_is_refused() -> None:
+    with pytest.raises(InputError, match="nothing to report"):
+        page(ReportDocument(title="", made="", program="", parts=()))
+
+
+def test_two_parts_of_a_kind_have_anchors_and_names_of_their_own() -> None:
+    document = contents.document("experiment")
+    twice = ReportDocument(
+        title="t", made="", program="", parts=document.parts + contents.document("experiment").parts
+    )
+    ids = parsed(page(twice)).ids
+    assert "experiment" in ids
+    assert "experiment-2" in ids
+
+
+def test_a_page_of_what_runs_reads_itself_again() -> None:
+    assert 'http-equiv="refresh"' in page(contents.document(), refreshes=True)
+    assert 'http-equiv="refresh"' not in page(contents.document())
+
+
+def test_the_script_is_small() -> None:
+    assert len(text("report/report.js").encode()) <= 8192
+    assert not re.search(r"https?:|fetch\(|XMLHttp|import\(|eval\(|innerHTML", text("report/report.js"))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def schemes() -> list[dict[str, str]]:
+    """Colours of the light and of the dark scheme."""
+    found = []
+    for block in re.findall(r":root\{(.*?)\}", text("report/report.css"), re.DOTALL)[:2]:
+        values = {}
+        for name, value in re.findall(r"--([\w]+):([^;}]+)", block):
+            short = value.strip()
+            if re.fullmatch(r"#[0-9a-f]{3}", short):
+                short = "#" + "".join(2 * letter for letter in short[1:])
+            values[name] = short
+        found.append(values)
+    return found
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_text_is_read_on_its_ground(scheme: int) -> None:
+    colours = schemes()[scheme]
+    for name in ("ink", "soft", "bad", "good", "focus", *(f"s{at}" for at in range(1, 9))):
+        for ground in ("paper", "wash"):
+            assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_numbers_are_read_on_the_darkest_heat(scheme: int) -> None:
+    colours = schemes()[scheme]
+    heat = [int(part) for part in colours["heat"].split()]
+    paper = [int(colours["paper"][at : at + 2], 16) for at in (1, 3, 5)]
+    mixed = "#" + "".join(f"{round(0.54 * h + 0.46 * p):02x}" for h, p in zip(heat, paper, strict=True))
+    assert contrast(colours["ink"], mixed) >= 4.5

@@ -1,0 +1,70 @@
+"""Files of a report, and pages of what runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import InputError, MissingDependencyError
+from recommender.report import pdf
+from recommender.report.document import ReportDocument
+from recommender.report.writing import LEAST_PAUSE_S, PAUSE, LivePage, write_report
+from tests.unit.recommender.report import contents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_name_of_the_file_asks_for_the_form(tmp_path: Path) -> None:
+    document = contents.document("experiment")
+    for name in ("a.html", "b.json"):
+        write_report(tmp_path / name, document)
+        assert ReportDocument.read(tmp_path / name).to_json() == document.to_json()
+    assert json.loads((tmp_path / "b.json").read_text())["format"] == "tunegraph report"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.json"]
+
+
+@pytest.mark.parametrize("name", ["report", "report.docx", "report.html.txt"])
+def test_other_forms_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no form of a report"):
+        write_report(tmp_path / name, contents.document("experiment"))
+
+
+def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.html").mkdir()
+    for path, says in (
+        (tmp_path / "folder.html", "is a folder"),
+        (tmp_path / "no" / "a.html", "cannot be written"),
+    ):
+        with pytest.raises(InputError, match=says):
+            write_report(path, contents.document("experiment"))
+
+
+def test_a_pdf_without_a_browser_names_the_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(pdf, "_PLACES", ())
+    with pytest.raises(MissingDependencyError, match="Chromium, Chrome or Edge"):
+        write_report(tmp_path / "a.pdf", contents.document("experiment"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_of_what_runs_costs_a_twentieth_of_the_time(tmp_path: Path) -> None:
+    now, made = [0.0], [0]
+
+    def document() -> ReportDocument:
+        made[0] += 1
+        now[0] += 0.5  # what a page costs
+        return contents.document("experiment")
+
+    live = LivePage(path=tmp_path / "live.html", document=document, clock=lambda: now[0])
+    live.update()
+    assert "refresh" in (tmp_path / "live.html").read_text()
+    live.update()
+    assert made == [1]
+    now[0] += max(LEAST_PAUSE_S, PAUSE * 0.5)
+    live.update()
+    assert made == [2]
+    live.close()
+    assert 'http-equiv="refresh"' not in (tmp_path / "live.html").read_text()

@@ -1,0 +1,93 @@
+"""The points of a search as a page draws them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kg.nouns.entities import Better, Objective, Status
+from kg.nouns.values import Settings
+from recommender.search.evaluations import Evaluation
+from recommender.search.report.history import History
+from recommender.search.report.point_cloud import (
+    BEST_KEPT,
+    MOST_POINTS,
+    FrontRow,
+    course_points,
+    front_points,
+)
+
+TIME = Objective(metric="kernel_time", unit="s", better=Better.LOWER)
+RATE = Objective(metric="throughput", unit=None, better=Better.HIGHER)
+
+
+def history(values: list[float | None]) -> History:
+    return History(
+        objective=TIME,
+        evaluations=tuple(
+            Evaluation(
+                configuration=Settings({"at": at}),
+                values=(value,),
+                status=Status.FAILED if value is None else Status.OK,
+                reason="" if value is not None else "no",
+            )
+            for at, value in enumerate(values)
+        ),
+    )
+
+
+def test_a_short_search_is_drawn_point_by_point() -> None:
+    course = course_points(history([5.0, None, 2.0, 3.0]))
+    assert course["points"] == [[1, pytest.approx(5)], [3, pytest.approx(2)], [4, pytest.approx(3)]]
+    assert course["best"] == [[1, pytest.approx(5)], [3, pytest.approx(2)]]
+    assert course["failed"] == [2]
+    assert course["density"] is None
+
+
+def test_a_search_without_success_has_no_points() -> None:
+    course = course_points(history([None, None]))
+    assert (course["points"], course["best"], course["failed_count"]) == ([], [], 2)
+
+
+def test_of_a_long_search_the_best_and_a_density_are_kept() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.lognormal(0, 1, 2 * MOST_POINTS).tolist()
+    course = course_points(history(values))
+    assert len(course["points"]) == BEST_KEPT
+    assert max(v for _, v in course["points"]) == pytest.approx(sorted(values)[BEST_KEPT - 1], rel=1e-5)
+    assert sum(map(sum, course["density"]["counts"])) == 2 * MOST_POINTS
+    assert course["density"]["x"] == [1, 2 * MOST_POINTS]
+    assert course["density"]["y"] == pytest.approx([min(values), max(values)], rel=1e-5)
+
+
+def rows(values: list[tuple[float, float]]) -> list[FrontRow]:
+    return [
+        FrontRow(values=pair, configuration=Settings({"at": at}), trials=(at,))
+        for at, pair in enumerate(values)
+    ]
+
+
+def test_the_front_is_what_no_other_beats() -> None:
+    found = front_points(rows([(1, 10), (2, 30), (3, 20), (4, 40)]), (TIME, RATE))
+    assert found["front"] == [0, 1, 3]
+    assert found["configurations"]["1"] == {"set": "at=1", "trials": [1]}
+
+
+def test_of_a_large_front_search_the_front_is_kept() -> None:
+    rng = np.random.default_rng(1)
+    values = list(
+        zip(
+            rng.lognormal(0, 1, 3 * MOST_POINTS).tolist(),
+            rng.lognormal(0, 1, 3 * MOST_POINTS).tolist(),
+            strict=True,
+        )
+    )
+    found = front_points(rows(values), (TIME, RATE))
+    assert len(found["points"]) < BEST_KEPT + len(found["front"]) + 1
+    beaten = [
+        any(a <= x and b >= y and (a, b) != (x, y) for a, b in values) for x, y in (values[0], values[1])
+    ]
+    kept = {tuple(point) for point in found["points"]}
+    for value, is_beaten in zip(values[:2], beaten, strict=True):
+        assert is_beaten or tuple(float(f"{v:.6g}") for v in value) in kept
+    assert sum(map(sum, found["density"]["counts"])) == 3 * MOST_POINTS
