@@ -37,7 +37,7 @@ def statement(
 
     Each is told apart from the others.
 
-    Example: tunegraph green statement run.csv --region DE
+    Example: tunegraph green statement npu-smi.log
     """
     from cli import output
     from recommender.green.desk import GreenDesk
