@@ -49,10 +49,10 @@ def _run() -> int:
             place = next(iter(stranger.__path__), "") if hasattr(stranger, "__path__") else stranger.__file__
             message = f"another package stands in for ours: tunegraph at {place}"
             hint = "take its folder off PYTHONPATH, or use a fresh venv"
-        _say(message, hint)
+        _print(message, hint)  # what is needed to translate it may be the stranger
         return 1
     if (strangers := foreign_packages()) is not None:
-        _say(*strangers)
+        _print(*strangers)
         return 1
     from cli.app import app
     from kg.errors import TuningError
@@ -97,9 +97,13 @@ def _say(message: str, hint: str) -> None:
     from cli.output import harmless
     from cli.text.language import localised
 
-    print(f"tunegraph: {harmless(localised(message))}", file=sys.stderr)
+    _print(harmless(localised(message)), harmless(localised(hint)))
+
+
+def _print(message: str, hint: str) -> None:
+    print(f"tunegraph: {message}", file=sys.stderr)
     if hint:
-        print(f"  {harmless(localised(hint))}", file=sys.stderr)
+        print(f"  {hint}", file=sys.stderr)
 
 
 def _forget_output() -> None:

@@ -75,7 +75,8 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         f"{item.metric} <= {output.quantity(item.maximum, item.unit)}" for item in problem.limits
     )
     rate = f", {request.rate_per_s:g} requests/s" if request.rate_per_s is not None else ""
-    say(f"{work.model} ({work.shape}) on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
+    shape = f" ({work.shape})" if work.shape else ""
+    say(f"{work.model}{shape} on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
     if not found.options:
         one = found.nearest
         if one is not None:

@@ -170,7 +170,11 @@ def capacity(
     )
     rated = deployments.rate(question)
     if not rated:
-        raise _unfit(question, most, deployments)
+        size, rated = _smallest(question, most, deployments)
+        if problem.hardware.count:
+            raise _unfit(question, most, size, rated)
+        if not rated:
+            raise _unfit(question, LARGEST, 0, [])
     options = [item for one in rated if (item := _option(one, request, question.limits)) is not None]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
     alone = (Fleet(rated=one) for one in rated)
@@ -187,24 +191,34 @@ def capacity(
     )
 
 
-def _unfit(question: DeploymentQuestion, most: int, deployments: Deployments) -> InfeasibleError:
-    """The fault of a domain of which nothing fits: the fewest devices that hold the model, if any do."""
-    what = f"{question.work.model} in {question.work.precision}"
+def _smallest(
+    question: DeploymentQuestion, most: int, deployments: Deployments
+) -> tuple[int, list[RatedDeployment]]:
+    """The fewest devices beyond ``most`` that hold the model, with their deployments, if any do."""
     for size in device_counts(above=most):
         domain = replace(question.domain, counts=(size,))
-        if fitting := deployments.rate(replace(question, domain=domain)):
-            layout = fitting[0].deployment.layout
-            return InfeasibleError(
-                f"{what} does not fit on {most} x {question.work.device}",
-                hint=f"the smallest that does: {layout}, {size} devices; --count {size}",
-            )
-    return InfeasibleError(f"{what} does not fit on {LARGEST} x {question.work.device}")
+        if rated := deployments.rate(replace(question, domain=domain)):
+            return size, rated
+    return 0, []
+
+
+def _unfit(
+    question: DeploymentQuestion, most: int, size: int, rated: Sequence[RatedDeployment]
+) -> InfeasibleError:
+    """The fault of a domain of which nothing fits, with the smallest that does."""
+    what = (
+        f"{question.work.model} in {question.work.precision} does not fit on {most} x {question.work.device}"
+    )
+    if not rated:
+        return InfeasibleError(what)
+    layout = rated[0].deployment.layout
+    return InfeasibleError(what, hint=f"the smallest that does: {layout}, {size} devices; --count {size}")
 
 
 def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, ...]]:
     """What is served, in a precision that the device computes in, with notes on what was assumed."""
     work = problem.workload
-    lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
+    lengths = [work.shape.get(name, work.traits.get(name)) for name in ("input_len", "output_len")]
     if not work.model or str(work.kind) != "serving":
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
     if not all(isinstance(item, int | float) and item >= 1 for item in lengths):
@@ -212,7 +226,7 @@ def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, 
     stated = Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=work.precision or "bfloat16",
+        precision=work.precision or "",
         input_len=float(str(lengths[0])),
         output_len=float(str(lengths[1])),
     )

@@ -89,7 +89,11 @@ class DeploymentPricer:
 
     def precision(self, work: Work) -> str:
         """The number format that products are computed in."""
-        return Device(work.device, self._tree.facts(work.device)).computed_precision(work.precision)
+        wanted = work.precision
+        if not wanted:
+            facts = QuestionFacts.look_up(work.model, self._sizes_of(work.model), self._tree, work.device)
+            wanted = facts.checkpoint_precision("serving") or "bfloat16"
+        return Device(work.device, self._tree.facts(work.device)).computed_precision(wanted)
 
 
 def _settings(work: Work, deployment: Deployment, machine: Machine) -> dict[str, object]:

@@ -13,6 +13,7 @@ from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
+from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import agreed_settings
 from recommender.ranking.starts.company import Company
@@ -162,12 +163,9 @@ class StartFinder:
             layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
-            engines = layout.dp if layout else 1
-            kept = [
-                item
-                for item in kept
-                if item.share >= WORTH_TESTING and not falls_short(item, draft.load, engines)
-            ]
+            batch = one.option.settings.get("batch") if one else None
+            at_once = float(batch) if isinstance(batch, int | float) else None
+            kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
             is_other = bool(layouts) and one is not layouts[0]
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
@@ -311,6 +309,9 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
 def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
     """What is assumed of the load where the question does not state it; empty if nothing is."""
     batch, situation = chosen.option.settings.get("batch"), draft.situation
+    micro = chosen.option.settings.get("micro_batch")
+    if micro and draft.question is not None and feeds_forward(draft.question.model):
+        return f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"
     if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
         return ""
     if situation.number("concurrency") is not None:

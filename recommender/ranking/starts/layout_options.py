@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kg.errors import MissingFactError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
+from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.start import ParallelLayout
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Sequences of one engine that are tried where the number at once is not stated; a choice."""
+"""Sequences of one engine, or images of a device, that are tried where none are stated; a choice."""
 MICRO_BATCHES = (1, 2, 4, 8)
 """Samples of a micro-batch that are tried; a choice."""
 LEAST_TOKENS_OF_A_RANK = 4096
@@ -61,6 +62,7 @@ class LayoutOption:
         memory_bytes: On the fullest device.
         is_sure_to_fit: Whether that was held against the memory of the device: it may be unknown.
         results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
+        throughput_unit: What the throughput counts.
         spread: Standard deviation of the log of the time.
     """
 
@@ -71,6 +73,7 @@ class LayoutOption:
     memory_bytes: float
     is_sure_to_fit: bool = True
     results: Mapping[str, float]
+    throughput_unit: str = "tokens/s"
     spread: float
 
 
@@ -193,6 +196,12 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
     length = _number(asked.question.settings.get("seq_len")) or 1.0
     target = stated or TOKENS_OF_A_STEP / length
     fixed = _number(asked.question.settings.get("micro_batch"))
+    if feeds_forward(asked.question.model):  # a step is one batch of each device, unless more are stated
+        for micro in (fixed,) if fixed else BATCHES:
+            turns = stated / (micro * replicas) if stated else 1
+            if turns >= 1 and not turns % 1:
+                yield {"micro_batch": micro, "global_batch": micro * replicas * turns}
+        return
     held = asked.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(("none", "selective", "full").index(str(held))),)
     for micro, recompute in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways):
@@ -266,6 +275,7 @@ def _option(
         memory_bytes=needed,
         is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
         results=results,
+        throughput_unit=steps.unit.removeprefix("output ") if steps is not None else "tokens/s",
         spread=steps.spread if steps is not None else float("nan"),
     )
 

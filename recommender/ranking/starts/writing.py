@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
-_UNITS = {"throughput": "tokens/s", "tpot_s": "s", "ttft_s": "s"}
+_UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
 
 
 def written(
@@ -180,7 +180,7 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
     return tuple(
         ExpectedValue(
             metric=name.removesuffix("_s"),
-            unit=unit,
+            unit=unit or option.throughput_unit,
             value=value,
             low=value / factor,
             high=value * factor,

@@ -116,3 +116,14 @@ def test_what_cannot_be_sized_is_refused(shipped: Workspace) -> None:
     with pytest.raises(InfeasibleError, match="does not fit on 1 x") as fault:
         asked(shipped, CapacityRequest(rate_per_s=1), model="deepseek-r1", count=1)
     assert "devices; --count" in (fault.value.hint or "")
+
+
+def test_an_instance_grows_to_what_holds_the_model_in_the_format_of_its_weights(shipped: Workspace) -> None:
+    """Lengths may be traits; sixteen devices hold what eight do not, and only in eight bit."""
+    large: dict[str, Any] = {"model": "deepseek-r1", "hardware": "h100-sxm", "shape": {}, "count": None}
+    large["traits"] = {"input_len": 1024, "output_len": 256}
+    found = asked(shipped, CapacityRequest(rate_per_s=1.0), **large)
+    assert found.options[0].rated.deployment.layout.devices == 16
+    assert any("fp8" in note for note in found.notes)
+    with pytest.raises(InfeasibleError, match="does not fit on 8 x h100-sxm"):
+        asked(shipped, CapacityRequest(rate_per_s=1.0), **{**large, "count": 8})

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg.nouns.entities import Limit
+from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.network import Network
 from recommender.cost_model.question import Machine, Question
@@ -177,6 +178,21 @@ def test_a_stated_batch_of_training_is_kept() -> None:
         micro = one.settings["micro_batch"]
         assert isinstance(micro, int | float)
         assert 24 % (micro * one.layout.dp) == 0
+
+
+@pytest.mark.parametrize("phase", ["serving", "training"])
+def test_a_network_is_copied_to_every_device_with_the_batch_that_fits(phase: str) -> None:
+    at = machine(8)
+    network = Question(model=model("resnet-50"), machine=at, phase=phase, settings={"precision": "fp16"})
+    (option,) = layout_options(LayoutQuestion(question=network, objective="throughput"))
+    assert (option.layout.dp, option.layout.devices) == (8, 8)
+    assert option.throughput_unit == "samples/s"
+    assert option.memory_bytes <= at.device.memory_capacity
+    name = "micro_batch" if phase == "training" else "batch"
+    priced = estimate_question(
+        network, [{**option.settings, name: option.settings[name], "data_parallel": 8}]
+    )
+    assert priced.throughput[0] == pytest.approx(option.results["throughput"])
 
 
 def test_the_smallest_fit_is_on_the_fewest_devices() -> None:
