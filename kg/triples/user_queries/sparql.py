@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, WorkspaceError
+from kg.errors import InputError, QueryLimitError, WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +31,13 @@ class Limits:
         seconds: From start to answer.
         memory_bytes: Address space of the child beyond what it has at its start.
         rows: Rows of the answer; more are cut off and said to be.
+        answer_bytes: Characters of all terms of the answer; rows beyond are cut off too.
     """
 
     seconds: float = 30.0
     memory_bytes: int = 1 << 30
     rows: int = 10_000
+    answer_bytes: int = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class QueryResult:
         columns: Names of the columns; ``subject``, ``predicate``, ``object`` for triples, none for ASK.
         rows: The rows; None where a variable is unbound.
         truth: What ASK found; None for other forms.
-        cut: There were more rows than allowed.
+        cut: There were more rows or characters than allowed.
     """
 
     form: str
@@ -84,7 +86,8 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
 
     Raises:
         InputError: The query has a fault, whose place is named, or is none of these forms, or asks
-            another server, or does not end within its limits.
+            another server.
+        QueryLimitError: It does not end within its limits.
         WorkspaceError: The snapshot cannot be read.
     """
     limits = limits or Limits()
@@ -92,6 +95,7 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
         "snapshot": str(snapshot),
         "sparql": sparql,
         "rows": limits.rows,
+        "answer_bytes": limits.answer_bytes,
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,
     }
@@ -106,8 +110,9 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise InputError(
+        raise QueryLimitError(
             f"the query did not end within {limits.seconds:g} s",
+            is_late=True,
             hint="ask for less, name more of the terms, or add LIMIT",
         ) from None
     if done.returncode:
@@ -122,7 +127,9 @@ def _failure(code: int, message: str, limits: Limits) -> InputError | WorkspaceE
     last = message.strip().splitlines()[-1] if message.strip() else ""
     if code in _MEMORY_EXCEEDED or "MemoryError" in last:
         memory = f"{limits.memory_bytes / 2**20:g} MiB"
-        return InputError(f"the query needs more than {memory} of memory", hint="ask for less, or add LIMIT")
+        return QueryLimitError(
+            f"the query needs more than {memory} of memory", is_late=False, hint="ask for less, or add LIMIT"
+        )
     return WorkspaceError(f"the query process ended with {code}: {last}")
 
 
