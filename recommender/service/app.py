@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import tempfile
@@ -21,11 +22,13 @@ from recommender.service.access import Access, read_body
 from recommender.service.lane import BusyError, Lane, snapshot_state
 from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
+from recommender.service.sparql import AT_ONCE, LIMITS, SparqlEndpoint, add_sparql
 from recommender.service.upload import discard, received, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
+    from kg.triples.user_queries.sparql import Limits
     from recommender.service.reply import Reply
     from recommender.workspace import Workspace
 
@@ -49,17 +52,21 @@ class TuningService:
         answers: Answers questions.
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
         meters: Counters.
+        limits: What a user's SPARQL may use.
     """
 
     access: Access
     answers: Lane
     diagnoses: Lane
     meters: Meters = field(default_factory=Meters)
+    limits: Limits = LIMITS
 
     @classmethod
-    def of(cls, open_workspace: Callable[[], Workspace], access: Access) -> TuningService:
+    def of(
+        cls, open_workspace: Callable[[], Workspace], access: Access, *, limits: Limits = LIMITS
+    ) -> TuningService:
         """The service of a workspace."""
-        return cls(access=access, answers=Lane(open_workspace), diagnoses=Lane(open_workspace))
+        return cls(access=access, answers=Lane(open_workspace), diagnoses=Lane(open_workspace), limits=limits)
 
     async def ask(self, work: Callable[[Workspace], Reply]) -> Response:
         """Answer with a piece of work on the workspace."""
@@ -124,6 +131,8 @@ def make_app(service: TuningService, version: str) -> FastAPI:
             response = await call(request)
         except Exception as error:  # noqa: BLE001  the last door: nothing may fall through it
             response = error_response(error)
+        if response.status_code >= 400 and _has_body(request):
+            response.headers["Connection"] = "close"  # its body may not have been read to the end
         route = getattr(request.scope.get("route"), "path", "none")
         service.meters.count(route, response.status_code, time.perf_counter() - began)
         return response
@@ -134,6 +143,8 @@ def make_app(service: TuningService, version: str) -> FastAPI:
     _add_lookups(app, service)
     _add_diagnosis(app, service)
     _add_upkeep(app, service)
+    places = asyncio.Semaphore(AT_ONCE)
+    add_sparql(app, SparqlEndpoint(service.answers, places, service.limits))
     return app
 
 
@@ -282,3 +293,7 @@ def _add_upkeep(app: FastAPI, service: TuningService) -> None:
         gauges = {name: float(str(state[name])) for name in ("snapshot_age_s", "batch")}
         text = service.meters.text(gauges)
         return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def _has_body(request: Request) -> bool:
+    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -21,21 +20,24 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/problem+json"
 
 
-@dataclass(frozen=True, slots=True)
 class RefusedError(Exception):
     """A request that is refused for its form: no fault of the question in it.
 
-    Attributes:
+    Args:
         status: Of HTTP.
         detail: What is wrong.
         hint: What to do.
         headers: To send with the refusal.
     """
 
-    status: int
-    detail: str
-    hint: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    def __init__(
+        self, status: int, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.hint = hint
+        self.headers = headers
 
     def to_json(self) -> dict[str, object]:
         """Problem details."""
