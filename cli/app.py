@@ -47,6 +47,8 @@ for heading, commands in {
         "init": "cli.commands.init:init",
         "report": "cli.commands.report:report",
         "green": "cli.green.commands:app",
+        "serve": "cli.commands.serve:serve",
+        "mcp": "cli.commands.mcp:mcp",
         "doctor": "cli.commands.doctor:doctor",
     },
 }.items():

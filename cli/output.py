@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, TextIO
 from cli.text.language import localised
 from cli.text.tables import table_lines
 from cli.text.width import line_width, wrapped
+from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-SCHEMA_VERSION = 2
-"""Of all JSON output; raised when a key changes its meaning or goes away."""
-
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 """Orders to a terminal (C0, C1) and characters that turn the order of letters; tab and line ends stay."""

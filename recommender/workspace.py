@@ -316,6 +316,18 @@ class Workspace(WorkspaceAnswers):
             )
         return document_of(parts, program=PROGRAM, now=self._clock(), title=title)
 
+    def report_of_answer(self, recommendation_id: str) -> ReportDocument:
+        """A report of the answer that holds a remembered recommendation.
+
+        Raises:
+            UnknownEntityError: None is remembered under this id.
+        """
+        from recommender.answers.report_parts import document_of
+        from recommender.store.report_sources import ReportSources
+
+        parts = ReportSources(answers=self, experiments=self.experiments).of_answer(recommendation_id)
+        return document_of(parts, program=PROGRAM, now=self._clock(), lists_missing=False)
+
     @staticmethod
     def report_of(*results: object, source: str = "", now: datetime | None = None) -> ReportDocument:
         """A report of results at hand: answers, predictions, diagnoses, estimates, searches, A/B tests.

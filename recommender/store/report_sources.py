@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.questions.problem_file import read_problem_file
-from kg.errors import InfeasibleError, InputError, NoEvidenceError, TuningError
+from kg.errors import InfeasibleError, InputError, NoEvidenceError, TuningError, UnknownEntityError
 from recommender.answers.report_parts import part_of, printed_parts
-from recommender.report.document import ReportDocument
+from recommender.report.document import ReportDocument, ReportPart
 from recommender.report.page import check_parts
 from recommender.search.logged_search import LoggedSearch
 from recommender.store import answered_questions
@@ -58,13 +58,21 @@ class ReportSources:
         if what in self.experiments.names():
             return [part_of(self.experiments.find(what), what)]
         try:
-            question = answered_questions.question_of(self.answers.snapshot.layout.questions, what)
-        except TuningError:
+            return self.of_answer(what)
+        except UnknownEntityError:
             raise InputError(
                 f"{what}: no file, no A/B test and no remembered recommendation of this name",
                 hint="a profile, a question file, the log of a search, what a command printed with --json",
             ) from None
-        return self._answered(json.loads(question.question), question.k, what)
+
+    def of_answer(self, recommendation_id: str) -> list[ReportPart]:
+        """The parts of the answer that holds a remembered recommendation.
+
+        Raises:
+            UnknownEntityError: None is remembered under this id.
+        """
+        question = answered_questions.question_of(self.answers.snapshot.layout.questions, recommendation_id)
+        return self._answered(json.loads(question.question), question.k, recommendation_id)
 
     def of_workspace(self, folder: Path) -> list[ReportPart]:
         """What a workspace holds by itself: its newest answer and A/B tests, and searches in a folder."""

@@ -8,16 +8,21 @@ has a deadline, a limit of memory, a limit of rows and no network, over a snapsh
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, WorkspaceError
+from kg.errors import InputError, QueryLimitError, WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
+"""For glibc, which reserves up to 128 MiB of address space for each arena of a thread (mallopt(3)): the
+engine's threads came near the limit by that alone, and about one query in twenty died on a busy machine."""
 
 _MEMORY_EXCEEDED = (-6, -9, -11)
 """How a process ends that gets no more memory: Rust aborts, the kernel kills, or it faults."""
@@ -31,11 +36,13 @@ class Limits:
         seconds: From start to answer.
         memory_bytes: Address space of the child beyond what it has at its start.
         rows: Rows of the answer; more are cut off and said to be.
+        answer_bytes: Characters of all terms of the answer; rows beyond are cut off too.
     """
 
     seconds: float = 30.0
     memory_bytes: int = 1 << 30
     rows: int = 10_000
+    answer_bytes: int = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,7 @@ class QueryResult:
         columns: Names of the columns; ``subject``, ``predicate``, ``object`` for triples, none for ASK.
         rows: The rows; None where a variable is unbound.
         truth: What ASK found; None for other forms.
-        cut: There were more rows than allowed.
+        cut: There were more rows or characters than allowed.
     """
 
     form: str
@@ -84,7 +91,8 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
 
     Raises:
         InputError: The query has a fault, whose place is named, or is none of these forms, or asks
-            another server, or does not end within its limits.
+            another server.
+        QueryLimitError: It does not end within its limits.
         WorkspaceError: The snapshot cannot be read.
     """
     limits = limits or Limits()
@@ -92,6 +100,7 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
         "snapshot": str(snapshot),
         "sparql": sparql,
         "rows": limits.rows,
+        "answer_bytes": limits.answer_bytes,
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,
     }
@@ -102,12 +111,14 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
             command,
             input=json.dumps(order).encode(),
             capture_output=True,
+            env={**os.environ, **_ONE_ARENA},
             timeout=limits.seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise InputError(
+        raise QueryLimitError(
             f"the query did not end within {limits.seconds:g} s",
+            is_late=True,
             hint="ask for less, name more of the terms, or add LIMIT",
         ) from None
     if done.returncode:
@@ -122,7 +133,9 @@ def _failure(code: int, message: str, limits: Limits) -> InputError | WorkspaceE
     last = message.strip().splitlines()[-1] if message.strip() else ""
     if code in _MEMORY_EXCEEDED or "MemoryError" in last:
         memory = f"{limits.memory_bytes / 2**20:g} MiB"
-        return InputError(f"the query needs more than {memory} of memory", hint="ask for less, or add LIMIT")
+        return QueryLimitError(
+            f"the query needs more than {memory} of memory", is_late=False, hint="ask for less, or add LIMIT"
+        )
     return WorkspaceError(f"the query process ended with {code}: {last}")
 
 

@@ -11,7 +11,6 @@ import math
 import re
 import resource
 import sys
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -58,10 +57,15 @@ def main() -> None:
     def seal() -> bool:
         return (opens_at_once(Path(order["snapshot"])) and open_no_more()) or is_apart
 
-    json.dump(answer(order["snapshot"], order["sparql"], order["rows"], seal), sys.stdout)
+    most_bytes = order["answer_bytes"]
+    json.dump(
+        answer(order["snapshot"], order["sparql"], order["rows"], seal, most_bytes=most_bytes), sys.stdout
+    )
 
 
-def answer(snapshot: str, sparql: str, most: int, seal: Callable[[], bool]) -> Reply:
+def answer(
+    snapshot: str, sparql: str, most: int, seal: Callable[[], bool], *, most_bytes: int = 32 << 20
+) -> Reply:
     """Run a query on a snapshot; return the result as JSON, or the fault of query or snapshot.
 
     Args:
@@ -69,6 +73,7 @@ def answer(snapshot: str, sparql: str, most: int, seal: Callable[[], bool]) -> R
         sparql: The query.
         most: Rows at most.
         seal: Takes the network away once the snapshot is open; returns whether that worked.
+        most_bytes: Characters of the terms at most.
     """
     if fault := refusal(sparql):
         return fault
@@ -84,8 +89,8 @@ def answer(snapshot: str, sparql: str, most: int, seal: Callable[[], bool]) -> R
             return {"truth": bool(result)}
         if isinstance(result, QuerySolutions):
             columns = [variable.value for variable in result.variables]
-            return _table("select", columns, (tuple(row) for row in result), most)
-        return _table("triples", ["subject", "predicate", "object"], _rows(result), most)
+            return _table("select", columns, (tuple(row) for row in result), most, most_bytes)
+        return _table("triples", ["subject", "predicate", "object"], _rows(result), most, most_bytes)
     except SyntaxError as error:
         return {"fault": f"the query has a fault: {_place(str(error.msg or error), sparql)}", "hint": ""}
     except (RuntimeError, OSError) as error:
@@ -121,9 +126,18 @@ def _rows(triples: QueryTriples) -> Iterator[Sequence[Term]]:
         yield tuple(triple)
 
 
-def _table(form: str, columns: list[str], rows: Iterable[Sequence[Term | None]], most: int) -> Reply:
-    cells = [[None if term is None else _cell(term) for term in row] for row in islice(rows, most + 1)]
-    return {"form": form, "columns": columns, "rows": cells[:most], "cut": len(cells) > most}
+def _table(
+    form: str, columns: list[str], rows: Iterable[Sequence[Term | None]], most: int, most_bytes: int
+) -> Reply:
+    kept: list[list[dict[str, str] | None]] = []
+    size = 0
+    for row in rows:
+        cells = [None if term is None else _cell(term) for term in row]
+        size += sum(len(cell["value"]) for cell in cells if cell is not None)
+        if len(kept) == most or size > most_bytes:
+            return {"form": form, "columns": columns, "rows": kept, "cut": True}
+        kept.append(cells)
+    return {"form": form, "columns": columns, "rows": kept, "cut": False}
 
 
 def _cell(term: Term) -> dict[str, str]:

@@ -1,0 +1,37 @@
+"""``tunegraph mcp``: the workspace as tools of an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context import open_workspace, settings
+from kg.errors import InputError, MissingDependencyError
+
+
+def mcp(
+    context: typer.Context,
+    allow: Annotated[
+        list[Path] | None,
+        typer.Option("--allow", help="Folder in which profiles may be read; may be repeated."),
+    ] = None,
+) -> None:
+    """Offer six reading tools to an agent over standard input and output (MCP)."""
+    try:
+        from recommender.service.agent_server import run_agent_server
+    except ImportError as missing:
+        raise MissingDependencyError(
+            f"the tools of agents need {missing.name}", hint="pip install 'tunegraph[mcp]'"
+        ) from None
+    from recommender.workspace import Workspace
+    from tunegraph.packages import __version__
+
+    allowed = tuple(allow or ())
+    for folder in allowed:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder", hint="--allow names a folder that exists")
+    open_workspace(context).close()  # makes it where there is none, and says now what is wrong with it
+    places = settings(context)
+    run_agent_server(lambda: Workspace.open(places.workspace, cache=places.cache), allowed, __version__)

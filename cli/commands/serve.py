@@ -1,0 +1,46 @@
+"""``tunegraph serve``: the workspace over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context import open_workspace, settings
+from kg.errors import MissingDependencyError
+
+
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str, typer.Option("--host", help="Address; another than this needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8740,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", help="File (mode 600) with the token that requests must bring."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="Another name of this server; may be repeated.")
+    ] = None,
+) -> None:
+    """Answer over HTTP, for reading only: recommend, predict, similar, explain."""
+    try:
+        from recommender.service.server import listening_socket, serve
+    except ImportError as missing:
+        raise MissingDependencyError(
+            f"serving needs {missing.name}", hint="pip install 'tunegraph[serve]'"
+        ) from None
+    from recommender.service.access import Access, read_token
+    from recommender.workspace import Workspace
+    from tunegraph.packages import __version__
+
+    access = Access.of(host, allow_host or (), None if token_file is None else read_token(token_file))
+    open_workspace(context).close()  # makes it where there is none, and says now what is wrong with it
+    places = settings(context)
+    listener = listening_socket(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Serving {places.workspace} at http://{shown}:{listener.getsockname()[1]}", file=sys.stderr)
+    serve(lambda: Workspace.open(places.workspace, cache=places.cache), access, listener, __version__)

@@ -1,0 +1,69 @@
+"""The server of ``tunegraph mcp``: the tools of an agent over standard input and output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+from kg.errors import TuningError
+from recommender.service.agent_tools import TOOLS, call
+from recommender.service.lane import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from recommender.workspace import Workspace
+
+
+def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[Any]:
+    """The server, to be run over any transport.
+
+    Args:
+        lane: Answers.
+        allowed: Folders in which profiles may be read.
+        version: Of the program.
+    """
+    reading = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    tools = [
+        types.Tool(name=tool.name, description=tool.about, input_schema=tool.schema, annotations=reading)
+        for tool in TOOLS
+    ]
+
+    async def listed(_: object, __: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=tools)
+
+    async def called(_: object, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            text = await lane.run(
+                lambda workspace: call(workspace, asked.name, asked.arguments or {}, allowed)
+            )
+            is_error = False
+        except TuningError as error:
+            text = f"{' '.join(str(error).split())} (exit code {error.exit_code})"
+            text += f"\n{error.hint}" if error.hint else ""
+            is_error = True
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+
+    return Server("tunegraph", version=version, on_list_tools=listed, on_call_tool=called)
+
+
+def run_agent_server(
+    open_workspace: Callable[[], Workspace], allowed: tuple[Path, ...], version: str
+) -> None:
+    """Serve an agent until its input ends."""
+
+    async def serve() -> None:
+        lane = Lane(open_workspace)
+        server = agent_server(lane, allowed, version)
+        try:
+            async with stdio_server() as (source, sink):
+                await server.run(source, sink, server.create_initialization_options())
+        finally:
+            await lane.close()
+
+    anyio.run(serve)

@@ -1,0 +1,299 @@
+"""The HTTP service: its addresses, and the door that each request passes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import tempfile
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from kg.errors import TuningError, UnknownEntityError
+from recommender.service import openapi, reply
+from recommender.service.access import Access, read_body
+from recommender.service.lane import BusyError, Lane, snapshot_state
+from recommender.service.meters import Meters
+from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
+from recommender.service.sparql import AT_ONCE, LIMITS, SparqlEndpoint, add_sparql
+from recommender.service.upload import discard, received, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from kg.triples.user_queries.sparql import Limits
+    from recommender.service.reply import Reply
+    from recommender.workspace import Workspace
+
+_log = logging.getLogger(__name__)
+_ID = r"^[0-9a-f]{4,64}$"
+_POLICY = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+"""Of pages: nothing but what is in them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningService:
+    """What the addresses of one server share.
+
+    Attributes:
+        access: Who may ask.
+        answers: Answers questions.
+        diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
+        meters: Counters.
+        limits: What a user's SPARQL may use.
+    """
+
+    access: Access
+    answers: Lane
+    diagnoses: Lane
+    meters: Meters = field(default_factory=Meters)
+    limits: Limits = LIMITS
+
+    @classmethod
+    def of(
+        cls, open_workspace: Callable[[], Workspace], access: Access, *, limits: Limits = LIMITS
+    ) -> TuningService:
+        """The service of a workspace."""
+        return cls(access=access, answers=Lane(open_workspace), diagnoses=Lane(open_workspace), limits=limits)
+
+    async def ask(self, work: Callable[[Workspace], Reply]) -> Response:
+        """Answer with a piece of work on the workspace."""
+        return json_response(await self.answers.run(work))
+
+
+def json_response(answer: Reply) -> Response:
+    """The answer as HTTP sends it."""
+    content = json.dumps(answer.to_json(), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    headers = {"Tunegraph-Exit-Code": str(answer.code)}
+    return Response(content, media_type="application/json", headers=headers)
+
+
+def problem_response(content: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Response:
+    """Problem details as HTTP sends them."""
+    text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(text, int(str(content["status"])), headers, MEDIA_TYPE)
+
+
+def error_response(error: Exception) -> Response:
+    """The problem details of what a request ran into; a bug is logged and tells nothing."""
+    if isinstance(error, RefusedError):
+        return problem_response(error.to_json(), error.headers)
+    if isinstance(error, TuningError):
+        content = details(status_of(error), str(error), code=error.exit_code, hint=error.hint)
+        return problem_response(content, {"Retry-After": "1"} if isinstance(error, BusyError) else None)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return problem_response(details(400, f"{where}: {first['msg']}", code=2))
+    if isinstance(error, HTTPException):
+        content = details(error.status_code, str(error.detail), code=2, hint="addresses: /openapi.json")
+        return problem_response(content, error.headers)
+    _log.error("a request failed", exc_info=error)
+    return problem_response(details(500, "a fault of the server; its log says more", code=1))
+
+
+def make_app(service: TuningService, version: str) -> FastAPI:
+    """The application: what ``tunegraph serve`` runs."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.answers.start()
+        yield
+        await service.answers.close()
+        await service.diagnoses.close()
+
+    app = FastAPI(
+        title="tunegraph",
+        version=version,
+        summary="Recommend tuning configurations from a knowledge graph of measured cases.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+
+    @app.middleware("http")
+    async def door(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        began = time.perf_counter()
+        try:
+            service.access.check(request)
+            response = await call(request)
+        except Exception as error:  # noqa: BLE001  the last door: nothing may fall through it
+            response = error_response(error)
+        if response.status_code >= 400 and _has_body(request):
+            response.headers["Connection"] = "close"  # its body may not have been read to the end
+        route = getattr(request.scope.get("route"), "path", "none")
+        service.meters.count(route, response.status_code, time.perf_counter() - began)
+        return response
+
+    for kind in (TuningError, RefusedError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, lambda _, error: error_response(error))
+    _add_questions(app, service)
+    _add_lookups(app, service)
+    _add_diagnosis(app, service)
+    _add_upkeep(app, service)
+    places = asyncio.Semaphore(AT_ONCE)
+    add_sparql(app, SparqlEndpoint(service.answers, places, service.limits))
+    return app
+
+
+def _add_questions(app: FastAPI, service: TuningService) -> None:
+    number: dict[str, Any] = {"type": "number", "minimum": 0, "description": "Of the grid, gCO2 per kWh."}
+    around = {"type": "string", "description": "What the devices sit in: its links."}
+
+    @app.post(
+        "/v1/recommend",
+        summary="Where to start and what to change, or an operator's configurations.",
+        responses=openapi.answer("problem", "knowledge_version", "notes"),
+        openapi_extra=openapi.question(openapi.SERVING, openapi.TRAINING, openapi.KERNEL),
+    )
+    async def recommend(request: Request) -> Response:
+        body = reply.parse_json(await read_body(request))
+        return await service.ask(lambda workspace: reply.recommend(workspace, body))
+
+    @app.post(
+        "/v1/predict",
+        summary="Gain, memory, energy and carbon of tuning, before any of it is done.",
+        responses=openapi.answer("predictions", "notes"),
+        openapi_extra=openapi.question(openapi.SERVING, server=around, intensity=number),
+    )
+    async def predict(request: Request) -> Response:
+        body = reply.parse_json(await read_body(request))
+        return await service.ask(lambda workspace: reply.predict(workspace, body))
+
+    @app.post(
+        "/v1/similar",
+        summary="The known problems that are nearest.",
+        responses=openapi.answer("neighbours", "notes"),
+        openapi_extra=openapi.question(openapi.KERNEL),
+    )
+    async def similar(request: Request) -> Response:
+        body = reply.parse_json(await read_body(request))
+        return await service.ask(lambda workspace: reply.similar(workspace, body))
+
+
+def _add_lookups(app: FastAPI, service: TuningService) -> None:
+    missing: dict[int | str, dict[str, Any]] = {
+        404: {**openapi.PROBLEM, "description": "No such recommendation is remembered."}
+    }
+
+    async def looked_up(response: Awaitable[Response]) -> Response:
+        try:
+            return await response
+        except UnknownEntityError as error:
+            return problem_response(details(404, str(error), code=error.exit_code, hint=error.hint))
+
+    @app.get(
+        "/v1/explain/{recommendation_id}",
+        summary="Why a recommendation was made.",
+        responses={**openapi.answer(), **missing},
+    )
+    async def explain(recommendation_id: Annotated[str, _id_in_path()]) -> Response:
+        return await looked_up(service.ask(lambda workspace: reply.explain(workspace, recommendation_id)))
+
+    @app.get(
+        "/v1/report/{recommendation_id}.html",
+        summary="The report page of the answer with this recommendation.",
+        responses={
+            **openapi.RESPONSES,
+            **missing,
+            200: {"description": "A page that opens anywhere.", "content": {"text/html": {}}},
+        },
+    )
+    async def report(
+        recommendation_id: Annotated[str, _id_in_path()],
+        lang: Annotated[str, Query(pattern="^(en|zh)$")] = "en",
+    ) -> Response:
+        def write(workspace: Workspace) -> str:
+            from recommender.report.page import page
+
+            return page(workspace.report_of_answer(recommendation_id), language=lang)
+
+        async def written() -> Response:
+            return Response(await service.answers.run(write), media_type="text/html", headers=_POLICY)
+
+        return await looked_up(written())
+
+    @app.get(
+        "/v1/kb/stats",
+        summary="What the workspace holds.",
+        responses=openapi.answer("knowledge", "cases", "triples", "knowledge_version"),
+    )
+    async def stats() -> Response:
+        return await service.ask(lambda workspace: reply.Reply(content=workspace.stats()))
+
+
+def _id_in_path() -> Any:
+    from fastapi import Path as InPath
+
+    return InPath(pattern=_ID, description="Id of a recommendation, or its beginning.")
+
+
+def _add_diagnosis(app: FastAPI, service: TuningService) -> None:
+    @app.post(
+        "/v1/diagnose",
+        summary="The causes of lost time in a profile, or the known faults in a log.",
+        responses=openapi.answer(),
+        openapi_extra=openapi.upload(),
+    )
+    async def diagnose(
+        request: Request,
+        name: Annotated[
+            str, Query(description="Name of the file: it tells its kind.", examples=["trace.zip"])
+        ],
+        hardware: str = "",
+        model: str = "",
+        least: Annotated[float, Query(ge=0.001, le=0.9)] = 0.05,
+    ) -> Response:
+        folder = Path(tempfile.mkdtemp(prefix="tunegraph-upload-"))
+        try:
+            path = await received(request, folder, name)
+            answer = await service.diagnoses.run(
+                lambda workspace: reply.diagnose(
+                    workspace, unpacked(path), hardware=hardware, model=model, least=least
+                )
+            )
+            content = json.loads(json.dumps(answer.content).replace(f"{folder}/", ""))
+            return json_response(reply.Reply(content=content, code=answer.code))
+        except TuningError as error:
+            said = str(error).replace(f"{folder}/", "")
+            return problem_response(details(status_of(error), said, code=error.exit_code, hint=error.hint))
+        finally:
+            discard(folder)
+
+
+def _add_upkeep(app: FastAPI, service: TuningService) -> None:
+    @app.get("/healthz", summary="Whether the server runs.")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get(
+        "/readyz",
+        summary="Whether it can answer, and how old what it knows is.",
+        responses={503: openapi.PROBLEM},
+    )
+    async def ready() -> Response:
+        state = await service.answers.run(snapshot_state)
+        return Response(json.dumps({"status": "ready", **state}), media_type="application/json")
+
+    @app.get("/metrics", summary="Counters for Prometheus.", responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        state = await service.answers.run(snapshot_state)
+        gauges = {name: float(str(state[name])) for name in ("snapshot_age_s", "batch")}
+        text = service.meters.text(gauges)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def _has_body(request: Request) -> bool:
+    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"

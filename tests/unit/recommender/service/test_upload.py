@@ -1,0 +1,59 @@
+"""Archives are unpacked within bounds, and inside of their folder."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import InputError
+from recommender.service import upload
+from recommender.service.upload import unpacked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def packed(folder: Path, files: dict[str, bytes]) -> Path:
+    path = folder / "run.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_an_archive_is_its_folder(tmp_path: Path) -> None:
+    folder = unpacked(packed(tmp_path, {"run/a/x.csv": b"1", "run/y.csv": b"2"}))
+    assert folder == tmp_path / "profile" / "run"
+    assert (folder / "a" / "x.csv").read_bytes() == b"1"
+    assert unpacked(tmp_path / "x.csv") == tmp_path / "x.csv"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "..\\x", "C:\\x"])
+def test_an_archive_stays_in_its_folder(name: str, tmp_path: Path) -> None:
+    inner = tmp_path / "in"
+    inner.mkdir()
+    with pytest.raises(InputError, match="outside of itself"):
+        unpacked(packed(inner, {name: b"1"}))
+    assert [item.name for item in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed(tmp_path, {"a": bytes(3 << 20), "b": bytes(3 << 20)})
+    assert path.stat().st_size < 20_000
+    monkeypatch.setattr(upload, "MOST_UNPACKED_BYTES", 4 << 20)
+    with pytest.raises(InputError, match="more than 4 MiB"):
+        unpacked(path)
+    monkeypatch.setattr(upload, "MOST_FILES", 1)
+    with pytest.raises(InputError, match="2 files; 1 are taken"):
+        unpacked(path)
+
+
+def test_a_damaged_or_empty_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(b"PK no archive")
+    with pytest.raises(InputError, match="damaged archive"):
+        unpacked(path)
+    with pytest.raises(InputError, match="an empty archive"):
+        unpacked(packed(tmp_path, {}))
