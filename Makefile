@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
 CASES ?=
+COMMA := ,
+
+# Tests of pages need a browser that is there: Chromium, Chrome or Edge.
+BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
 .PHONY: help demo test test-long check bench clean
 
@@ -39,11 +43,11 @@ $(VENV)/.encoder: $(VENV)/.core
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.encoder
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test]'
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test$(BROWSER)]'
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test,check]'
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test,check$(BROWSER)]'
 	@touch $@
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
+from cli.text.language import language, localised, use_terms
 from tunegraph.places import Places
 
 if TYPE_CHECKING:
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from recommender.store.editor import Editor
     from recommender.workspace import Workspace
 
-_say = partial(print, file=sys.stderr)
+
+def say_aside(text: str) -> None:
+    """Print something to know on the way, on stderr."""
+    print(localised(text), file=sys.stderr)
 
 
 def settings(context: typer.Context) -> Places:
@@ -27,7 +30,10 @@ def settings(context: typer.Context) -> Places:
 
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
-    return settings(context).open(_say)
+    opened = settings(context).open(say_aside)
+    if language() != "en":
+        use_terms(opened.terms(language()))
+    return opened
 
 
 def with_defaults(
@@ -56,5 +62,5 @@ def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    chosen.make(_say)
+    chosen.make(say_aside)
     return Workspace.editor(chosen.workspace, cache=chosen.cache, durable=durable)

@@ -6,6 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cli.text.language import language, localised
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -30,9 +32,9 @@ def live_page(path: Path | None, document: Callable[[], ReportDocument]) -> Iter
     from recommender.report.writing import LivePage, check_form
 
     check_form(path)
-    page = LivePage(path=path, document=document)
+    page = LivePage(path=path, document=document, language=language())
     page.update()
-    print(f"Open {path}: it follows what runs", file=sys.stderr)
+    print(localised(f"Open {path}: it follows what runs"), file=sys.stderr)
     try:
         yield page
     finally:

@@ -18,12 +18,24 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     if sys.stdout is None:  # closed by the caller: nobody wants to read the answer
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  open as long as the process
-    sys.argv = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]  # also in locale C
+    words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]  # also in locale C
+    sys.argv = [words[0], *language_first(words[1:])]
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
         _say("interrupted; what was acknowledged is kept", "")
         sys.exit(INTERRUPTED)
+
+
+def language_first(words: list[str]) -> list[str]:
+    """The words of a command line with ``--lang`` in front, where the program's own options stand.
+
+    >>> language_first(["recommend", "--lang", "zh", "-k", "1"])
+    ['--lang', 'zh', 'recommend', '-k', '1']
+    """
+    end = words.index("--") if "--" in words else len(words)
+    at = words[:end].index("--lang") if "--lang" in words[:end] else -1
+    return words if at < 0 else [*words[at : at + 2], *words[:at], *words[at + 2 :]]
 
 
 def _run() -> int:
@@ -37,10 +49,10 @@ def _run() -> int:
             place = next(iter(stranger.__path__), "") if hasattr(stranger, "__path__") else stranger.__file__
             message = f"another package stands in for ours: tunegraph at {place}"
             hint = "take its folder off PYTHONPATH, or use a fresh venv"
-        _say(message, hint)
+        _print(message, hint)  # what is needed to translate it may be the stranger
         return 1
     if (strangers := foreign_packages()) is not None:
-        _say(*strangers)
+        _print(*strangers)
         return 1
     from cli.app import app
     from kg.errors import TuningError
@@ -51,10 +63,10 @@ def _run() -> int:
         finally:
             sys.stdout.flush()
     except TuningError as error:
-        from cli.output import harmless
+        from cli import output
 
         for note in getattr(error, "__notes__", ()):
-            print(f"note: {harmless(note)}", file=sys.stderr)
+            output.note(output.harmless(note))
         _say(_message(error), error.hint)
         return error.exit_code
     except OSError as error:  # without a file name it is the output: full, or nobody reads it
@@ -83,10 +95,15 @@ def _message(error: Exception) -> str:
 
 def _say(message: str, hint: str) -> None:
     from cli.output import harmless
+    from cli.text.language import localised
 
-    print(f"tunegraph: {harmless(message)}", file=sys.stderr)
+    _print(harmless(localised(message)), harmless(localised(hint)))
+
+
+def _print(message: str, hint: str) -> None:
+    print(f"tunegraph: {message}", file=sys.stderr)
     if hint:
-        print(f"  {harmless(hint)}", file=sys.stderr)
+        print(f"  {hint}", file=sys.stderr)
 
 
 def _forget_output() -> None:

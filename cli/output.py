@@ -102,8 +102,8 @@ def as_json(content: Mapping[str, object]) -> None:
 def say(text: str = "") -> None:
     """Print text for people: in their language, its lines broken between words to fit the screen."""
     columns = line_width(sys.stdout, os.environ)
-    for line in localised(text).split("\n"):
-        for part in wrapped(line, columns):
+    for line in text.split("\n"):
+        for part in wrapped(localised(line), columns):
             print(part)
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from cli import output
+from kg.nouns.gain import NORMAL_90
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Objective
@@ -65,7 +66,7 @@ class ProgressDisplay:
         text = f"{objective.metric} {output.quantity(evaluation.values[0], objective.unit or '')}".strip()
         spread = evaluation.stdev[0] if evaluation.stdev else None
         if spread is not None and evaluation.repeats > 1:
-            half = 1.645 * spread / evaluation.repeats**0.5 / abs(evaluation.values[0])
+            half = NORMAL_90 * spread / evaluation.repeats**0.5 / abs(evaluation.values[0])
             text += f" +-{100 * half:.1f} %"
         return text
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
+    from recommender.answers.answer import Answer
+    from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.operators.kinds import Operators
@@ -345,11 +347,11 @@ class Workspace(WorkspaceAnswers):
         """Read a report back from its page or its JSON file.
 
         Raises:
-            InputError: It holds none.
+            InputError: It holds none, or one that cannot be shown.
         """
-        from recommender.report.document import ReportDocument
+        from recommender.store.report_sources import read_document
 
-        return ReportDocument.read(path)
+        return read_document(path)
 
     @property
     def green(self) -> GreenDesk:
@@ -357,6 +359,57 @@ class Workspace(WorkspaceAnswers):
         from recommender.green.desk import GreenDesk
 
         return GreenDesk(self.layout.green, self._clock)
+
+    def teach_grid(self, region: str) -> int:
+        """Put a region's clean and dirty hours into the graph; how many windows of the day.
+
+        Raises:
+            InputError: It has not been imported, or is shorter than a day.
+            WorkspaceError: Another process is writing.
+        """
+        from recommender.green.series import green_windows
+
+        stored = self.green.shelf.load(region)
+        if stored is None:
+            raise InputError(
+                f"no series of region {region!r}", hint="tunegraph green import FILE --region NAME"
+            )
+        place, windows = green_windows(stored.series)
+        with self.edit(command="green import") as editor:
+            editor.add_knowledge([place, *windows])
+        self.refresh()
+        return len(windows)
+
+    def choose_for_carbon(
+        self,
+        answer: Answer,
+        *,
+        by: str,
+        duration_s: float,
+        region: str = "",
+        power_limit_w: float | None = None,
+    ) -> CarbonChoice:
+        """Configuration and start time for the least carbon; see ``choose_for_carbon``.
+
+        Raises:
+            MissingFactError: The start has no modelled energy, or the grid no forecast.
+            InfeasibleError: No option meets deadline, cost and power.
+        """
+        from recommender.answers.carbon_choice import choose_for_carbon
+        from recommender.green.moments import moment_of
+
+        now = self._clock().astimezone()
+        chosen = self.green.shelf.choose(region)
+        return choose_for_carbon(
+            answer,
+            self.hardware,
+            self.green.seen(chosen, now),
+            now=now,
+            deadline=moment_of(by, now),
+            duration_s=duration_s,
+            region=chosen or region,
+            power_limit_w=power_limit_w,
+        )
 
     @property
     def experiments(self) -> WorkspaceExperiments:

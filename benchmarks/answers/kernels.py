@@ -34,10 +34,11 @@ from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from kg.errors import TuningError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
 from recommender.ranking.kernels.choice import best_row, choose_rows
 from recommender.ranking.kernels.domain import KernelDomain, generated_domain
-from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD, NORMAL_90
+from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
 from recommender.ranking.kernels.score import tile_times
 from recommender.workspace import Workspace

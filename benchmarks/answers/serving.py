@@ -1,21 +1,18 @@
-"""Layouts proposed for measured serving tables with a limit, the asked device or model withheld.
+"""Layouts proposed for measured serving tables with a limit.
 
-``python -m benchmarks.answers.serving --known DIR --asked DIR [--quick] [--nested] [--aiconfigurator PYTHON]`` asks
-for the best layout of each table: a model on a device in a precision, with lengths and a limit on the time of an output
-token. Told is what a user tells: engines, numbers of devices, whether experts may be spread and tokens drafted, and the
+``python -m benchmarks.answers.serving --known DIR --asked DIR [--quick] [--aiconfigurator PYTHON]`` asks for the best
+layout of each table: a model on a device in a precision, with lengths and a limit on the time of an output token.
+Stated is what a user states: engines, numbers of devices, whether experts may be spread and tokens drafted, and the
 largest load of an instance; never which combinations were measured. A proposal is worth the best measured throughput of
 each device that its layout reaches under the limit, at any load. Instances that prefill and decode apart are left out
 of tables and domain.
 
-Classes: ``known_device`` (this work there is withheld, at any load or limit), ``same_vendor`` (the device is withheld),
-``other_vendor`` (all of its vendor is), ``new_model`` (the model is). Hits are within 10 % of the best, over the
-questions whose proposal the table holds (``in_table``); a layout that keeps the limit at no measured load costs a
-factor of 10. ``whole`` counts what no table holds as a miss. ``load_unstated`` asks once more without the largest load.
-``--nested`` fits the likeness of configurations again without what is withheld (of ``known_device`` without the whole
-device); without it, the shipped one has seen the measured times.
+Hits are within 10 % of the best, over the questions whose proposal the table holds (``in_table``); a layout that keeps
+the limit at no measured load costs a factor of 10. ``whole`` counts what no table holds as a miss. ``load_unstated``
+asks once more without the largest load.
 
-Beside ours: the nearest known table copied, the fewest devices, random, the cost model alone, and aiconfigurator 0.12
-where PYTHON has it. The last line is JSON.
+Beside ours, which prices layouts as ``recommend --pareto`` does: the nearest known table of other work copied, the
+fewest devices, random, and aiconfigurator 0.12 where PYTHON has it. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -30,34 +27,36 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.answers.served_cases import deployment_of, served_cases
 from benchmarks.answers.serving_peers import ask_aiconfigurator
 from benchmarks.protocols.baselines import UNTRIED, random_choice
 from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import load
+from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import Limit
-from kg.nouns.knowledge import Level
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
-from recommender.ranking.deployments.deployment import DeploymentDomain
-from recommender.ranking.deployments.deployments import DeploymentQuestion, Deployments
-from recommender.ranking.deployments.served_cases import Work, deployment_of, served_cases
+from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
+from recommender.ranking.deployments.deployments import Deployments
+from recommender.ranking.deployments.fleet import Fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from benchmarks.answers.served_cases import ServedCase
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.calibration.step_rates import StepKernel
-    from recommender.ranking.deployments.deployment import Deployment
-    from recommender.ranking.deployments.served_cases import ServedCase
+    from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
     from recommender.ranking.start import ParallelLayout
     from recommender.workspace import Workspace
 
     Layout = tuple[str, ParallelLayout, bool]
 
-CLASSES = ("known_device", "same_vendor", "other_vendor", "new_model")
+_POINTS = tuple(NormalDist().inv_cdf((place + 0.5) / 15) for place in range(15))
+"""Quantiles of a normal error, equally likely."""
 WITHIN = 0.9
 """A layout counts as right from this share of the best throughput."""
 UNSTATED = 1024.0
@@ -130,7 +129,6 @@ def main() -> int:
     parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
     parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
     parser.add_argument("--quick", action="store_true", help="ask a fifth")
-    parser.add_argument("--nested", action="store_true", help="fit constants without what is withheld")
     parser.add_argument("--aiconfigurator", help="a Python that has aiconfigurator 0.12")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +138,7 @@ def main() -> int:
         for path in files:
             (source / path.name).symlink_to(path.resolve())
         world = load(source, Path(folder) / "world", {"*": 1.0})
-        bench = Bench(world.workspace, is_nested=given.nested, peer=given.aiconfigurator)
+        bench = Bench(world.workspace, peer=given.aiconfigurator)
         tables = [
             table
             for path in sorted(given.asked.glob("*.jsonl*"))
@@ -223,139 +221,75 @@ def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | N
 
 
 class Bench:
-    """Asks about tables with what is withheld from it.
+    """Asks about tables.
 
     Args:
         workspace: Knows models, hardware and the known cases.
-        is_nested: Whether constants are fitted without what is withheld.
         peer: A Python that has aiconfigurator; None without one.
     """
 
-    def __init__(self, workspace: Workspace, *, is_nested: bool, peer: str | None) -> None:
-        self.workspace = workspace
+    def __init__(self, workspace: Workspace, *, peer: str | None) -> None:
         self.tree: HardwareTree = workspace.hardware
-        self.cases = served_cases(workspace.snapshot.graph, workspace.trials, workspace.hardware)
-        self.is_nested = is_nested
+        self.deployments = Deployments(workspace.hardware, workspace.snapshot.sizes_of)
+        self.cases = served_cases(workspace.snapshot.graph, workspace.trials)
         self.peer = peer
-        self.scores: dict[tuple[str, str], Scores] = defaultdict(Scores)
-        self.kernels: dict[tuple[str, frozenset[Work]], StepKernel] = {}
+        self.scores: dict[str, Scores] = defaultdict(Scores)
 
     def run(self, tables: Sequence[Table]) -> dict[str, Any]:
         """Ask all, and sum up."""
         for table in tables:
-            for part in CLASSES:
-                cases = self.known(part, table.question.work)
-                if cases:
-                    self.ask(part, table, cases)
-            if self.peer:
-                proposed, cpu_s = ask_aiconfigurator(
-                    self.peer, table.question, load=table.question.domain.most_at_once
-                )
-                if proposed is not None:
-                    self.take("aiconfigurator", "all", table, proposed, cpu_s)
-        names = ("ours", "load_unstated", "cost_model", "nearest", "fewest", "random", "aiconfigurator")
+            self.ask(table)
+        names = ("ours", "load_unstated", "nearest", "fewest", "random", "aiconfigurator")
         for name in names:
-            for part in ("all", *CLASSES):
-                if (name, part) in self.scores:
-                    print(f"{name:15} {part:13} {self.scores[name, part].to_json()}")
-        return {
-            name: None
-            if (name, "all") not in self.scores
-            else self.scores[name, "all"].to_json()
-            | {part: self.scores[name, part].to_json() for part in CLASSES if (name, part) in self.scores}
-            for name in names
-        }
+            if name in self.scores:
+                print(f"{name:15} {self.scores[name].to_json()}")
+        return {name: self.scores[name].to_json() if name in self.scores else None for name in names}
 
-    def hidden(self, part: str, work: Work) -> Callable[[Work], bool]:
-        """What may not be known of some work in a class."""
-        vendor = self.tree.above(work.device, Level.VENDOR)
-        return {
-            "known_device": lambda other: other == work,
-            "new_model": lambda other: other.model == work.model,
-            "same_vendor": lambda other: other.device == work.device,
-            "other_vendor": lambda other: self.tree.above(other.device, Level.VENDOR) == vendor,
-        }[part]
-
-    def known(self, part: str, work: Work) -> list[ServedCase]:
-        """What may be known of some work in a class; nothing where the class does not have it."""
-        is_hidden = self.hidden(part, work)
-        cases = [case for case in self.cases if not is_hidden(case.work)]
-        devices = {case.work.device for case in cases}
-        if part in {"known_device", "new_model"} and work.device not in devices:
-            return []
-        vendor = self.tree.above(work.device, Level.VENDOR)
-        vendors = {self.tree.above(device, Level.VENDOR) for device in devices}
-        return [] if part == "same_vendor" and vendor not in vendors else cases
-
-    def kernel(self, part: str, work: Work) -> StepKernel | None:
-        """The likeness fitted without what is hidden in a class; None for the shipped one."""
-        if not self.is_nested:
-            return None
-        from tools.fit_step_rates import fit_kernel
-
-        is_hidden = self.hidden(part, work)
-        cases = [case for case in self.cases if not is_hidden(case.work)]
-        names = {case.work for case in cases}
-        key = (part, frozenset(names))
-        if key not in self.kernels:
-            self.kernels[key] = fit_kernel(self.tree, self.workspace.snapshot.sizes_of, lambda _: cases)
-        return self.kernels[key]
-
-    def ask(self, part: str, table: Table, cases: Sequence[ServedCase]) -> None:
-        """Ask one table in one class, and judge ours and what is simpler."""
+    def ask(self, table: Table) -> None:
+        """Ask one table, and judge ours and what is simpler."""
         question = table.question
-        work = question.work
-        snapshot = self.workspace.snapshot
-        is_hidden = self.hidden(part, work)
-        kernel = self.kernel("same_vendor" if part == "known_device" else part, work)
-
-        def near(asked: Work | None) -> list[ServedCase]:
-            return served_cases(snapshot.graph, self.workspace.trials, self.tree, asked, is_hidden=is_hidden)
-
-        ours = Deployments(self.tree, snapshot.sizes_of, near, kernel)
-        asked = {"ours": question}
+        questions = {"ours": question}
         if question.limits:
             domain = replace(question.domain, most_at_once=UNSTATED)
-            asked["load_unstated"] = replace(question, domain=domain)
-        for name, one in asked.items():
+            questions["load_unstated"] = replace(question, domain=domain)
+        for name, one in questions.items():
             started = time.process_time()
-            proposed = [_key(item.deployment) for item in ours.rate(one)]
-            self.take(name, part, table, proposed, time.process_time() - started)
-        alone = Deployments(self.tree, snapshot.sizes_of, lambda _: []).rate(question)
-        self.take("cost_model", part, table, [_key(item.deployment) for item in alone], 0.0)
-        self.take("nearest", part, table, self.nearest(table, cases), 0.0)
-        self.take(
-            "fewest", part, table, sorted(table.values, key=lambda item: (item[1].devices, str(item))), 0.0
-        )
-        self.drawn(part, table)
+            try:
+                proposed = best_layouts(self.deployments.rate(one), one)
+            except (InputError, MissingFactError):
+                proposed = []
+            self.scores[name].take(table, proposed, time.process_time() - started)
+        self.scores["nearest"].take(table, self.nearest(table), 0.0)
+        by_devices = sorted(table.values, key=lambda item: (item[1].devices, str(item)))
+        self.scores["fewest"].take(table, by_devices, 0.0)
+        self.drawn(table)
+        if self.peer:
+            load = question.domain.most_at_once
+            layouts, cpu_s = ask_aiconfigurator(self.peer, question, load=load)
+            if layouts is not None:
+                self.scores["aiconfigurator"].take(table, layouts, cpu_s)
 
-    def take(self, name: str, part: str, table: Table, proposed: Sequence[Layout], cpu_s: float) -> None:
-        """Judge proposals, in their class and in all."""
-        for kind in {part, "all"}:
-            self.scores[name, kind].take(table, proposed, cpu_s)
-
-    def drawn(self, part: str, table: Table) -> None:
+    def drawn(self, table: Table) -> None:
         """Judge a random layout of the table: chances in place of hits."""
         logs = [
             min(math.log(table.best / value), UNTRIED) if value else UNTRIED
             for value in table.values.values()
         ]
         chances = [random_choice(logs, k, -math.log(WITHIN) + 1e-9) for k in (1, 3)]
-        for kind in (part, "all"):
-            scores = self.scores["random", kind]
-            scores.held.append(True)
-            scores.first.append(chances[0][0])
-            scores.third.append(chances[1][0])
-            scores.regrets.append(chances[0][1])
-            scores.cpu_s.append(0.0)
+        scores = self.scores["random"]
+        scores.held.append(True)
+        scores.first.append(chances[0][0])
+        scores.third.append(chances[1][0])
+        scores.regrets.append(chances[0][1])
+        scores.cpu_s.append(0.0)
 
-    def nearest(self, table: Table, cases: Sequence[ServedCase]) -> list[Layout]:
-        """The layouts of the nearest known work by what each device reached there under the limit."""
+    def nearest(self, table: Table) -> list[Layout]:
+        """The layouts of the nearest other work by what each device reached there under the limit."""
         question = table.question
         work = question.work
         by_work: dict[Work, list[ServedCase]] = defaultdict(list)
-        for case in cases:
-            if case.deployment.layout.devices in question.domain.counts:
+        for case in self.cases:
+            if case.work != work and case.deployment.layout.devices in question.domain.counts:
                 by_work[case.work].append(case)
         limit = next((item.maximum for item in question.limits), math.inf)
 
@@ -380,6 +314,33 @@ class Bench:
             if best:
                 return sorted(best, key=lambda item: -best[item])
         return []
+
+
+def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> list[Layout]:
+    """Layouts by what they are expected to reach under the limits, best first; of as much, the fewest devices."""
+    by_layout: dict[Layout, list[RatedDeployment]] = defaultdict(list)
+    for one in loads:
+        by_layout[_key(one.deployment)].append(one)
+    return sorted(
+        by_layout, key=lambda key: (-layout_value(by_layout[key], question), by_layout[key][0].devices)
+    )
+
+
+def layout_value(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> float:
+    """Output tokens a second and device that a layout reaches once its load is tuned to the limits, expected.
+
+    The error of its time is one for all loads: whoever runs it finds the largest load that keeps the limits.
+    """
+    total = 0.0
+    for point in _POINTS:
+        factors = [math.exp(one.spread * point) for one in loads]
+        reached = [
+            one.throughput / one.devices / factor
+            for one, factor in zip(loads, factors, strict=True)
+            if Fleet(rated=one).keeps(question.limits, factor)
+        ]
+        total += max(reached, default=0.0)
+    return total / len(_POINTS)
 
 
 def _key(one: Deployment) -> Layout:

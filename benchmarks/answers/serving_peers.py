@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from recommender.ranking.deployments.deployments import DeploymentQuestion
+    from recommender.ranking.deployments.deployment import DeploymentQuestion
 
 SYSTEMS = {
     "h200": "h200_sxm",

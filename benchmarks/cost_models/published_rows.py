@@ -293,7 +293,8 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
     device, server = place(row)
     model = known.model(row["model"])
     phase = "training" if row["task"] == "train" else "serving"
-    weights = str(known.model_facts(model.id).get("weight_format", "bf16"))
+    stored = str(known.model_facts(model.id).get("weight_format", "bf16"))
+    weights = known.machine(device, 1, server).device.computed_precision(stored)
     reason = "no layout"
     for count in devices_of(row):
         where = known.machine(device, count, server)

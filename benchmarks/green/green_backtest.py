@@ -29,11 +29,11 @@ import numpy as np
 from benchmarks.green.batch_jobs import batch_jobs
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.backtest import BacktestResult, ForecastTable, backtest, floor_forecast
-from recommender.green.coefficients import Neighbour
-from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, History
+from recommender.green.coefficients import NeighbourRegion
+from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
 from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import CAUTION, promise_record
+from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
 from recommender.green.replanning import replan_split, replan_whole
 from recommender.green.series import IntensitySeries, series_from
 
@@ -67,7 +67,7 @@ def load(folder: Path) -> dict[str, IntensitySeries]:
 def workload(series: IntensitySeries, table: ForecastTable, first: int, every: int) -> dict[str, Any]:
     """The four rules of Let's Wait Awhile."""
     values = series.values
-    history = History(values, series.local_start)
+    history = IntensityHistory(values, series.local_start)
     noisy = values + np.random.default_rng(0).normal(0, NOISE * values[first:].mean(), len(values))
     result = {}
     for rule in ("next_workday", "semi_weekly"):
@@ -112,7 +112,7 @@ def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_spl
     recent = values[max(0, arrival - MEMORY_DAYS * DAY) : arrival]
     record = promise_record(can_split=can_split, will_replan=True, length=length, slack=len(seen) - length)
     saving = record.kept * max(0.0, 1 - seen[slots].sum() / seen[:length].sum())
-    return saving > 0 and record.chance_below(-saving * recent.mean() / recent.std()) <= CAUTION
+    return saving >= LEAST_SAVING and record.chance_below(-saving * recent.mean() / recent.std()) <= CAUTION
 
 
 def coverage(values: Floats, table: ForecastTable, first: int, last: int) -> dict[str, float]:
@@ -130,7 +130,7 @@ def coverage(values: Floats, table: ForecastTable, first: int, last: int) -> dic
         for place, (one, two) in enumerate(CLASSES):
             inside[place] += (held[:, one:two].sum(), held[:, one:two].size)
     return {
-        f"{one // 2}-{two // 2} h": round(100 * held / count, 1)
+        f"{one // 2}-{two // 2} h": round(float(100 * held / count), 1)
         for (one, two), (held, count) in zip(CLASSES, inside, strict=True)
     }
 
@@ -154,11 +154,11 @@ def run(series: dict[str, IntensitySeries], name: str, *, quick: bool) -> dict[s
         region=name, start=own.start, values=own.values[:last], is_filled=own.is_filled[:last], kind=own.kind
     )
     others = [
-        Neighbour(History(other.values, other.local_start), other.slot_of(own.start))
+        NeighbourRegion(IntensityHistory(other.values, other.local_start), other.slot_of(own.start))
         for region, other in series.items()
         if region != name
     ]
-    history = History(own.values, own.local_start)
+    history = IntensityHistory(own.values, own.local_start)
     table = ForecastTable.rolling(history, first, last, others[:3])
     forecast_s = time.process_time() - clock
     found: dict[str, Any] = workload(own, table, first, 8 if quick else 1)

@@ -75,15 +75,16 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         f"{item.metric} <= {output.quantity(item.maximum, item.unit)}" for item in problem.limits
     )
     rate = f", {request.rate_per_s:g} requests/s" if request.rate_per_s is not None else ""
-    say(f"{work.model} ({work.shape}) on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
+    shape = f" ({work.shape})" if work.shape else ""
+    say(f"{work.model}{shape} on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
     if not found.options:
         one = found.nearest
         if one is not None:
             say(
                 f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout},"
-                f" {one.rated.devices} devices, {one.rated.deployment.concurrency:g} at once,"
+                f" {one.devices} devices, {one.rated.deployment.concurrency:g} at once,"
                 f" TPOT {output.quantity(one.rated.tpot_s, 's')}, "
-                f"TTFT {output.quantity(one.rated.ttft_s, 's')}: {one.rated.chance:.0%} likely to keep them."
+                f"TTFT {output.quantity(one.rated.ttft_s, 's')}: {one.chance:.0%} likely to keep them."
             )
         return
     options = found.options[:most]
@@ -92,18 +93,19 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         layout = first.rated.deployment.layout
         parts = [
             "1 device" if first.devices == 1 else f"{first.devices} devices",
-            f"{first.instances} x {layout}"
-            if first.instances > 1
+            f"{first.fleet.instances} x {layout}"
+            if first.fleet.instances > 1
             else str(layout)
             if layout.devices > 1
             else "",
             "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
         ]
-        say(f"Fewest: {', '.join(part for part in parts if part)}.\n")
+        even = min(item.even_devices for item in found.options)
+        less = f" As likely as not: {even}." if even < first.devices else ""
+        say(f"Fewest: {', '.join(part for part in parts if part)}; {first.chance:.0%} likely to do.{less}\n")
     output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
-    tiers = {"measured elsewhere" if item.rated.near else "modelled" for item in options}
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
-    say(f"\nThroughput and times: {' and '.join(sorted(tiers))}, within a factor of {factor:.2g} (90 %).")
+    say(f"\nThroughput, times and what follows: modelled, within a factor of {factor:.2g} (90 %).")
     if len(found.options) > most:
         say(f"{len(found.options) - most} more: -k {min(len(found.options), 50)} lists them.")
     for limit in found.unchecked:
@@ -124,12 +126,12 @@ def _row(place: int, item: CapacityOption, options: Sequence[CapacityOption]) ->
     cells: list[object] = [
         place,
         item.devices,
-        (f"{item.instances} x " if item.instances > 1 else "") + str(rated.deployment.layout),
+        (f"{item.fleet.instances} x " if item.fleet.instances > 1 else "") + str(rated.deployment.layout),
         f"{rated.deployment.concurrency:g}",
         f"{rated.throughput / rated.devices:.4g}",
         output.quantity(float(f"{rated.tpot_s:.3g}"), "s"),
-        output.quantity(float(f"{rated.ttft_s:.3g}"), "s"),
-        f"{rated.chance:.0%}",
+        output.quantity(float(f"{item.fleet.times()['ttft']:.3g}"), "s"),
+        f"{item.chance:.0%}",
     ]
     if any(one.price_per_million is not None for one in options):
         cells.append("" if item.price_per_million is None else f"{item.price_per_million:.3g}")

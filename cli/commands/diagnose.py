@@ -12,10 +12,13 @@ from cli.commands.report import HtmlOption, write_all
 from cli.context import open_workspace
 from cli.options import JsonOption, finite
 from cli.output import say
-from cli.text.language import localised
+from cli.text.language import language, localised
+from cli.text.width import columns_of
 from kg.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ingest.profiles.facts.run import Rank
     from recommender.answers.diagnose import DiagnosisAnswer, Remedy
     from recommender.diagnosis.diagnosis import Finding
@@ -137,7 +140,9 @@ LABEL_WIDTH = 15
 
 def _line(label: str, text: str) -> None:
     """Print a text behind its label, in the language of this run."""
-    say(f"   {localised(label):<{LABEL_WIDTH - 3}}{localised(text)}")
+    head = localised(label)
+    space = " " * (LABEL_WIDTH - 3 - columns_of(head))
+    say(f"   {head}{space}{localised(text)}")
 
 
 SHOWN_RATIO = 0.95
@@ -195,6 +200,10 @@ def _cause(
     say()
 
 
+def _in_language(texts: Mapping[str, str]) -> str:
+    return texts.get(language()) or texts.get("en", "")
+
+
 def _show_faults(path: Path, faults: list[SeenFault]) -> None:
     if not faults:
         say(f"{path}: no known fault.")
@@ -205,8 +214,8 @@ def _show_faults(path: Path, faults: list[SeenFault]) -> None:
         more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""
         say(f"{item.fault.label}{codes}, line {lines}{more}")
         _line("seen", item.first)
-        _line("cause", item.fault.cause.get("en", ""))
-        _line("remedy", item.fault.remedy.get("en", ""))
+        _line("cause", _in_language(item.fault.cause))
+        _line("remedy", _in_language(item.fault.remedy))
         if item.fault.strategies:
             _line("try", ", ".join(item.fault.strategies))
         _line("source", item.fault.source.url or item.fault.source.title)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from functools import partial
 from typing import Annotated
 
 import typer
 
-from cli.context import open_workspace, settings
+from cli.context import open_workspace, say_aside, settings
 from cli.options import JsonOption
 from cli.output import say
 
@@ -31,7 +29,7 @@ def doctor(
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    chosen.make(partial(print, file=sys.stderr))
+    chosen.make(say_aside)
     if repair:
         for text in Workspace.repair(chosen.workspace, cache=chosen.cache):
             output.note(text)

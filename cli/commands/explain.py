@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from cli.context import open_workspace
+from cli.context import open_workspace, say_aside
 from cli.options import JsonOption
 from cli.output import say
 
@@ -39,4 +38,4 @@ def explain(
         for line in lines:
             say(f"  {line}")
     if not everything:
-        print(f"Every number: tunegraph explain {recommendation_id} --all", file=sys.stderr)
+        say_aside(f"Every number: tunegraph explain {recommendation_id} --all")

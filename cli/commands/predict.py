@@ -71,7 +71,7 @@ def show(prediction: Prediction) -> None:
             per = f"{now.energy_per_unit_j:.3g} J a {_unit(now.unit)}"
             say(f"             {now.power_w:.0f} W a device, {per}")
         else:
-            say("             energy not known: idle or full power of the device is no known fact")
+            say("             energy unknown: idle or full-load power of this device is unpublished")
     for place, item in enumerate(prediction.benefits, 1):
         say(f"\n{place}. {item.title}   [{item.id}]")
         _show(item, now.unit if now else "")
@@ -85,7 +85,7 @@ def _show(item: Benefit, unit: str) -> None:
         if gain is not None:
             say(f"   {name:<12}{_factor(gain)}, {gain.kind}")
         elif name == "throughput":
-            say(f"   {name:<12}unknown: nothing supports a figure")
+            say(f"   {name:<12}unknown: no evidence supports a figure")
     if item.carbon_g is not None:
         expected, low, high = item.carbon_g
         each = f"a million {_unit(unit)}s"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ from cli.ab.verify import (
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
-from cli.context import open_workspace, with_defaults
+from cli.context import open_workspace, say_aside, with_defaults
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
@@ -35,17 +34,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.answers.answer import Answer
+    from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.verification import VerificationRequest
     from recommender.ranking.recommendation import Recommendation
+    from recommender.workspace import Workspace
 
 FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="Configurations alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), "
-        "kernel-tuner-restriction, optuna or json.",
+        help="The start as an engine is launched with it (vllm, sglang, mindie, megatron), or configurations "
+        "alone: flags, env, yaml, vllm, sglang, triton, kernel-tuner (T4), kernel-tuner-restriction, optuna, "
+        "json.",
     ),
 ]
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
+"""Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""
 
@@ -57,6 +61,14 @@ RateOption = Annotated[
 ParetoOption = Annotated[
     bool,
     typer.Option("--pareto", help="Deployments by throughput of a device, token time and devices."),
+]
+ByOption = Annotated[
+    str, typer.Option("--by", help="For least carbon: when the job must be done, as 'tomorrow 08:00'.")
+]
+LastsOption = Annotated[str, typer.Option("--lasts", help="With --by: how long the job runs, as 8h.")]
+RegionOption = Annotated[str, typer.Option("--region", help="With --by: region of the grid, as imported.")]
+PowerLimitOption = Annotated[
+    float | None, typer.Option("--power-limit", min=0, help="With --by: most watt of a device.")
 ]
 PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
@@ -70,6 +82,10 @@ def recommend(
     rate: RateOption = "",
     pareto: ParetoOption = False,
     price: PriceOption = "",
+    by: ByOption = "",
+    lasts: LastsOption = "8h",
+    region: RegionOption = "",
+    power_limit: PowerLimitOption = None,
     form: FormatOption = "",
     write: WriteOption = "",
     explore: ExploreOption = False,
@@ -117,7 +133,7 @@ def recommend(
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         raw = with_defaults(context, workspace, raw)
-        problem, notes = workspace.problem(raw)
+        problem, notes = workspace.problem(_for_engine(raw, form))
         if explore:
             import numpy as np
 
@@ -125,6 +141,7 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes)
         is_remembered = workspace.remember(answer, raw, k)
+        green = _for_carbon(workspace, answer, by, lasts, region, power_limit)
     if html is not None:
         from recommender.workspace import Workspace
 
@@ -132,25 +149,48 @@ def recommend(
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
     elif not (verify and as_json):  # the test prints its own
-        _print(answer, form, verbose=verbose, as_json=as_json)
+        _print(answer, form, verbose=verbose, as_json=as_json, green=green)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
-        print(f"Why: tunegraph explain {answer.recommendations[0].id}", file=sys.stderr)
+        say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
 
 
-def _print(answer: Answer, form: str, *, verbose: bool, as_json: bool) -> None:
+def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
+    """The question of a model for the engine that the form is of, where it names no software."""
+    engine = _ENGINES.get(form, "")
+    return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
+
+
+def _for_carbon(
+    workspace: Workspace, answer: Answer, by: str, lasts: str, region: str, power_limit: float | None
+) -> CarbonChoice | None:
+    """Configuration and start together, where a deadline was given."""
+    if not by:
+        return None
+    return workspace.choose_for_carbon(
+        answer, by=by, duration_s=span_s(lasts), region=region, power_limit_w=power_limit
+    )
+
+
+def _print(
+    answer: Answer, form: str, *, verbose: bool, as_json: bool, green: CarbonChoice | None = None
+) -> None:
     from cli import output
 
     if as_json or form == "json":
-        output.as_json(answer.to_json())
+        output.as_json(answer.to_json() | ({} if green is None else {"green": green.to_json()}))
     elif form:
         _write(form, answer)
     else:
         show(answer, verbose=verbose)
+        if green is not None:
+            from cli.green.choice_text import show_choice
+
+            show_choice(green, verbose=verbose)
 
 
 def _size(
@@ -216,6 +256,11 @@ def _write(form: str, answer: Answer) -> None:
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
+    if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
+        print(answer.plan.start.launch_text(form), end="")
+        for text in answer.notes:
+            output.note(text)
+        return
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
     ]
@@ -314,8 +359,12 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     for place, item in enumerate(listed, 1):
         _show_one(place, item)
     if 1 in answer.regret and answer.abstention is None:
-        expected = (f"{math.exp(value) - 1:.0%} (best of {k})" for k, value in answer.regret.items())
-        say(f"Expected above the best time: {', '.join(expected)}.")
+        parts = (
+            f"{'only the first' if k == 1 else f'the first {k}'}: "
+            f"expect {math.expm1(value):.0%} above the best"
+            for k, value in answer.regret.items()
+        )
+        say(f"If you time {'; '.join(parts)}.")
     _show_rest(answer)
 
 
@@ -331,7 +380,7 @@ def _show_rest(answer: Answer) -> None:
         say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
     if answer.refused and answer.plan is None:
         rules = dict.fromkeys(item.rule for item in answer.refused)
-        say(f"Left out: {len(answer.refused)} ({'; '.join(rules)}).")
+        say(f"Ruled out: {len(answer.refused)} ({'; '.join(rules)}).")
 
 
 def combination_text(answer: Answer) -> str:
@@ -359,9 +408,9 @@ def _show_one(place: int, item: Recommendation) -> None:
     for line in item.flags:
         print(f"     {line}")
     if item.gain is None:
-        say("   gain        unknown: nobody published a time")
+        say("   gain        unknown: nobody has published a time")
     else:
-        helps = "" if item.helps is None else f", probability to help {item.helps:.0%}"
+        helps = "" if item.helps is None else f", {item.helps:.0%} chance to help"
         say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
     say(f"   rests on    {item.basis}")
     if item.bottleneck:
@@ -375,7 +424,7 @@ def _show_one(place: int, item: Recommendation) -> None:
     if item.conflicts:
         say(f"   not with    {', '.join(item.conflicts)}")
     for condition in item.conditions[:3]:
-        say(f"   mind        {condition}")
+        say(f"   caution     {condition}")
     if item.accuracy != "unchanged" and item.strategy:
         say(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
     say()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import open_workspace
+from cli.text.language import language, localised
 from kg.errors import InputError
 
 if TYPE_CHECKING:
     from recommender.report.document import ReportDocument
 
-LanguageOption = Annotated[str, typer.Option("--lang", help="Language of the page: en or zh.")]
 HtmlOption = Annotated[
     Path | None, typer.Option("--html", help="Also write the report: .html, .pdf or .json.")
 ]
@@ -41,14 +41,11 @@ def report(
         Path | None, typer.Option("--from", help="A page or JSON of a report: write it in another form.")
     ] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the page.")] = "",
-    lang: LanguageOption = "en",
 ) -> None:
     """Write one page of answers, diagnoses, searches and A/B tests that opens anywhere."""
-    from recommender.report.words import Words
     from recommender.report.writing import check_form
     from recommender.workspace import Workspace
 
-    Words(lang)
     outputs = output or [Path("report.html")]
     for path in outputs:
         check_form(path)
@@ -59,13 +56,13 @@ def report(
     else:
         with open_workspace(context) as workspace:
             document = workspace.report(*what or (), before=compare, folder=Path(), title=title)
-    write_all(outputs, document, lang)
+    write_all(outputs, document)
 
 
-def write_all(paths: list[Path], document: ReportDocument, language: str = "en") -> None:
-    """Write a report into files, and say so."""
+def write_all(paths: list[Path], document: ReportDocument) -> None:
+    """Write a report into files, in the language of the program, and say so."""
     from recommender.report.writing import write_report
 
     for path in paths:
-        write_report(path, document, language=language)
-        print(f"Wrote {path}", file=sys.stderr)
+        write_report(path, document, language=language())
+        print(localised(f"Wrote {path}"), file=sys.stderr)

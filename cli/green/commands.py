@@ -68,6 +68,9 @@ def import_(
     zone: Annotated[str, typer.Option("--zone", help="Clock of times without a zone: Europe/Berlin.")] = "",
     label: Annotated[str, typer.Option("--label", help="Times are the start or end of slots.")] = "start",
     kind: Annotated[str, typer.Option("--kind", help="average or marginal, if the file is silent.")] = "",
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Put its clean and dirty hours into the graph too.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Take in carbon intensity of a region: history, and forecasts of services."""
@@ -77,6 +80,11 @@ def import_(
         raise InputError(f"--kind {kind!r}", hint="average or marginal")
     stored, faults = _green(context).add(files, region=region, zone=zone, label=label, kind=kind)
     series = stored.series
+    if graph:
+        from cli.context import open_workspace
+
+        with open_workspace(context) as workspace:
+            output.note(f"{workspace.teach_grid(series.region)} windows of the day are in the graph")
     for text in (*series.notes, *faults[:20]):
         output.note(text)
     if as_json:

@@ -1,5 +1,345 @@
 """Chinese for the texts that the program prints, by their English; ``{name}`` stands for what varies."""
 
 TEMPLATES: dict[str, str] = {
+    # plans
     "note": "说明",
+    "{work} on {hardware}, by {metric}": "{work}，硬件 {hardware}，目标：{metric}",
+    "Start with {framework}: {layout}, {expected}": "起点（{framework}）：{layout}，{expected}",
+    "Start with {framework}: {layout}": "起点（{framework}）：{layout}",
+    "Start with {framework}, {expected}": "起点（{framework}），{expected}",
+    "Start, {expected}": "起点，{expected}",
+    "Start: {layout}": "起点：{layout}",
+    "Start": "起点",
+    "one device": "单卡",
+    "{metric} {value} ({low} to {high}, {tier})": "{metric} {value}（{low} 至 {high}，{tier}）",
+    "Or {layout}, {expected}": "备选 {layout}，{expected}",
+    "Or {layout}": "备选 {layout}",
+    "Worth testing on it, in this order:": "建议按以下顺序在此基础上测试：",
+    "change": "改动",
+    "gain (90 %)": "收益（90 %）",
+    "chance": "把握",
+    "known": "依据",
+    "documented": "仅有文档",
+    "published": "已发表",
+    "modelled": "建模",
+    "measured": "实测",
+    "measured here": "本机实测",
+    "measured elsewhere": "他处实测",
+    "if {condition}": "前提：{condition}",
+    "accuracy may change: measure it": "精度可能变化，请测量",
+    "{count} more without a measured gain (-k 50 lists them)": "另有 {count} 项没有实测收益（-k 50 列出）",
+    "{count} more without a measured gain: {names}": "另有 {count} 项没有实测收益：{names}",
+    "work, not a setting": "需要开发，不是配置项",
+    "{count} more": "另有 {count} 项",
+    "Not here: {items}": "此处不适用：{items}",
+    "{strategy} ({because})": "{strategy}（{because}）",
+    "{setting} is the default of {release}": "{setting} 已是 {release} 的默认值",
+    "{conflict} is refused": "会被拒绝：{conflict}",
+    "nothing shows that {fact}": "没有迹象表明{fact}",
+    "it is set already": "已经设置",
+    "framework: {name} does not read settings of {other}": "框架：{name} 不读取 {other} 的设置",
+    "metric that decides: {metric}": "目标指标：{metric}",
+    "it applies here": "适用条件",
+    "prompts share no prefix": "各请求没有公共前缀",
+    "prompts share prefixes": "各请求有公共前缀",
+    "sequence lengths vary": "序列长度不一",
+    "the concurrency is known or tokens are drafted": "并发数已知，或使用投机解码",
+    "prefill and decode run on servers of their own: no": "预填充与解码分离部署：否",
+    "documented, never measured here: no gain is known": "仅有文档，没有在此实测：收益未知",
+    "described in {source}": "见 {source}",
+    "It does not fit on {hardware}. The smallest layout that does: {layout}, {count} devices.": (
+        "{hardware} 装不下。能装下的最小方案：{layout}，共 {count} 卡。"
+    ),
+    "It does not fit on {hardware}, nor on any number up to 1,024.": (
+        "{hardware} 装不下，1,024 卡以内都装不下。"
+    ),
+    "{low} to {high}": "{low} 至 {high}",
+    "{layout} fits with {memory} GB of each device at {batch} sequences an engine": (
+        "{layout} 装得下：每卡 {memory} GB，每个引擎 {batch} 条序列"
+    ),
+    "{layout} fits with {memory} GB of each device": "{layout} 装得下：每卡 {memory} GB",
+    "{layout} needs {memory} GB of each device": "{layout} 每卡需要 {memory} GB",
+    "{share} of the recipes for such problems, by weight, divide the work so": (
+        "此类问题的官方配方中（按权重）{share} 采用这种切分"
+    ),
+    "recipe {id}, weight {share}": "配方 {id}，权重 {share}",
+    "Together: {gain}.": "合计：{gain}。",
+    "{gain} with {places}": "{gain}（第 {places} 项）",
+    "All observed bottlenecks together: at most {gain}.": "消除全部已观察到的瓶颈：至多 {gain}。",
+    "Not checked: {limit}.": "未检查：{limit}。",
+    "Ruled out: {count} ({rules}).": "已排除：{count} 项（{rules}）。",
+    "If you time {parts}.": "如果测试{parts}。",
+    "only the first: expect {share} above the best": "仅第 1 项：预计比最优慢 {share}",
+    "the first {count}: expect {share} above the best": "前 {count} 项：预计比最优慢 {share}",
+    "No recommendation: {reason}.": "不作推荐：{reason}。",
+    "Measure these next, and ingest them:": "请先测量以下各项并导入：",
+    "Why: {command}": "原因：{command}",
+    "tile model on the facts of the device": "按设备参数建立的分块模型",
+    "nothing was measured for it": "没有针对它的实测",
+    "{count} tiles in {batch} rounds over {number} cores, {share} of them idle": (
+        "{count} 个分块，{number} 个核上 {batch} 轮，{share} 空闲"
+    ),
+    "work on the cores decides, the products alone take {share}": "瓶颈是核上计算，仅乘法占 {share}",
+    "write it as triton.Config under @triton.autotune, beside the alternatives": (
+        "与备选一起写成 @triton.autotune 下的 triton.Config"
+    ),
+    "set it in the TCubeTiling of the host's tiling function": "在主机侧 tiling 函数的 TCubeTiling 中设置",
+    "{name}={number} instead of {count}": "{name}={number}，原为 {count}",
+    "{name} [{id}]": "{name} [{id}]",
+    "tile model for one device": "单设备分块模型",
+    # one recommendation
+    "gain": "收益",
+    "rests on": "依据",
+    "for": "针对",
+    "evidence": "证据",
+    "not with": "不可同用",
+    "caution": "注意",
+    "accuracy": "精度",
+    "unknown: nobody has published a time": "未知：没有公开的时间",
+    "{gain}, 90 % interval, {chance} chance to help, against {base}": (
+        "{gain}，90 % 区间，{chance} 的把握有收益，对比 {base}"
+    ),
+    "{gain}, 90 % interval, against {base}": "{gain}，90 % 区间，对比 {base}",
+    "{bottleneck}, at most {gain}": "{bottleneck}，至多 {gain}",
+    "may change: measure it": "可能变化，请测量",
+    "unknown: measure it": "未知，请测量",
+    "unknown": "未知",
+    "avoid if {thing}": "以下情况勿用：{thing}",
+    "requires {thing}": "需要 {thing}",
+    "the best that is known": "已知最优",
+    # metrics
+    "throughput": "吞吐量",
+    "latency": "时延",
+    "energy": "能耗",
+    "memory": "内存",
+    "carbon": "碳排放",
+    "kernel_time": "内核时间",
+    "step_time": "步时间",
+    "peak_memory": "峰值内存",
+    "accuracy_loss": "精度损失",
+    "total_throughput": "总吞吐量",
+    # similar
+    "operator": "算子",
+    "model": "模型",
+    "shape": "形状",
+    "hardware": "硬件",
+    "how far": "远近",
+    "distance": "距离",
+    "copying": "照搬代价",
+    "rows": "行数",
+    "best": "最优",
+    "all: how far {text}": "全部：远近 {text}",
+    "other vendor": "其他厂商",
+    "same vendor": "同一厂商",
+    "same device": "同一设备",
+    "same architecture": "同一架构",
+    "other": "其他",
+    "{number} ({features})": "{number}（{features}）",
+    # explain
+    "Why this": "为什么推荐它",
+    "Why not the next": "为什么不是下一项",
+    "What it rests on": "依据是什么",
+    "What would change the answer": "什么会改变答案",
+    "What was asked": "问题",
+    "Where it looked": "参考了哪些案例",
+    "What was left out": "排除了什么",
+    "What it sets": "设置内容",
+    "The numbers": "数值",
+    "{title} [{id}]: number {place} of {count}, expected gain {gain}": (
+        "{title} [{id}]：{count} 项中的第 {place} 项，预期收益 {gain}"
+    ),
+    "it is for {bottleneck}, which was observed{rest}": "针对已观察到的 {bottleneck}{rest}",
+    "it addresses no bottleneck you reported; it is ranked by its expected gain": (
+        "它不针对您报告的瓶颈，按预期收益排序"
+    ),
+    "a tile model on the facts of the device expects it to be among the fastest that fit": (
+        "按设备参数建立的分块模型认为，它属于可行方案中最快的一批"
+    ),
+    "similar problems had it among their best, or it is what their parameters say together": (
+        "它是相似问题的较优方案，或由其参数综合得出"
+    ),
+    "its gain is unknown: nothing was measured": "收益未知：没有测量",
+    "nobody has published its gain: it is a choice that others made": "没有公开的收益：这是他人的选择",
+    "expected {gain} against {base}; {chance} chance that it helps at all": (
+        "预期 {gain}，对比 {base}；{chance} 的把握有收益"
+    ),
+    "expected {gain} against {base}": "预期 {gain}，对比 {base}",
+    "accuracy: {effect}, so measure it": "精度：{effect}，请测量",
+    "may change": "可能变化",
+    "it is the last of the list": "它是最后一项",
+    "next is {title} [{id}], expected {gain}": "下一项是 {title} [{id}]，预期 {gain}",
+    "same expected gain: the order between the two means nothing": "预期收益相同：两者的先后没有意义",
+    "it is expected to gain {share} less, {sure}": "预期收益低 {share}，{sure}",
+    "but its interval reaches above this one's expectation": "但其区间上端高于本项的预期",
+    "even at its best": "即使在最好情况下",
+    "it may gain {share} more, and stands after this one for another reason:": (
+        "可能多得 {share}，排在后面另有原因："
+    ),
+    "it fixes the same bottleneck, so the two do not add up": "它针对同一瓶颈，两者不能叠加",
+    "it is for no bottleneck that was observed": "它不针对已观察到的瓶颈",
+    "the two exclude each other": "两者互斥",
+    "nobody has measured it; this one was": "它没有实测，本项有",
+    "no single source: what is expected of its parameters one by one": "没有单一来源：由各参数逐一得出",
+    "measured below {gain} here, the next would lead": "如果在此实测低于 {gain}，下一项将领先",
+    "a measurement on this very hardware would count for more than all of this": (
+        "在本硬件上实测一次，比以上全部依据更有分量"
+    ),
+    "a measurement on this very hardware would count for more than all of the above": (
+        "在本硬件上实测一次，比以上全部依据更有分量"
+    ),
+    "bottlenecks with their shares (--bottleneck NAME=SHARE) would bound the possible gain": (
+        "给出瓶颈及占比（--bottleneck 名称=占比）可以确定收益上限"
+    ),
+    "your current settings (--current, --from-command) would remove what you do already": (
+        "给出当前设置（--current、--from-command）可以去掉已经做到的项"
+    ),
+    "{count} options are ruled out by: {rules}": "{count} 个选项被以下规则排除：{rules}",
+    "unknown: no evidence supports a figure": "未知：没有证据支持任何数字",
+    "Every number: {command}": "全部数值：{command}",
+    "{kind} (weight {share}): {text}": "{kind}（权重 {share}）：{text}",
+    "gain {gain} against {base}; 90 % interval": "收益 {gain}，对比 {base}；90 % 区间",
+    "decided by {metric}, {better} is better": "目标 {metric}，{better}更好",
+    "lower": "越低",
+    "higher": "越高",
+    "answered from knowledge {version}": "知识版本 {version}",
+    # diagnose
+    "rank": "卡",
+    "step": "步",
+    "compute": "计算",
+    "communication exposed": "未掩盖通信",
+    "overlapped": "已掩盖",
+    "free": "空闲",
+    "Nothing costs more than it did before.": "没有比之前更耗时的部分。",
+    "Nothing that was collected costs {share} of the step and shows a known cause.": (
+        "采集到的数据中，没有占步时间 {share} 以上且原因已知的部分。"
+    ),
+    "cost": "代价",
+    "fix test": "修复验证",
+    "cost model": "代价模型",
+    "chain": "因果链",
+    "seen": "现象",
+    "perhaps": "可能",
+    "try": "建议",
+    "case": "案例",
+    "cause": "原因",
+    "remedy": "处理",
+    "source": "来源",
+    "{share} of the step ({time} ms), confidence {chance}, at most {gain}": (
+        "占步时间 {share}（{time} ms），置信度 {chance}，至多 {gain}"
+    ),
+    "{gain}, 90 % interval {low} to {high}, modelled": "{gain}，90 % 区间 {low} 至 {high}，建模",
+    "replayed without it: {gain}; it eases {symptom} ({before} to {after})": (
+        "去掉后重放：{gain}；缓解 {symptom}（{before} 降至 {after}）"
+    ),
+    "replayed without it: {gain}; it does not ease {symptom} ({before} to {after})": (
+        "去掉后重放：{gain}；不能缓解 {symptom}（{before} 至 {after}）"
+    ),
+    "these kernels took {measured} ms; their shapes need {modelled} ms, modelled": (
+        "这些内核用时 {measured} ms；按形状建模需要 {modelled} ms"
+    ),
+    "Seen besides, at no cost that shows": "另外观察到（代价不明显）",
+    "what": "内容",
+    "how it shows": "表现",
+    "Not collected": "未采集",
+    "how to collect it": "采集方法",
+    "{path}: no known fault.": "{path}：没有已知故障。",
+    "{fault}, line {lines}": "{fault}，第 {lines} 行",
+    "{lines} and {count} more": "{lines} 行及另外 {count} 处",
+    # doctor
+    "workspace: {path}": "工作区：{path}",
+    "about": "项目",
+    "finding": "结果",
+    "what to do": "处理方法",
+    "ok": "正常",
+    "fault": "故障",
+    "packages": "软件包",
+    "text model": "文本模型",
+    "workspace": "工作区",
+    "all that is needed is installed": "所需软件包齐全",
+    "not installed: {names}": "未安装：{names}",
+    "{model}, every byte as recorded": "{model}，与记录逐字节一致",
+    "not there: similarity rests on numbers and names alone": "缺失：相似度仅依据数值和名称",
+    "delete {path}": "删除 {path}",
+    "this program ships newer knowledge than the workspace was made with": "程序自带的知识比工作区新",
+    "make a workspace anew and ingest your cases, or go on with the old knowledge": (
+        "重新创建工作区并导入案例，或继续使用旧知识"
+    ),
+    "{count} problems have no rows": "{count} 个问题没有数据行",
+    "ingest their files again": "重新导入相应文件",
+    "{one} and {other} agree": "{one} 与 {other} 一致",
+    "{count} vectors, whole": "{count} 个向量，完整",
+    "can be read": "可读",
+    "all parts end with batch {number}": "各部分都止于第 {number} 批",
+    "the rows of {count} of {number} batches are sealed and as acknowledged": (
+        "{number} 批中 {count} 批的数据行已封存，与确认时一致"
+    ),
+    "every checksum agrees": "校验和全部一致",
+    "every digest agrees": "摘要全部一致",
+    "{model}, every byte as this workspace noted": "{model}，与工作区记录逐字节一致",
+    "live graph": "在用图谱",
+    "published graph": "已发布图谱",
+    "marks": "标记",
+    "vector records": "向量记录",
+    "saved files": "已存文件",
+    "problems": "问题",
+    "vectors": "向量",
+    "index": "索引",
+    "the graph": "图谱",
+    "the trial store": "试验库",
+    "the vector log": "向量日志",
+    # notes
+    "precision: taken as {name}; --precision says another": "精度格式：按 {name}；用 --precision 另行指定",
+    "language: taken as {name}, the usual one; --trait language= says another": (
+        "语言：按常用的 {name}；用 --trait language= 另行指定"
+    ),
+    "{software} is assumed; --software NAME=VERSION names another": (
+        "假定使用 {software}；用 --software 名称=版本 另行指定"
+    ),
+    "{count} requests at once an engine are assumed; --trait concurrency=N says otherwise": (
+        "假定每个引擎并发 {count} 个请求；用 --trait concurrency=N 另行指定"
+    ),
+    "sequences of {length} tokens are assumed; --shape seq_len=N says otherwise": (
+        "假定序列长度 {length}；用 --shape seq_len=N 另行指定"
+    ),
+    "{count} devices are assumed, the fewest that hold it; --count N says otherwise": (
+        "假定使用能装下的最少卡数 {count}；用 --count N 另行指定"
+    ),
+    "{name} is taken as {other}": "{name} 按 {other} 处理",
+    "{name} is taken as {other}: the rest names a format of its weights": (
+        "{name} 按 {other} 处理：其余部分是权重格式"
+    ),
+    "no phase given: training is assumed": "未给出阶段：假定为训练",
+    "recognised as {model} by its sizes": "根据尺寸识别为 {model}",
+    "no layout is modelled to keep {limits}": "按建模没有方案满足 {limits}",
+    "{names} from {place}": "{names} 取自 {place}",
+    "the workspace cannot be written to, so explain will not know these ids": (
+        "工作区不可写，explain 将不认识这些编号"
+    ),
+    "no recommendation: {reason}; exit code 3": "不作推荐：{reason}；退出码 3",
+    "Making a workspace from the shipped knowledge at {path} ...": "正在用自带知识创建工作区 {path} …",
+    # errors
+    "no {kind} named {name}": "没有名为 {name} 的{kind}",
+    "model family": "模型系列",
+    "bottleneck": "瓶颈",
+    "bottleneck or cause": "瓶颈或原因",
+    "strategy": "策略",
+    "parameter": "参数",
+    "did you mean {names}?": "是不是指 {names}？",
+    "did you mean {names}?; or add your own with: {command}": "是不是指 {names}？或自行添加：{command}",
+    "add your own with: {command}": "自行添加：{command}",
+    "{name} fits several devices that differ": "{name} 对应多种不同的设备",
+    "choose one of: {names}": "请选择：{names}",
+    "one of: {names}": "可选：{names}",
+    "known: {names}": "已知：{names}",
+    "nothing to tune: add --model, --op or a problem file": "没有调优对象：请给出 --model、--op 或问题文件",
+    "no hardware: add --hardware, such as --hardware 910B3": (
+        "没有硬件：请给出 --hardware，例如 --hardware 910B3"
+    ),
+    "no recommendation has the id {id}": "没有编号为 {id} 的推荐",
+    "interrupted; what was acknowledged is kept": "已中断；已确认的数据都已保留",
+    "{path}: no such file or folder": "{path}：没有这个文件或文件夹",
+    "{path}: line {line}: unknown key {name}": "{path}：第 {line} 行：未知的键 {name}",
+    "{path}: line {line}, at {word}: {reason}": "{path}：第 {line} 行，{word} 处：{reason}",
+    "Wrote {path}": "已写入 {path}",
+    "Open {path}: it follows what runs": "打开 {path}：它会随运行更新",
 }

@@ -1,7 +1,8 @@
 """The language of this run, and texts in it.
 
 The program speaks English. Another language is a table of templates: a text is looked up as it stands, then
-matched with the templates that have places (``{name}``), whose contents are put into the language in turn.
+matched with the templates that have places (``{name}``), whose contents are put into the language in turn;
+else the parts of a line that has columns, a number in front or a list are.
 What no template has stays English: names, flags and numbers mean the same everywhere.
 """
 
@@ -11,6 +12,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from cli.text.width import columns_of
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +21,30 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "zh")
 
 _PLACE = re.compile(r"\{(\w+)\}")
+_COLUMNS = re.compile(r"( {2,})")
+_HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
+_LIST = re.compile(r"(; )")
+_NUMBER = r"[\d.,]+"
+_SHARE = r"[\d.]+ ?%"
+_ALL = ".+"
+_FORMS = {
+    **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), _NUMBER),
+    **dict.fromkeys(("share", "chance", "before", "after"), _SHARE),
+    **dict.fromkeys(("items", "rest", "parts", "text", "limits", "rules", "reason", "names"), _ALL),
+    "gain": r"[\d.,]+x.*?|unknown",
+    "metric": r"[\w.]+",
+    **dict.fromkeys(("setting", "strategy"), r"[^();]+?"),
+    **dict.fromkeys(("low", "high"), r"[\d.,]+(?: ?[\w/%]+)?"),
+    "value": r"[\d.,]+(?: [\w/]+)*",
+    "places": r"[\d, ]+",
+    "lines": r"[\d, ]+",
+    "tier": r"[a-z ]+",
+    "id": r"[\w, -]+",
+}
+"""What stands in a place of a template, where it is no text without a semicolon."""
+
 _state = {"language": "en"}
+_terms: dict[str, str] = {}
 
 
 def choose_language(option: str | None, configured: str, environment: Mapping[str, str]) -> str:
@@ -42,6 +67,11 @@ def choose_language(option: str | None, configured: str, environment: Mapping[st
 def use_language(language: str) -> None:
     """Print in this language from now on."""
     _state["language"] = language
+
+
+def use_terms(terms: Mapping[str, str]) -> None:
+    """Take the names of the graph's nodes in this language, by their English names and their ids."""
+    _terms.update(terms)
 
 
 def language() -> str:
@@ -74,16 +104,35 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
 
 def _pattern(english: str) -> re.Pattern[str]:
     parts = _PLACE.split(english)  # fixed, name, fixed, name, ...
-    pieces = [f"(?P<{part}>.+?)" if place % 2 else re.escape(part) for place, part in enumerate(parts)]
+    pieces = [
+        f"(?P<{part}>{_FORMS.get(part, '[^;]+?')})" if place % 2 else re.escape(part)
+        for place, part in enumerate(parts)
+    ]
     return re.compile("".join(pieces), re.DOTALL)
 
 
 def _in_chinese(text: str) -> str:
     from cli.text.chinese import TEMPLATES
 
-    if (exact := TEMPLATES.get(text)) is not None:
+    if (exact := TEMPLATES.get(text) or _terms.get(text)) is not None:
         return exact
     for pattern, chinese in _patterns():
         if (match := pattern.fullmatch(text)) is not None:
             return chinese.format(**{name: localised(value) for name, value in match.groupdict().items()})
+    for split in (_COLUMNS, _HEAD, _LIST):
+        parts = split.split(text)
+        if len(parts) > 1:
+            return "".join(_beside(parts, place) for place in range(len(parts)))
+    head, colon, rest = text.partition(": ")
+    if colon and (head in TEMPLATES or head in _terms):
+        return f"{localised(head)}：{localised(rest)}"
     return text
+
+
+def _beside(parts: list[str], place: int) -> str:
+    """A part in Chinese; the space behind it makes up for the columns that it takes more or less."""
+    made = localised(parts[place])
+    if place and parts[place].isspace() and len(parts[place]) > 1:
+        before = parts[place - 1]
+        return " " * max(2, len(parts[place]) + columns_of(before) - columns_of(localised(before)))
+    return made

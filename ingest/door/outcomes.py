@@ -39,7 +39,14 @@ _SAID = (
     (re.compile(r"\btime[ds]?[ _-]?out|timeout|deadline exceeded", re.IGNORECASE), Status.TIMED_OUT),
 )
 """Words of allocators and schedulers in the reason of a failure, and the kind of failure that they mean."""
-_POSITIVE = {Dimension.TIME, Dimension.ENERGY, Dimension.POWER, Dimension.RATE, Dimension.FREQUENCY}
+_POSITIVE = {
+    Dimension.TIME,
+    Dimension.ENERGY,
+    Dimension.POWER,
+    Dimension.MASS,
+    Dimension.RATE,
+    Dimension.FREQUENCY,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from ingest.formats.cases import (
     cases_parquet,
     mapped_csv,
 )
+from ingest.formats.intensity.registry import recognise_intensity
 from ingest.formats.kernels import (
     aiter_csv,
     autotvm,
@@ -100,5 +101,7 @@ def recognise(head: Head) -> Format | None:
 
 def companion_reason(head: Head) -> str:
     """The reason why a file that belongs to another is not read by itself; empty if it belongs to none."""
+    if recognise_intensity(head) is not None:
+        return "carbon intensity of a grid: tunegraph green import reads it"
     reasons = (known.companion(head) for known in FORMATS if known.companion is not None)
     return next(filter(None, reasons), "")

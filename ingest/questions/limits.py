@@ -10,7 +10,9 @@ from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.units import Dimension, unit
 
 _LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
-_NEVER_NOTHING = frozenset({Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER})
+_NEVER_NOTHING = frozenset(
+    {Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER, Dimension.MASS}
+)
 """Dimensions of which every run needs some."""
 
 

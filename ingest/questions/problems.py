@@ -192,7 +192,7 @@ class _Reader:
                 raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(PHASE_OF_WORD)}")
             sizes = self._settings("sizes")
             if model is None and operator is None and not sizes:
-                raise InputError("what runs? give --model, --op or a problem file")
+                raise InputError("nothing to tune: add --model, --op or a problem file")
             if operator is not None:
                 known = found[0] = self.operators(operator)
                 kind, name = known.kind, known.name
@@ -201,7 +201,7 @@ class _Reader:
             else:
                 if stage is None:
                     stage = PHASE_OF_WORD["training"]
-                    self.notes.append("no phase given: taken as training")
+                    self.notes.append("no phase given: training is assumed")
                 kind, name = stage.kind, stage.activity
                 if not name:
                     raise InputError(f"phase {phase} needs --op")
@@ -241,15 +241,15 @@ class _Reader:
             else:
                 self._note(resolved)
                 if all(name in sizes for name in DECISIVE) and resolved.id not in fitting:
-                    self.notes.append(f"the sizes told are not those of {resolved.id}, which is taken")
+                    self.notes.append(f"the sizes given are not those of {resolved.id}, which is taken")
                 return resolved.id, nothing
         if not sizes:
             return model, nothing
         for first in fitting[:1]:
             others = f", and those of {len(fitting) - 1} more; say --model" if len(fitting) > 1 else ""
-            self.notes.append(f"taken as {first}: the sizes told are its own{others}")
+            self.notes.append(f"recognised as {first} by its sizes{others}")
             return first, nothing
-        self.notes.append("no known model has the sizes told: what is for one model or family is left out")
+        self.notes.append("no known model has these sizes: advice for one model or family is left out")
         return slug(model or "") or "own-model", Settings(dict(sizes.numbers()))
 
     def _named(self, model: str) -> ResolvedName:
@@ -278,7 +278,7 @@ class _Reader:
         def read() -> Hardware:
             name = self._text("hardware")
             if name is None:
-                raise InputError("on what? give --hardware")
+                raise InputError("no hardware: add --hardware, such as --hardware 910B3")
             resolved = self.names.hardware(name)
             self._note(resolved)
             count = self.raw.get("count")
@@ -333,7 +333,7 @@ class _Reader:
             try:
                 resolved = self.names.bottleneck(name)
             except UnknownEntityError as error:
-                error.hint = error.hint or "list them: tunegraph kb query 'SELECT * { ?id a tg:Bottleneck }'"
+                error.hint = error.hint or "list them: tunegraph kb list bottlenecks"
                 raise
             self._note(resolved)
             shares[resolved.id] = None if share is None else _share(name, share)

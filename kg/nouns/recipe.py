@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Source
+    from kg.nouns.setting import SettingPlace
     from kg.nouns.values import Value
 
 
@@ -26,17 +27,6 @@ class Role(StrEnum):
     DECODE = "decode"
     TRAIN = "train"
     FINETUNE = "finetune"
-
-
-class Where(StrEnum):
-    """The place in which a setting is written."""
-
-    FLAG = "flag"
-    ENV = "env"
-    JSON = "json"
-    """A field of a JSON object that is the value of a flag; the path begins with the flag's name."""
-    YAML = "yaml"
-    CODE = "code"
 
 
 class Authority(StrEnum):
@@ -59,7 +49,7 @@ class RecipeSetting:
         value: Text as published; ``"true"`` for a flag without a value.
     """
 
-    where: Where
+    where: SettingPlace
     key: str
     value: str
 

@@ -19,6 +19,7 @@ class SettingPlace(StrEnum):
     FLAG = "flag"
     ENV = "env"
     JSON = "json"
+    """A field of a JSON object that is the value of a flag; the path begins with the flag's name."""
     YAML = "yaml"
     CODE = "code"
 

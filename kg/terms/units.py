@@ -17,6 +17,7 @@ class Dimension(StrEnum):
     TIME = "time"
     ENERGY = "energy"
     POWER = "power"
+    MASS = "mass"
     BYTES = "bytes"
     FREQUENCY = "frequency"
     RATE = "rate"
@@ -71,6 +72,8 @@ def _table() -> dict[str, Unit]:
         ("kJ", Unit(symbol="J", dimension=energy, numerator=1e3)),
         ("Wh", Unit(symbol="J", dimension=energy, numerator=3600)),
         ("kWh", Unit(symbol="J", dimension=energy, numerator=3.6e6)),
+        ("g gCO2 gCO2e", Unit(symbol="g", dimension=Dimension.MASS)),
+        ("kg kgCO2 kgCO2e", Unit(symbol="g", dimension=Dimension.MASS, numerator=1e3)),
         ("W watt watts", Unit(symbol="W", dimension=power)),
         ("mW", Unit(symbol="W", dimension=power, denominator=1e3)),
         ("kW", Unit(symbol="W", dimension=power, numerator=1e3)),

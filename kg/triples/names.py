@@ -31,6 +31,8 @@ _MARKS = re.compile(r"\((?:r|tm|c)\)")
 _NOT_WORD = re.compile(r"[\W_]+")
 
 _NEAREST = 5
+_LIKE_IN_CHINESE = 0.45
+"""Similarity from which on a Chinese name is offered for another: two letters of four or five say much."""
 
 
 def normalise(text: str) -> str:
@@ -258,8 +260,15 @@ class Names:
         ids_by_key: dict[str, list[str]] = {}
         for key, name in self._keys(kind):
             ids_by_key.setdefault(key, []).append(name)
-        wanted = normalise(text)
-        near = get_close_matches(wanted, sorted(ids_by_key), n=_NEAREST) if wanted else []
+        spellings = [normalise(text), *(self._in_latin(text) if kind is _MODEL else ())]
+        near = [
+            key
+            for wanted in spellings
+            for key in get_close_matches(
+                wanted, sorted(ids_by_key), n=_NEAREST, cutoff=0.6 if wanted.isascii() else _LIKE_IN_CHINESE
+            )
+            if wanted
+        ]
         ids = list(dict.fromkeys(name for key in near for name in ids_by_key[key]))[:_NEAREST]
         hints = [f"did you mean {', '.join(ids)}?"] if ids else []
         if kind.add:

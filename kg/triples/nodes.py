@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.triples.iris import name_of
+from kg.triples.vocabulary import Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,3 +75,12 @@ def texts_by_name(store: GraphStore, predicate: NamedNode, prefix: str = "") -> 
         if isinstance(node, NamedNode) and isinstance(text, Literal) and node.value.startswith(prefix):
             texts.setdefault(name_of(node), set()).add(text.value)
     return {name: frozenset(values) for name, values in texts.items()}
+
+
+def labels_by_english(store: GraphStore, language: str) -> dict[str, str]:
+    """Return the preferred names of all nodes in a language, by their English ones."""
+    labels: dict[str, dict[str, str]] = {}
+    for triple in store.triples(None, Shared.PREF_LABEL):
+        if isinstance(triple.object, Literal) and isinstance(triple.subject, NamedNode):
+            labels.setdefault(triple.subject.value, {})[triple.object.language or "en"] = triple.object.value
+    return {held["en"]: held[language] for held in labels.values() if {"en", language} <= held.keys()}

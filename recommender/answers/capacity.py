@@ -6,28 +6,30 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import InfeasibleError, InputError, MissingFactError
-from recommender.ranking.deployments.deployment import DeploymentDomain, framework_id
-from recommender.ranking.deployments.deployments import DeploymentQuestion, Deployments
-from recommender.ranking.deployments.served_cases import Work
+import numpy as np
+
+from kg.errors import InfeasibleError, InputError
+from kg.nouns.gain import NORMAL_90
+from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
+from recommender.ranking.deployments.fleet import Fleet, fewest
+from recommender.ranking.starts.layout_choice import SERVER
+from recommender.ranking.starts.layout_options import LARGEST, device_counts
+from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.entities import Limit, Problem
     from recommender.ranking.deployments.deployment import RatedDeployment
+    from recommender.ranking.deployments.deployments import Deployments
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
-SERVER = 8
-"""Devices of an instance at most where their number is not stated: those of a usual server."""
-LARGEST = 1024
-"""Devices of an instance up to which the smallest that holds a model is looked for."""
-INSTANCES = 4096
-"""Instances at most."""
+LIKELY = 0.9
+"""Chance that the devices for a rate serve it within the limits; a choice."""
 LEAST_CHANCE = 0.5
 """A deployment is offered that keeps the limits at least as likely as not."""
-_CHECKED = frozenset({"tpot", "ttft", "ttft_p99", "latency"})
+_CHECKED = frozenset({"tpot", "ttft", "latency"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,41 +37,51 @@ class CapacityOption:
     """Instances of one deployment.
 
     Attributes:
-        rated: One of them.
-        instances: Their number.
-        ttft_p99_s: 99 % of the first tokens come sooner; infinite where no rate is stated.
+        fleet: The instances.
+        chance: That they serve the rate, if one is stated, within the limits.
+        even_devices: Devices that do as likely as not.
         price_per_million: For a million output tokens at that rate; None without a price.
     """
 
-    rated: RatedDeployment
-    instances: int
-    ttft_p99_s: float
-    price_per_million: float | None
+    fleet: Fleet
+    chance: float
+    even_devices: int
+    price_per_million: float | None = None
+
+    @property
+    def rated(self) -> RatedDeployment:
+        """One of the instances."""
+        return self.fleet.rated
 
     @property
     def devices(self) -> int:
         """Devices of all instances."""
-        return self.rated.devices * self.instances
+        return self.fleet.devices
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether the chance is as high as devices are counted for."""
+        return self.chance >= LIKELY - 1e-6
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
-        rated = self.rated
-        low, high = (math.exp(sign * 1.6449 * rated.spread) for sign in (-1, 1))
+        rated, times = self.rated, self.fleet.times()
+        low, high = (math.exp(sign * NORMAL_90 * rated.spread) for sign in (-1, 1))
         return {
             **rated.deployment.to_json(),
-            "instances": self.instances,
+            "instances": self.fleet.instances,
             "devices": self.devices,
-            "requests_per_s": _short(rated.requests_per_s * self.instances),
+            "even_devices": self.even_devices,
+            "requests_per_s": _short(rated.requests_per_s * self.fleet.instances),
             "throughput_per_device": _short(rated.throughput / rated.devices),
             "tpot_s": {
                 "value": _short(rated.tpot_s), "low": _short(rated.tpot_s * low),
                 "high": _short(rated.tpot_s * high),
             },
-            "ttft_s": _short(rated.ttft_s),
-            "ttft_p99_s": _short(self.ttft_p99_s) if math.isfinite(self.ttft_p99_s) else None,
-            "chance": round(rated.chance, 3),
-            "tier": "measured elsewhere" if rated.near else "modelled",
-            "measured_rows": rated.near,
+            "ttft_s": _short(times["ttft"]),
+            "ttft_p99_s": _short(times["ttft_p99"]) if self.fleet.rate_per_s else None,
+            "chance": round(self.chance, 3),
+            "tier": "modelled",
             "price_per_million_tokens": _maybe(self.price_per_million),
             "watt_hours_per_million_tokens": _maybe(rated.watt_hours_per_million),
         }  # fmt: skip
@@ -80,7 +92,8 @@ class Capacity:
     """The answer.
 
     Attributes:
-        options: What keeps the limits: with a rate the fewest devices first, else the undominated.
+        options: What keeps the limits: with a rate the likely ones first, fewest devices first; else the
+            undominated.
         nearest: What comes nearest where nothing does.
         unchecked: Limits that were not looked at.
         notes: What was assumed.
@@ -120,6 +133,7 @@ def capacity(
     deployments: Deployments,
     *,
     framework: str,
+    version: str = "",
     has_experts: bool,
     notes: Sequence[str] = (),
 ) -> Capacity:
@@ -130,135 +144,141 @@ def capacity(
         request: Rate and price.
         deployments: Rates deployments.
         framework: Id of the engine.
+        version: Its release; empty if not stated.
         has_experts: Whether the model has experts to spread.
         notes: What was assumed so far.
 
     Raises:
-        InputError: It is no serving of a model, or a length is not stated.
+        InputError: It is no serving of a model token by token, or a length is not stated.
         InfeasibleError: None fits the memory; the hint has the smallest that does.
-        MissingFactError: No deployment can be priced.
+        MissingFactError: A fact of the model or the device is not known.
     """
-    work, told = _work(problem)
+    work, assumed = _work(problem, deployments)
     most, at_once = problem.hardware.count or SERVER, problem.workload.traits.get("concurrency")
     limit = float(at_once) if isinstance(at_once, int | float) and at_once >= 1 else MOST_AT_ONCE
+    checked = _CHECKED if request.rate_per_s is None else _CHECKED | {"ttft_p99"}
     question = DeploymentQuestion(
         work=work,
         domain=DeploymentDomain(
-            frameworks=(framework_id(framework),),
+            frameworks=(framework,),
+            version=version,
             counts=tuple(size for size in range(1, most + 1) if most % size == 0),
             most_at_once=limit,
         ),
-        limits=tuple(item for item in problem.limits if item.metric in _CHECKED - {"ttft_p99"}),
+        limits=tuple(item for item in problem.limits if item.metric in checked),
         has_experts=has_experts,
     )
-    rated = deployments.rate_all(question)
+    rated = deployments.rate(question)
     if not rated:
-        raise _unfit(question, most, deployments)
-    options = [_option(one, request, problem.limits) for one in rated]
-    kept = [item for item in options if item is not None and item.rated.chance >= LEAST_CHANCE]
-    chosen = _fewest(kept) if request.rate_per_s is not None else _undominated(kept)
-    nearest = max(rated, key=lambda one: (one.chance, -one.tpot_s))
+        size, rated = _smallest(question, most, deployments)
+        if problem.hardware.count:
+            raise _unfit(question, most, size, rated)
+        if not rated:
+            raise _unfit(question, LARGEST, 0, [])
+    options = [item for one in rated if (item := _option(one, request, question.limits)) is not None]
+    chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
+    alone = (Fleet(rated=one) for one in rated)
+    nearest = max(alone, key=lambda one: (one.chance(question.limits), -one.rated.tpot_s))
     return Capacity(
         options=tuple(chosen),
         nearest=None
         if chosen
-        else CapacityOption(rated=nearest, instances=1, ttft_p99_s=math.inf, price_per_million=None),
-        unchecked=tuple(item for item in problem.limits if item.metric not in _CHECKED),
-        notes=(*notes, *told),
+        else CapacityOption(
+            fleet=nearest, chance=nearest.chance(question.limits), even_devices=nearest.devices
+        ),
+        unchecked=tuple(item for item in problem.limits if item.metric not in checked),
+        notes=(*notes, *assumed),
     )
+
+
+def _smallest(
+    question: DeploymentQuestion, most: int, deployments: Deployments
+) -> tuple[int, list[RatedDeployment]]:
+    """The fewest devices beyond ``most`` that hold the model, with their deployments, if any do."""
+    for size in device_counts(above=most):
+        domain = replace(question.domain, counts=(size,))
+        if rated := deployments.rate(replace(question, domain=domain)):
+            return size, rated
+    return 0, []
 
 
 def _unfit(
-    question: DeploymentQuestion, most: int, deployments: Deployments
-) -> InfeasibleError | MissingFactError:
-    """The fault of a domain without a single price: the fewest devices that hold the model, if any do."""
-    what = f"{question.work.model} in {question.work.precision}"
-    for size in (2**power for power in range(most.bit_length(), LARGEST.bit_length())):
-        domain = replace(question.domain, counts=(size,))
-        if found := deployments.rate_all(replace(question, domain=domain)):
-            return InfeasibleError(
-                f"{what} does not fit on {most} x {question.work.device}",
-                hint=f"the smallest that does: {found[0].deployment.layout}, {size} devices; --count {size}",
-            )
-    return MissingFactError(
-        f"no layout of {what} on {question.work.device} can be priced",
-        hint="facts of the model or the device are missing: tunegraph estimate names them",
+    question: DeploymentQuestion, most: int, size: int, rated: Sequence[RatedDeployment]
+) -> InfeasibleError:
+    """The fault of a domain of which nothing fits, with the smallest that does."""
+    what = (
+        f"{question.work.model} in {question.work.precision} does not fit on {most} x {question.work.device}"
     )
+    if not rated:
+        return InfeasibleError(what)
+    layout = rated[0].deployment.layout
+    return InfeasibleError(what, hint=f"the smallest that does: {layout}, {size} devices; --count {size}")
 
 
-def _work(problem: Problem) -> tuple[Work, tuple[str, ...]]:
+def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, ...]]:
+    """What is served, in a precision that the device computes in, with notes on what was assumed."""
     work = problem.workload
-    lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
+    lengths = [work.shape.get(name, work.traits.get(name)) for name in ("input_len", "output_len")]
     if not work.model or str(work.kind) != "serving":
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
     if not all(isinstance(item, int | float) and item >= 1 for item in lengths):
         raise InputError("input_len, output_len: not stated", hint="--shape input_len=1024,output_len=256")
-    notes = () if work.precision else ("weights in bfloat16 are assumed; --precision NAME says otherwise",)
-    return Work(
+    stated = Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=work.precision or "bfloat16",
+        precision=work.precision or "",
         input_len=float(str(lengths[0])),
         output_len=float(str(lengths[1])),
-    ), notes
+    )
+    priced = deployments.precision(stated)
+    notes: tuple[str, ...] = ()
+    if not work.precision:
+        notes = (f"weights in {priced} are assumed; --precision NAME says otherwise",)
+    elif priced != stated.precision:
+        notes = (f"priced in {priced}: nothing is known of {stated.device} in {stated.precision}",)
+    return replace(stated, precision=priced), notes
 
 
 def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Limit]) -> CapacityOption | None:
-    """As many instances as the rate and a limit on the slowest first tokens need; None if none are enough."""
-    instances, tail = 1, math.inf
-    if request.rate_per_s is not None:
-        instances = math.ceil(request.rate_per_s / one.requests_per_s)
-        bound = next((item.maximum for item in limits if item.metric == "ttft_p99"), math.inf)
-        while (tail := _first_token_tail(one, request.rate_per_s / instances)) > bound:
-            instances += max(1, instances // 16)
-            if instances > INSTANCES or one.ttft_s > bound:
-                return None
+    """As many instances as are likely to serve the rate within the limits, or as likely as not; else None."""
+    rate = request.rate_per_s
+    if rate is None:
+        even = fleet = Fleet(rated=one)
+        chance = fleet.chance(limits)
+        if chance < LEAST_CHANCE:
+            return None
+    else:
+        sized = fewest(one, rate, limits, LEAST_CHANCE)
+        if sized is None:
+            return None
+        even = sized
+        fleet = fewest(one, rate, limits, LIKELY) or even
+        chance = fleet.chance(limits)
     price = None
     if request.price_per_hour is not None:
-        used = one.throughput
-        if request.rate_per_s is not None:  # instances that wait are paid for as well
-            used = min(used, request.rate_per_s / instances * one.throughput / one.requests_per_s)
-        price = request.price_per_hour * one.devices / used / 3600 * 1e6
-    return CapacityOption(rated=one, instances=instances, ttft_p99_s=tail, price_per_million=price)
-
-
-def _first_token_tail(one: RatedDeployment, rate_per_s: float) -> float:
-    """99th percentile of the time to the first token, prefills one after the other.
-
-    Mean wait by Pollaczek and Khinchine for equal prefills, its tail exponential.
-    """
-    load = rate_per_s * one.ttft_s
-    if load >= 1:
-        return math.inf
-    wait = load / (2 * (1 - load)) * one.ttft_s
-    return one.ttft_s + wait * math.log(max(100 * load, 1.0)) / max(load, 1e-9)
+        tokens = one.throughput if rate is None else rate * one.throughput / one.requests_per_s
+        price = request.price_per_hour * fleet.devices / tokens / 3600 * 1e6  # who waits is paid for as well
+    return CapacityOption(fleet=fleet, chance=chance, even_devices=even.devices, price_per_million=price)
 
 
 def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """One for each layout, the fewest devices first; of as many, the one with the shortest token time."""
+    """One for each layout, likely ones first, then the fewest devices, then the shortest token time."""
     best: dict[object, CapacityOption] = {}
-    for item in sorted(options, key=lambda one: (one.devices, one.rated.tpot_s)):
+    for item in sorted(options, key=lambda one: (not one.is_likely, one.devices, one.rated.tpot_s)):
         best.setdefault(item.rated.deployment.layout, item)
     return list(best.values())
 
 
 def _undominated(options: Sequence[CapacityOption]) -> list[CapacityOption]:
     """Those that no other beats in throughput of a device, token time and devices at once."""
-
-    def merits(item: CapacityOption) -> tuple[float, float, float]:
-        rated = item.rated
-        return (rated.throughput / rated.devices, -rated.tpot_s, -rated.devices)
-
-    def beaten(item: CapacityOption) -> bool:
-        mine = merits(item)
-        return any(
-            ((theirs := merits(other)) != mine and all(a >= b for a, b in zip(theirs, mine, strict=True)))
-            or (theirs == mine and other.rated.deployment.concurrency < item.rated.deployment.concurrency)
-            for other in options
-        )
-
-    kept = [item for item in options if not beaten(item)]
-    return sorted(kept, key=lambda item: -item.rated.throughput / item.rated.devices)
+    costs = [
+        (-item.rated.throughput / item.devices, item.rated.tpot_s, float(item.devices)) for item in options
+    ]
+    kept = [place for place, holds in enumerate(non_dominated(np.array(costs))) if holds]
+    best: dict[tuple[float, ...], CapacityOption] = {}
+    for place in sorted(kept, key=lambda at: (costs[at], options[at].rated.deployment.concurrency)):
+        best.setdefault(costs[place], options[place])
+    return list(best.values())
 
 
 def _maybe(value: float | None) -> float | None:

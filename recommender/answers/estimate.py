@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
-from recommender.answers.estimate_choice import differences, measure, pareto_front
+from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
@@ -84,24 +84,32 @@ class Estimate:
         """The section of a report that shows it, for notebooks."""
         from recommender.report.notebook import mime_bundle
 
-        return mime_bundle("estimate", self.to_json())
+        return mime_bundle("estimate", self.page_content())
+
+    def page_content(self) -> dict[str, Any]:
+        """The same with its notes and the points of a front."""
+        content = {**self.to_json(), "notes": list(self.notes)}
+        return {**content, "front_points": front_of_estimates(content)}
 
     def write_plots(self, path: Path) -> tuple[Path, ...]:
         """Write the split of the time, the roofline and what no other beats as SVG; returns the paths."""
-        from recommender.cost_model.plots import front_svg, roofline_svg, split_svg, write
+        from recommender.report.charts import standalone
+        from recommender.report.place import write_bytes
+        from recommender.report.sections.estimate import draw_roofline, split_chart
+        from recommender.report.sections.pareto import front_chart
+        from recommender.report.words import Words
 
-        roofline = path.with_name(f"{path.stem}-roofline.svg")
-        write(path, split_svg(self.records))
-        write(roofline, roofline_svg(self.question.machine.device, self.records))
-        if len(self.pareto) < PLANE:
-            return path, roofline
-        front = path.with_name(f"{path.stem}-pareto.svg")
-        write(front, front_svg(self.records, self.pareto, self.front))
-        return path, roofline, front
-
-
-PLANE = 2
-"""Fields that a plot shows of those by which records are compared: the first two."""
+        content, words = self.page_content(), Words()
+        drawn = {path: split_chart(self.records, words)}
+        if content["roofline"]:
+            drawn[path.with_name(f"{path.stem}-roofline.svg")] = draw_roofline(
+                content["roofline"], self.records, words
+            )
+        if content["front_points"]:
+            drawn[path.with_name(f"{path.stem}-pareto.svg")] = front_chart(content["front_points"], words)
+        for place, figure in drawn.items():
+            write_bytes(place, standalone(figure).encode())
+        return tuple(drawn)
 
 
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(

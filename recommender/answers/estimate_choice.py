@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,3 +75,50 @@ def differences(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             ratio = values[1] / values[0] if values[0] else None
             rows.append({"field": f"split_s.{part}", "values": values, "ratio": ratio})
     return rows
+
+
+_UNITS = (("_s", "s"), ("_bytes", "B"), ("_j", "J"), ("_w", "W"))
+"""Units by the ending of a field."""
+
+
+def front_of_estimates(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The front of an estimate's JSON as a page draws it: the first two fields; None without two.
+
+    Args:
+        content: What ``Estimate.to_json`` gives.
+    """
+    records, pareto = content["estimates"], content.get("pareto") or {}
+    fields = list(pareto.get("fields", ()))[:2]
+    if len(fields) < 2:
+        return None
+    points = [[float(record[field]) for field in fields] for record in records]
+    front = [at for at in pareto["front"] if all(math.isfinite(v) and v > 0 for v in points[at])]
+    if not front:
+        return None
+    units = [
+        records[0]["throughput_unit"]
+        if field == "throughput"
+        else next((unit for ending, unit in _UNITS if field.endswith(ending)), None)
+        for field in fields
+    ]
+    return {
+        "objectives": [
+            {
+                "metric": field.removesuffix("_s"),
+                "unit": unit,
+                "better": "higher" if field in MORE_IS_BETTER else "lower",
+            }
+            for field, unit in zip(fields, units, strict=True)
+        ],
+        "configurations_count": len(points),
+        "points": points,
+        "front": front,
+        "configurations": {
+            str(at): {
+                "set": ", ".join(f"{key}={value}" for key, value in records[at]["settings"].items()),
+                "trials": [],
+            }
+            for at in front
+        },
+        "density": None,
+    }

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.recommendation import Recommendation
 
-_NO_TIMES = frozenset({"claimed", "winner", "target"})
-
 MOST_INTENSITY_G_PER_KWH = 5000.0
 """Above what any fuel emits (coal 820 g/kWh, IPCC AR5 WG3 annex III); more is a slip of units."""
 
@@ -106,7 +104,7 @@ def question_of(
 
     if not is_step(problem):
         return None, ("not modelled: the cost model knows training and serving of a model",)
-    notes = [] if problem.hardware.count else ["the number of devices is not told: one is taken"]
+    notes = [] if problem.hardware.count else ["no number of devices given: one is assumed"]
     try:
         question, assumed = with_layout(Question.of(problem, sizes, tree, server=server))
         modelled_now(question)

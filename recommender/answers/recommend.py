@@ -158,7 +158,7 @@ class Recommender:
         notes: Sequence[str],
     ) -> Answer:
         recommendations = [_with_warnings(item, rules) for item in planned.recommendations]
-        open_ended = {change.id for change in planned.plan.changes if change.provided}
+        open_ended = {change.id for change in planned.plan.changes if change.provided or change.against}
         unconditional = [item for item in recommendations if item.id not in open_ended]
         return Answer(
             problem=problem,

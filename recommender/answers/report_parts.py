@@ -6,17 +6,17 @@ import json
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import InputError
 from recommender.answers.answer import Answer
 from recommender.answers.benefit import Prediction
+from recommender.answers.carbon_content import carbon_content, joined_content
 from recommender.answers.diagnose import DiagnosisAnswer
-from recommender.answers.estimate import PLANE, Estimate
+from recommender.answers.estimate import Estimate
+from recommender.answers.estimate_choice import front_of_estimates
 from recommender.experiment.journal import Logged
 from recommender.experiment.testing import state_of
 from recommender.report.document import ReportDocument, ReportPart, finite
-from recommender.report.page import SECTIONS
+from recommender.report.page import SECTIONS, UNFIT, check_parts, unfit
 from recommender.report.sections.experiment import MOST_TRACK
-from recommender.report.sections.pareto import front_of_pairs
 from recommender.search.report.result import Result
 from recommender.search.report.search_report import CourseReport, SearchReport
 
@@ -33,7 +33,7 @@ _WAYS: Mapping[str, tuple[str, str]] = {
     "estimate": ("an estimate", "tunegraph estimate ... --json > estimate.json, and name that file"),
     "search": ("a search", "name the log of a search"),
     "experiment": ("an A/B test", "name an experiment of the workspace"),
-    "green": ("a carbon plan", "name the JSON file of a plan"),
+    "green": ("a carbon plan", "tunegraph green plan ... --json > plan.json, and name that file"),
 }
 """What each kind of part is called, and how it gets into a report."""
 
@@ -44,7 +44,6 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "estimate": frozenset({"estimates", "phase", "hardware"}),
     "search": frozenset({"search", "objectives", "failures"}),
     "experiment": frozenset({"treatments", "design", "verdict"}),
-    "green": frozenset({"planned"}),
 }
 """Keys by which the JSON of a command is known."""
 
@@ -79,7 +78,7 @@ def _(result: DiagnosisAnswer) -> tuple[str, dict[str, Any]]:
 
 @page_content.register
 def _(result: Estimate) -> tuple[str, dict[str, Any]]:
-    return "estimate", {**result.to_json(), "notes": list(result.notes)}
+    return "estimate", result.page_content()
 
 
 @page_content.register
@@ -104,29 +103,32 @@ def part_of(result: object, source: str) -> ReportPart:
     return ReportPart(kind=kind, source=source, content=finite(_drawable(kind, content)))
 
 
-def part_in(path: Path) -> ReportPart | ReportDocument:
-    """The part in a JSON file that a command of the program printed; a whole report where it is one.
+def printed_parts(path: Path) -> list[ReportPart] | None:
+    """The parts in a JSON file: what a command printed, a carbon plan, a report; None where it is neither.
 
     Raises:
-        InputError: It holds nothing that a report shows.
+        InputError: It is one of these, and something of it is missing or wrong.
     """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as fault:
-        raise InputError(
-            f"{path}: is no JSON ({fault})", hint="name what a command printed with --json"
-        ) from None
-    if isinstance(raw, dict) and raw.get("format"):
-        return ReportDocument.from_json(raw, str(path))
-    keys = raw.keys() if isinstance(raw, dict) else set()
-    kind = next((name for name, needed in _KEYS.items() if needed <= keys), None)
-    if kind is None:
-        raise InputError(
-            f"{path}: holds nothing that a report shows",
-            hint="what recommend, predict, diagnose, estimate, search, ab or green printed with --json",
-        )
-    content = {name: value for name, value in raw.items() if name != "schema_version"}
-    return ReportPart(kind=kind, source=str(path), content=finite(_drawable(kind, content)))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(raw, dict):
+        return None
+    if "format" in raw:
+        parts = list(ReportDocument.from_json(raw, str(path)).parts)
+    else:
+        kind = next((name for name, needed in _KEYS.items() if needed <= raw.keys()), "green")
+        content = {name: value for name, value in raw.items() if name != "schema_version"}
+        try:
+            shown = carbon_content(content) if kind == "green" else _drawable(kind, content)
+        except UNFIT as fault:
+            raise unfit(str(path), fault) from None
+        if shown is None:
+            return None
+        parts = [ReportPart(kind=kind, source=str(path), content=finite(shown))]
+    check_parts(parts, str(path))
+    return parts
 
 
 def document_of(
@@ -142,6 +144,10 @@ def document_of(
         lists_missing: Whether kinds without a part are listed, each with the way to get it.
     """
     order = list(SECTIONS)
+    if len(green := [part for part in parts if part.kind == "green"]) > 1:  # printed apart, drawn together
+        content = joined_content([part.content for part in green])
+        whole = ReportPart(kind="green", source=", ".join(part.source for part in green), content=content)
+        parts = [whole, *(part for part in parts if part.kind != "green")]
     parts = sorted(parts, key=lambda part: order.index(part.kind))
     there = {part.kind for part in parts}
     missing = [_WAYS[kind] for kind in order if kind not in there] if lists_missing else []
@@ -175,35 +181,6 @@ def _title(part: ReportPart) -> str:
 def _drawable(kind: str, content: dict[str, Any]) -> dict[str, Any]:
     """Content without what no section shows, with the front of estimates, which sliders need."""
     content = {name: value for name, value in content.items() if name not in _LEFT_OUT.get(kind, ())}
-    fields = (content.get("pareto") or {}).get("fields", ())
-    if kind != "estimate" or len(fields) < PLANE or "front_points" in content:
-        return content
-    records = content["estimates"]
-    pairs = [(float(it[fields[0]]), float(it[fields[1]])) for it in records]
-    named = [
-        {
-            "metric": field.removesuffix("_s"),
-            "unit": _unit(field, records[0]),
-            "better": "higher" if field == "throughput" else "lower",
-        }
-        for field in fields[:PLANE]
-    ]
-    front = front_of_pairs(pairs, named[0], named[1], content["pareto"]["front"])
-    front["configurations"] = {
-        str(at): {"set": ", ".join(f"{k}={v}" for k, v in records[at]["settings"].items()), "trials": []}
-        for at in front["front"]
-    }
-    return {**content, "front_points": front}
-
-
-def _unit(field: str, record: Mapping[str, Any]) -> str | None:
-    if field == "throughput":
-        return str(record["throughput_unit"])
-    return next(
-        (
-            unit
-            for ending, unit in (("_s", "s"), ("_bytes", "B"), ("_j", "J"), ("_w", "W"))
-            if field.endswith(ending)
-        ),
-        None,
-    )
+    if kind == "estimate" and "front_points" not in content:
+        content["front_points"] = front_of_estimates(content)
+    return content

@@ -252,7 +252,7 @@ def rank(layers: Sequence[Layer], *, grouping: str = "kind", budget: float | Non
     open_ = [group for group in groups if not group.kept]
     by_weight = all(group.parameters for group in open_)
     if not by_weight:
-        notes.append("numbers of weights are not told: every group counts as much as any other")
+        notes.append("no numbers of weights given: all groups count alike")
     order = sorted(open_, key=lambda group: (_price(group, by_weight=by_weight), group.name))
     rest = sorted((group for group in groups if group.kept), key=lambda group: group.name)
     ranked = (*order, *rest)

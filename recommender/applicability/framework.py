@@ -66,15 +66,17 @@ def running_framework(
         frameworks: Those that the graph knows.
     """
     by_id = {item.id: item for item in frameworks}
-    named = [by_id[name] for name in problem.software if name in by_id]
+    trains = problem.workload.kind is WorkloadKind.TRAINING
+    named = [by_id[n] for n in problem.software if n in by_id and not (trains and by_id[n].is_server)]
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE), ""))
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
         version = str(problem.software[top.id] or "")
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
-        if usual is None or not is_plugged or (version and vendor in top.hardware):
+        runs_here = not top.hardware or vendor in top.hardware
+        if usual is None or not is_plugged or (version and runs_here):
             return _running(top, version)
-        return _running(usual, "" if vendor in top.hardware else version)  # vLLM on Ascend is its plugin
+        return _running(usual, "" if runs_here else version)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
 
 

@@ -49,10 +49,6 @@ _INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "
 """Precisions that only a quantised model has."""
 
 
-_PRECISIONS = {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}
-"""Short names of precisions."""
-
-
 def implied_facts(facts: Facts, current: Mapping[str, object]) -> dict[str, FactValue]:
     """Facts that the stated ones imply; a stated fact of the same name goes before.
 

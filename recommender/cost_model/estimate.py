@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.anchors import StepKey
 from recommender.cost_model.facts.model import NETWORK
 from recommender.cost_model.operators.kinds import Operators, shipped
@@ -124,7 +125,7 @@ def as_records(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list[d
             "settings": dict(given),
             "time_s": float(steps.time_s[index]),
             "time_interval_90_s": [
-                float(steps.time_s[index] * np.exp(sign * 1.645 * steps.spread)) for sign in (-1, 1)
+                float(steps.time_s[index] * np.exp(sign * NORMAL_90 * steps.spread)) for sign in (-1, 1)
             ],
             "split_s": {name: float(steps.split_s[name][index]) for name in PARTS},
             "communication_hidden_s": float(steps.hidden_s[index]),

@@ -193,7 +193,7 @@ class QuestionFacts:
 
     def checkpoint_precision(self, phase: str) -> str:
         """The format in which the weights are published, where the device serves it; else empty."""
-        stored = str(self.sizes.get("checkpoint_precision", ""))
+        stored = str(self.sizes.get("weight_format", ""))
         if phase != "serving" or not stored:
             return ""
         try:

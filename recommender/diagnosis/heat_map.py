@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from recommender.diagnosis.rank.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import Profile, Rank
@@ -44,35 +47,34 @@ def heat_map(profile: Profile) -> dict[str, Any] | None:
     shapes; a cell is the place of its operator times the number of ranks, plus the place of its rank; texts
     are places in ``texts``.
     """
-    ranks = [rank for rank in profile.ranks if rank.kernels is not None]
+    ranks = [
+        _RankRows.of(rank, rank.kernels, profile.path) for rank in profile.ranks if rank.kernels is not None
+    ]
     if not ranks:
         return None
-    totals = [View(rank=rank).total_us for rank in ranks]
-    tables = [_by_label(rank.kernels) for rank in ranks if rank.kernels is not None]
     overall: dict[str, float] = {}
-    for table in tables:
-        for label, (_, us) in table.items():
+    for rank in ranks:
+        for label, us in rank.time_us.items():
             overall[label] = overall.get(label, 0.0) + us
     labels = sorted(overall, key=lambda label: (-overall[label], label))[:MOST_OPERATORS]
-    kept = _most_different([[table.get(label, (0, 0.0))[1] for label in labels] for table in tables], totals)
-    shown = [ranks[place] for place in kept]
-    all_us = sum(totals)
+    shown = _most_different(ranks, labels)
+    all_us = sum(rank.total_us for rank in ranks)
     each = max(1, min(MOST_ROWS, MOST_ROWS_OF_ALL // max(1, len(labels) * len(shown))))
     texts: dict[str, int] = {}
     return {
-        "ranks": [rank_name(rank, profile.path) for rank in shown],
-        "files": [rank.kernels.file for rank in shown if rank.kernels is not None],
+        "ranks": [rank.name for rank in shown],
+        "files": [rank.kernels.file for rank in shown],
         "ranks_left_out": len(ranks) - len(shown),
         "units": [name for name, _ in _UNITS],
         "operators": [
             {
                 "name": label or "?",
-                "n": sum(table.get(label, (0, 0.0))[0] for table in tables),
+                "n": sum(len(rank.rows_of(label)) for rank in ranks),
                 "us": round(overall[label], 3),
                 "share": _share(overall[label], all_us),
                 "by_rank": [
-                    _share(tables[place][label][1], totals[place]) if label in tables[place] else None
-                    for place in kept
+                    _share(rank.time_us[label], rank.total_us) if label in rank.time_us else None
+                    for rank in shown
                 ],
                 "by_unit": _by_unit(ranks, label),
             }
@@ -81,77 +83,96 @@ def heat_map(profile: Profile) -> dict[str, Any] | None:
         "rows": [
             row
             for at, rank in enumerate(shown)
-            if rank.kernels is not None
             for operator, label in enumerate(labels)
-            for row in _rows(rank.kernels, label, operator * len(shown) + at, each, texts)
+            for row in rank.longest(label, operator * len(shown) + at, each, texts)
         ],
         "texts": list(texts),
     }
 
 
-def _by_label(kernels: Kernels) -> dict[str, tuple[int, float]]:
-    """Number and time of the kernels of each kind."""
-    label = kernels.label
-    time = np.bincount(label.codes, weights=np.nan_to_num(kernels.duration_us), minlength=len(label.labels))
-    count = np.bincount(label.codes, minlength=len(label.labels))
-    found: dict[str, tuple[int, float]] = {}
-    for name, n, us in zip(label.labels, count.tolist(), time.tolist(), strict=True):
-        if n:
-            before = found.get(name, (0, 0.0))
-            found[name] = (before[0] + n, before[1] + us)
-    return found
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RankRows:
+    """The kernels of a rank by kind.
+
+    Attributes:
+        name: Of the rank.
+        kernels: They.
+        total_us: Length of its steps.
+        time_us: Time of each kind.
+        groups: Places of the kernels of each kind.
+    """
+
+    name: str
+    kernels: Kernels
+    total_us: float
+    time_us: Mapping[str, float]
+    groups: Mapping[str, NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, rank: Rank, kernels: Kernels, path: str) -> Self:
+        """Group the kernels of a rank."""
+        label, duration = kernels.label, np.nan_to_num(kernels.duration_us)
+        order = np.argsort(label.codes, kind="stable")
+        ends = np.searchsorted(label.codes[order], np.arange(len(label.labels) + 1))
+        groups: dict[str, NDArray[np.int64]] = {}
+        for code, name in enumerate(label.labels):
+            rows = order[ends[code] : ends[code + 1]]
+            if len(rows):
+                groups[name] = np.concatenate([groups[name], rows]) if name in groups else rows
+        return cls(
+            name=rank_name(rank, path),
+            kernels=kernels,
+            total_us=View(rank=rank).total_us,
+            time_us={name: float(duration[rows].sum()) for name, rows in groups.items()},
+            groups=groups,
+        )
+
+    def rows_of(self, label: str) -> NDArray[np.int64]:
+        """Places of the kernels of a kind."""
+        return self.groups.get(label, np.empty(0, np.int64))
+
+    def longest(
+        self, label: str, cell: int, most: int, texts: dict[str, int]
+    ) -> list[list[int | float | None]]:
+        """The longest rows of a cell."""
+        kernels, rows = self.kernels, self.rows_of(label)
+        time = np.nan_to_num(kernels.duration_us[rows])
+        return [
+            [
+                cell,
+                int(kernels.rows[at]),
+                texts.setdefault(kernels.text("name", at)[:120], len(texts)),
+                texts.setdefault(kernels.text("core", at), len(texts)),
+                _rounded(float(kernels.duration_us[at])),
+                _rounded(float(kernels.wait_us[at])),
+                texts.setdefault(kernels.text("input_shapes", at)[:200], len(texts)),
+            ]
+            for at in rows[np.argsort(-time, kind="stable")[:most]].tolist()
+        ]
 
 
-def _most_different(times: Sequence[Sequence[float]], totals: Sequence[float]) -> list[int]:
-    """Places of the ranks to show, in order: all, or those furthest from the median rank."""
-    if len(times) <= MOST_RANKS:
-        return list(range(len(times)))
-    shares = np.array(times) / np.maximum(np.array(totals)[:, None], 1e-9)
+def _most_different(ranks: Sequence[_RankRows], labels: Sequence[str]) -> list[_RankRows]:
+    """The ranks to show, in order: all, or those furthest from the median rank."""
+    if len(ranks) <= MOST_RANKS:
+        return list(ranks)
+    times = np.array([[rank.time_us.get(label, 0.0) for label in labels] for rank in ranks])
+    shares = times / np.maximum(np.array([rank.total_us for rank in ranks])[:, None], 1e-9)
     far = np.abs(shares - np.median(shares, axis=0)).max(axis=1)
-    return sorted(np.argsort(-far, kind="stable")[:MOST_RANKS].tolist())
+    return [ranks[at] for at in sorted(np.argsort(-far, kind="stable")[:MOST_RANKS].tolist())]
 
 
-def _codes(kernels: Kernels, label: str) -> np.ndarray[Any, Any]:
-    """Places of the kernels of a kind."""
-    codes = [code for code, name in enumerate(kernels.label.labels) if name == label]
-    return np.flatnonzero(np.isin(kernels.label.codes, codes))
-
-
-def _by_unit(ranks: Sequence[Rank], label: str) -> list[float | None]:
+def _by_unit(ranks: Sequence[_RankRows], label: str) -> list[float | None]:
     """How busy each unit is while an operator runs, over all ranks by time; None is not collected."""
     busy, weight = np.zeros(len(_UNITS)), np.zeros(len(_UNITS))
     for rank in ranks:
-        kernels = rank.kernels
-        if kernels is None:
-            continue
-        rows = _codes(kernels, label)
-        time = np.nan_to_num(kernels.duration_us[rows])
+        rows = rank.rows_of(label)
+        time = np.nan_to_num(rank.kernels.duration_us[rows])
         for place, (_, name) in enumerate(_UNITS):
-            values = kernels.pipe(name)[rows]
+            values = rank.kernels.pipe(name)[rows]
             counted = ~np.isnan(values) & (time > 0)
             busy[place] += float((values[counted] * time[counted]).sum())
             weight[place] += float(time[counted].sum())
     return [round(float(b / w), 3) if w > 0 else None for b, w in zip(busy, weight, strict=True)]
-
-
-def _rows(
-    kernels: Kernels, label: str, cell: int, most: int, texts: dict[str, int]
-) -> list[list[int | float | None]]:
-    """The longest rows of a cell."""
-    rows = _codes(kernels, label)
-    time = np.nan_to_num(kernels.duration_us[rows])
-    return [
-        [
-            cell,
-            int(kernels.rows[at]),
-            texts.setdefault(kernels.text("name", at)[:120], len(texts)),
-            texts.setdefault(kernels.text("core", at), len(texts)),
-            _rounded(float(kernels.duration_us[at])),
-            _rounded(float(kernels.wait_us[at])),
-            texts.setdefault(kernels.text("input_shapes", at)[:200], len(texts)),
-        ]
-        for at in rows[np.argsort(-time, kind="stable")[:most]].tolist()
-    ]
 
 
 def ledger(profile: Profile, before: Profile | None = None) -> dict[str, Any] | None:
@@ -204,18 +225,17 @@ def _parts(profile: Profile) -> list[dict[str, Any]]:
 def _per_step(profile: Profile) -> dict[str, float]:
     """Time of each kind of kernel in a step, the mean over ranks."""
     found: dict[str, float] = {}
-    ranks = [rank for rank in profile.ranks if rank.kernels is not None]
-    for rank in ranks:
-        if rank.kernels is None:
-            continue
-        for name, (_, us) in _by_label(rank.kernels).items():
-            found[name] = found.get(name, 0.0) + us / max(1, len(rank.steps)) / len(ranks)
+    ranks = [(rank, rank.kernels) for rank in profile.ranks if rank.kernels is not None]
+    for rank, kernels in ranks:
+        steps = max(1, len(rank.steps)) * len(ranks)
+        for name, us in _RankRows.of(rank, kernels, profile.path).time_us.items():
+            found[name] = found.get(name, 0.0) + us / steps
     return found
 
 
 def _share(part: float, whole: float) -> float | None:
-    return round(part / whole, 5) if whole > 0 else None
+    return round(part / whole, 4) if whole > 0 else None
 
 
 def _rounded(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return float(f"{value:.5g}") if math.isfinite(value) else None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from recommender.green.forecast import rolling
-from recommender.green.history import DAY, MEMORY_DAYS, History
+from recommender.green.history import DAY, MEMORY_DAYS, IntensityHistory
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import CAUTION, promise_record
+from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
 from recommender.green.replanning import replan_split, replan_whole
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.green.coefficients import Neighbour
+    from recommender.green.coefficients import NeighbourRegion
     from recommender.green.history import Floats
     from recommender.green.series import IntensitySeries
 
@@ -39,7 +39,9 @@ class ForecastTable:
         )
 
     @classmethod
-    def rolling(cls, history: History, first: int, last: int, neighbours: Sequence[Neighbour] = ()) -> Self:
+    def rolling(
+        cls, history: IntensityHistory, first: int, last: int, neighbours: Sequence[NeighbourRegion] = ()
+    ) -> Self:
         """Our forecasts as they would have been made from ``first`` to ``last``."""
         parts = [ahead.astype(np.float32) for _, ahead in rolling(history, first, last, neighbours)]
         return cls(first, np.concatenate(parts))
@@ -159,7 +161,7 @@ STEP = 14
 """Slots between simulated jobs: a start every seven hours."""
 
 
-def floor_forecast(history: History, origin: int, slots: int) -> Floats:
+def floor_forecast(history: IntensityHistory, origin: int, slots: int) -> Floats:
     """Profile of the last four weeks by hour of the week, at the level of the last day."""
     t = np.full(slots, origin)
     u = origin + np.arange(slots)
@@ -175,7 +177,7 @@ def backtest(
 ) -> BacktestResult:
     """Simulate a job every few hours over the stretch that forecasts were made for."""
     values = series.values
-    history = History(values, series.local_start)
+    history = IntensityHistory(values, series.local_start)
     record = promise_record(
         can_split=can_split, will_replan=True, length=length, slack=max(1, window - length)
     )
@@ -188,7 +190,7 @@ def backtest(
         variation = float(recent.std() / recent.mean())
         promise = record.kept * max(0.0, run.promised)
         chance = record.chance_below(-promise / variation) if variation > 0 else 0.0
-        waits = promise > 0 and chance <= CAUTION
+        waits = promise >= LEAST_SAVING and chance <= CAUTION
         kept, promise = (run.kept_replanned, promise) if waits else (0.0, 0.0)
         expected = floor_forecast(history, arrival, window)
         truth = values[arrival : arrival + window]

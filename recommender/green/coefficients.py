@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import data
-from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, History, Slots
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, IntensityHistory, Slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +73,7 @@ class NormalEquations:
         knots = len(KNOTS)
         return cls(np.zeros((knots, features, features)), np.zeros((knots, features)), np.zeros(knots))
 
-    def add(self, history: History, t: Slots, before: int, after: int = 0) -> None:
+    def add(self, history: IntensityHistory, t: Slots, before: int, after: int = 0) -> None:
         """Add the origins ``t`` at each knot whose target lies from ``after`` up to ``before``."""
         if not len(t):
             return
@@ -118,7 +118,7 @@ def pooled(equations: Iterable[NormalEquations], ridge: float) -> Coefficients:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class NeighbourRegion:
     """Another region's series, to learn from beside the own past.
 
     Attributes:
@@ -126,7 +126,7 @@ class Neighbour:
         offset: Its slot at the own series' first slot.
     """
 
-    history: History
+    history: IntensityHistory
     offset: int
 
     def equations(self, until: int | None = None) -> NormalEquations:
@@ -144,7 +144,7 @@ class Neighbour:
         return _equations(self.history, near, len(self.history.values))
 
 
-def _equations(history: History, t: Slots, before: int) -> NormalEquations:
+def _equations(history: IntensityHistory, t: Slots, before: int) -> NormalEquations:
     result = NormalEquations.empty(shipped()[0].values.shape[1])
     result.add(history, t, before)
     return result

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from kg.errors import InputError, NoEvidenceError
 from recommender.files import WorkspaceFiles
 from recommender.green.handover import move_pending
-from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, History
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, IntensityHistory
 from recommender.green.planner import make_plan, outlook
 from recommender.green.shelf import GreenShelf, StoredRegion
 from recommender.green.waiting import REPLAN_S, Clocks, Waiter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from recommender.green.backtest import BacktestResult
     from recommender.green.plan import GreenJob, GreenPlan
-    from recommender.green.planner import Outlook
+    from recommender.green.planner import GridOutlook
     from recommender.green.statement import CarbonStatement
     from recommender.green.waiting import WaitRequest
 
@@ -44,7 +44,7 @@ class RegionForecast:
 
     region: str
     start: datetime
-    outlook: Outlook
+    outlook: GridOutlook
     low: np.ndarray
     high: np.ndarray
     score: dict[str, float]
@@ -96,7 +96,7 @@ class GreenDesk:
         """Take series in; see :meth:`GreenShelf.add`."""
         return self.shelf.add(files, region=region, zone=zone, label=label, kind=kind)
 
-    def seen(self, region: str, now: datetime) -> Outlook:
+    def seen(self, region: str, now: datetime) -> GridOutlook:
         """What is expected of a region's intensity from ``now`` on."""
         stored = self.shelf.load(region) if region else None
         return outlook(
@@ -240,6 +240,6 @@ class GreenDesk:
             )
         from recommender.green.backtest import ForecastTable, backtest
 
-        history = History(series.values, series.local_start)
+        history = IntensityHistory(series.values, series.local_start)
         table = ForecastTable.rolling(history, first, len(series.values), self.shelf.neighbours(series))
         return backtest(series, table, length, window, can_split=can_split)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.green.coefficients import Coefficients, NormalEquations, own_origins, shipped
-from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, History, Slots
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, IntensityHistory, Slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from recommender.green.coefficients import Neighbour
+    from recommender.green.coefficients import NeighbourRegion
 
 REFIT = 28 * DAY
 """Slots after which a series' own past is learned from again."""
@@ -24,7 +24,7 @@ _LEAST_SHARE = 0.05
 """Least forecast as a share of the level: a straight line may fall below what a grid can reach."""
 
 
-def forecast_at(history: History, t: Slots, coefficients: Coefficients) -> Floats:
+def forecast_at(history: IntensityHistory, t: Slots, coefficients: Coefficients) -> Floats:
     """Forecasts from origins, g/kWh, shape (n, 384); the first column is the origin's own slot.
 
     Args:
@@ -46,7 +46,7 @@ def forecast_at(history: History, t: Slots, coefficients: Coefficients) -> Float
 
 
 def rolling(
-    history: History, first: int, last: int, neighbours: Sequence[Neighbour] = ()
+    history: IntensityHistory, first: int, last: int, neighbours: Sequence[NeighbourRegion] = ()
 ) -> Iterator[tuple[Slots, Floats]]:
     """Forecasts from every slot of ``first`` to ``last``, the latter excluded, as they would have been made.
 
@@ -71,7 +71,7 @@ def rolling(
         yield t, forecast_at(history, t, rows.bend(base))
 
 
-def learn(history: History, now: int, neighbours: Sequence[Neighbour] = ()) -> Coefficients:
+def learn(history: IntensityHistory, now: int, neighbours: Sequence[NeighbourRegion] = ()) -> Coefficients:
     """Coefficients for forecasts from slot ``now``: shipped, bent by its own and its neighbours' past."""
     base, _ = shipped()
     rows = NormalEquations.empty(base.values.shape[1])

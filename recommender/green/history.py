@@ -62,7 +62,7 @@ class OriginFeatures:
     shared: Floats
 
 
-class History:
+class IntensityHistory:
     """A series prepared for features: sums over days and weeks, each value once.
 
     Args:

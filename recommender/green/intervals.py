@@ -8,7 +8,7 @@ import numpy as np
 
 from recommender.green.coefficients import shipped
 from recommender.green.forecast import forecast_at
-from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, History
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, IntensityHistory
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -63,7 +63,7 @@ def recent_errors(
     t = np.arange(first, len(values), STEP)
     if len(t) * STEP < 21 * DAY:
         return np.empty(0), np.empty(0), {}
-    history = History(values, series.local_start)
+    history = IntensityHistory(values, series.local_start)
     forecasts = forecast_at(history, t, stored.coefficients or shipped()[0])
     target = t[:, None] + np.arange(HORIZON)
     truth = np.where(target < len(values), values[np.minimum(target, len(values) - 1)], np.nan)

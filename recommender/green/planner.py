@@ -10,7 +10,7 @@ import numpy as np
 
 from recommender.green.coefficients import Coefficients, shipped
 from recommender.green.forecast import forecast_at, padded
-from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, History
+from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, IntensityHistory
 from recommender.green.placement import pieces
 from recommender.green.plan import GreenJob, GreenPlan, check, place
 from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
@@ -30,7 +30,7 @@ USELESS_SLOTS = MEMORY_DAYS * DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class GridOutlook:
     """The intensity that is expected from a moment on.
 
     Attributes:
@@ -52,21 +52,25 @@ def outlook(
     *,
     coefficients: Coefficients | None = None,
     published: PublishedForecast | None = None,
-) -> Outlook:
+) -> GridOutlook:
     """What is expected from ``now`` on: somebody's forecast where there is a fresh one, else our own.
 
     Values of the series from ``now`` on are not looked at: the clock may have been set back.
     """
     nothing = np.empty(0)
     if series is None:
-        return Outlook(g_per_kwh=nothing, variation=0.0, basis="no series of this region has been imported")
+        return GridOutlook(
+            g_per_kwh=nothing, variation=0.0, basis="no series of this region has been imported"
+        )
     origin = series.slot_of(now)
     values = series.values[: max(0, origin)]
     age = origin - len(values)
     if len(values) < DAY:
-        return Outlook(g_per_kwh=nothing, variation=0.0, basis="the series has less than a day before now")
+        return GridOutlook(
+            g_per_kwh=nothing, variation=0.0, basis="the series has less than a day before now"
+        )
     if age > USELESS_SLOTS:
-        return Outlook(
+        return GridOutlook(
             g_per_kwh=nothing,
             variation=0.0,
             basis=f"the series ended {age // DAY} days ago: nothing is known of today",
@@ -78,13 +82,13 @@ def outlook(
         days = recent[len(recent) % DAY :].reshape(-1, DAY)
         ahead = np.resize(days.mean(axis=0), HORIZON + age)[age:]
         notes.append(f"stale: the series ended {age // DAY} days ago; only its daily profile is used")
-        return Outlook(g_per_kwh=ahead, variation=variation, basis="daily profile", notes=tuple(notes))
+        return GridOutlook(g_per_kwh=ahead, variation=variation, basis="daily profile", notes=tuple(notes))
     long, before = padded(values)
     if before:
         notes.append(
             f"only {len(values) / DAY:.1f} days of history: shipped coefficients on its own days repeated"
         )
-    history = History(long, series.local_start - timedelta(seconds=SLOT_S * before))
+    history = IntensityHistory(long, series.local_start - timedelta(seconds=SLOT_S * before))
     t = np.array([len(long)])
     ahead = forecast_at(history, t, coefficients or shipped()[0])[0][age:]
     if age:
@@ -96,12 +100,12 @@ def outlook(
         if covered.any():
             ahead = np.where(covered, theirs, ahead)
             basis = f"the published forecast for {int(covered.sum()) / 2:g} h, then {basis}"
-    return Outlook(g_per_kwh=ahead, variation=variation, basis=basis, notes=tuple(notes))
+    return GridOutlook(g_per_kwh=ahead, variation=variation, basis=basis, notes=tuple(notes))
 
 
 def make_plan(
     job: GreenJob,
-    seen: Outlook,
+    seen: GridOutlook,
     now: datetime,
     *,
     region: str,

@@ -2,7 +2,7 @@
 
 The cheapest of many forecast windows looks cheaper than it turns out (the winner's curse), and a plan that
 is made anew finds more than its first version promised. Both are measured on regions whose own coefficients
-were left out (``tools/fit_green_promises.py``), by length of the job and by how long it may wait.
+were left out (``tools/green/fit_promises.py``), by length of the job and by how long it may wait.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.entities import Source
+from kg.nouns.grid import GreenSchedule, GridRegion
 from recommender.green.history import DAY, SLOT_S, Floats
 
 if TYPE_CHECKING:
@@ -75,6 +77,46 @@ class IntensitySeries:
     def slot_of(self, moment: datetime) -> int:
         """The slot in which a moment lies; it may lie outside the series."""
         return math.floor((moment - self.start).total_seconds() / SLOT_S)
+
+
+WINDOW_HOURS = 3
+"""Length of the windows of the day that the graph keeps."""
+
+
+def green_windows(series: IntensitySeries, days: int = 28) -> tuple[GridRegion, list[GreenSchedule]]:
+    """The region and how clean its electricity is through the day, as nouns of the graph.
+
+    Args:
+        series: A day of it or more; the last weeks count.
+        days: How many.
+
+    Raises:
+        InputError: It has less than a day.
+    """
+    recent = series.values[-(min(days, len(series.values) // DAY) * DAY) :]
+    if len(recent) < DAY or len(series.values) < DAY:
+        raise InputError(f"less than a day of {series.region}")
+    first = series.time_of(len(series.values) - len(recent))
+    hours = np.array([(first + timedelta(seconds=SLOT_S * slot)).hour for slot in range(DAY)])
+    profile = recent.reshape(-1, DAY).mean(axis=0)
+    about = " ".join(filter(None, (series.kind, series.scope, "carbon intensity")))
+    source = Source(
+        title=f"{about} of {series.region}, imported", note=f"{first:%Y-%m-%d} to {series.end:%Y-%m-%d}"
+    )
+    name = series.region.lower().replace("_", "-")
+    schedules = [
+        GreenSchedule(
+            region=name,
+            start_hour=hour,
+            end_hour=hour + WINDOW_HOURS,
+            carbon_intensity_g_per_kwh=round(
+                float(profile[(hours >= hour) & (hours < hour + WINDOW_HOURS)].mean()), 1
+            ),
+            source=source,
+        )
+        for hour in range(0, 24, WINDOW_HOURS)
+    ]
+    return GridRegion(id=name, labels={"en": series.region}), schedules
 
 
 def zone_of(name: str) -> tzinfo:

@@ -14,9 +14,9 @@ import numpy as np
 from ingest.formats.intensity.registry import read_intensity
 from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError, WorkspaceError
-from recommender.green.coefficients import Coefficients, Neighbour, shipped
+from recommender.green.coefficients import Coefficients, NeighbourRegion, shipped
 from recommender.green.forecast import learn
-from recommender.green.history import LEAST_HISTORY, SLOT_S, History
+from recommender.green.history import LEAST_HISTORY, SLOT_S, IntensityHistory
 from recommender.green.published import PublishedForecast, published_from
 from recommender.green.series import IntensitySeries, series_from, zone_of
 
@@ -147,7 +147,7 @@ class GreenShelf:
         ]
         return found, faults
 
-    def neighbours(self, series: IntensitySeries) -> list[Neighbour]:
+    def neighbours(self, series: IntensitySeries) -> list[NeighbourRegion]:
         """Other regions of the same kind of intensity, to learn from."""
         found = []
         for name in self.regions():
@@ -157,14 +157,14 @@ class GreenShelf:
                 and other.series.kind == series.kind
                 and len(other.series.values) > LEAST_HISTORY
             ):
-                history = History(other.series.values, other.series.local_start)
-                found.append(Neighbour(history, other.series.slot_of(series.start)))
+                history = IntensityHistory(other.series.values, other.series.local_start)
+                found.append(NeighbourRegion(history, other.series.slot_of(series.start)))
         return found[:MOST_NEIGHBOURS]
 
     def _learn(self, series: IntensitySeries) -> Coefficients | None:
         if len(series.values) <= 2 * LEAST_HISTORY:
             return None
-        history = History(series.values, series.local_start)
+        history = IntensityHistory(series.values, series.local_start)
         return learn(history, len(series.values), self.neighbours(series))
 
     def _path(self, region: str) -> Path:

@@ -16,6 +16,7 @@ _EXAMPLES = {
     Dimension.TIME: "s",
     Dimension.RATE: "tokens/s",
     Dimension.ENERGY: "J",
+    Dimension.MASS: "g",
     Dimension.POWER: "W",
     Dimension.BYTES: "B",
 }

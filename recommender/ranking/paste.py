@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
@@ -11,13 +12,15 @@ from kg.nouns.values import show
 from recommender.ranking.recommendation import shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recommender.ranking.plan_setting import PlanSetting
 
 _WIDTH = 76
 """Columns of a pasted line: with two before it and a backslash behind, it fits a screen of 80."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
+_LISTS = frozenset({"ModelConfig"})
+"""Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
 _PROGRAMS = {
     "vllm-ascend": "vllm serve MODEL",
     "vllm": "vllm serve MODEL",
@@ -33,6 +36,28 @@ def pasted(settings: Sequence[PlanSetting], framework: str) -> list[str]:
     program = _PROGRAMS.get(framework, "")
     lines = wrapped_command([program, *words] if program and words else words)
     return [*export_lines(settings), *lines, *field_lines(settings)]
+
+
+ENGINES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "vllm": frozenset({"vllm", "vllm-ascend"}),
+        "sglang": frozenset({"sglang"}),
+        "mindie": frozenset({"mindie"}),
+        "megatron": frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}),
+    }
+)
+"""Frameworks whose launch a form of an answer is."""
+
+
+def launch_text(settings: Sequence[PlanSetting], framework: str) -> str:
+    """Settings as the framework is launched with them: a JSON file where it reads one, else shell lines."""
+    fields = [item for item in settings if _is_field(item) and item.file.endswith(".json")]
+    if not fields:
+        return "".join(f"{line}\n" for line in pasted(settings, framework))
+    content: dict[str, Any] = {}
+    for item in fields:
+        _put(content, item.key, item.value)
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def change_words(settings: Sequence[PlanSetting]) -> list[str]:
@@ -78,12 +103,16 @@ def flag_objects(settings: Iterable[PlanSetting]) -> dict[str, dict[str, Any]]:
         if item.where is not SettingPlace.JSON or _is_field(item):
             continue
         carrier, _, path = item.key.partition(".")
-        at = objects.setdefault("--" + carrier.lstrip("-").replace("_", "-"), {})
-        *outer, last = path.split(".")
-        for name in outer:
-            at = at.setdefault(name, {})
-        at[last] = _parsed(item.value)
+        _put(objects.setdefault("--" + carrier.lstrip("-").replace("_", "-"), {}), path, item.value)
     return objects
+
+
+def _put(content: dict[str, Any], path: str, value: object) -> None:
+    *outer, last = path.split(".")
+    for name in outer:
+        inner = content.setdefault(name, [{}] if name in _LISTS else {})
+        content = inner[0] if isinstance(inner, list) else inner
+    content[last] = _parsed(value)
 
 
 def field_lines(settings: Iterable[PlanSetting]) -> list[str]:

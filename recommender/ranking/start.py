@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from recommender.ranking.paste import pasted
+from kg.errors import InputError
+from recommender.ranking.paste import ENGINES, launch_text, pasted
 
 if TYPE_CHECKING:
     from recommender.ranking.plan_setting import PlanSetting
@@ -113,6 +114,19 @@ class StartConfiguration:
     def paste_lines(self) -> list[str]:
         """It as people paste it: exports, one command with flags and JSON, fields of files."""
         return pasted(self.settings, self.framework)
+
+    def launch_text(self, form: str) -> str:
+        """It as an engine is launched with it.
+
+        Args:
+            form: The engine: ``"vllm"``, ``"sglang"``, ``"mindie"`` or ``"megatron"``.
+
+        Raises:
+            InputError: It is for another one.
+        """
+        if self.framework not in ENGINES[form]:
+            raise InputError(f"the plan is for {self.framework}, not for {form}", hint=f"--software {form}")
+        return launch_text(self.settings, self.framework)
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""

@@ -58,8 +58,8 @@ def frame(x: Axis, y: Axis, height: int = HEIGHT) -> Markup:
     end = 0.0
     for place, label in x.labelled:
         half = len(label) * _LETTER / 2
-        if place - half < end:
-            continue  # would lie on the label before it
+        if place - half < end or place + half > WIDTH:
+            continue  # would lie on the label before it, or be cut
         end = place + half + _LETTER
         parts.append(tag("path", d=f"M{place:g} {bottom}v5", class_="a"))
         parts.append(tag("text", label, x=place, y=bottom + 18, class_="m"))

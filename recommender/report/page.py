@@ -22,10 +22,10 @@ from recommender.report.sections import (
 from recommender.report.words import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from recommender.report.document import ReportDocument
+    from recommender.report.document import ReportDocument, ReportPart
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
@@ -64,7 +64,8 @@ def page(document: ReportDocument, *, language: str = "en", refreshes: bool = Fa
         )
     words = Words(language)
     drawn = [section for place in range(len(document.parts)) for section in _drawn(document, place, words)]
-    drawn.append(("numbers", words(provenance.TITLE), provenance.draw(document.parts, words), -1))
+    if numbers := provenance.draw(document.parts, words):
+        drawn.append(("numbers", words(provenance.TITLE), numbers, -1))
     if document.not_collected:
         items = [tag("li", tag("b", what), ": ", how) for what, how in document.not_collected]
         drawn.append(("missing", words("Not collected"), tag("ul", *items), -1))
@@ -108,11 +109,39 @@ def page(document: ReportDocument, *, language: str = "en", refreshes: bool = Fa
     return f'<!doctype html>\n<html lang="{spoken}"><head>{head}</head><body>{body}</body></html>\n'
 
 
+UNFIT = (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError)
+"""What goes wrong with content that was written by something else."""
+
+
+def unfit(where: str, fault: Exception) -> InputError:
+    """What is said of content that cannot be shown."""
+    said = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
+    return InputError(
+        f"{where}: cannot be shown: {said}", hint="write it again with this program; see docs/report.md"
+    )
+
+
+def check_parts(parts: Iterable[ReportPart], where: str) -> None:
+    """Refuse parts from a file that no section can draw.
+
+    Raises:
+        InputError: One of them lacks something, or has it in another form.
+    """
+    for part in parts:
+        if part.kind not in SECTIONS:
+            raise InputError(
+                f"{where}: no section shows {part.kind}", hint="read it with the program that wrote it"
+            )
+        try:
+            SECTIONS[part.kind][1](part.content, Words())
+            provenance.draw([part], Words())
+        except UNFIT as fault:
+            raise unfit(where, fault) from None
+
+
 def _drawn(document: ReportDocument, place: int, words: Words) -> list[tuple[str, Markup, Markup, int]]:
     """Anchor, title, body and place of the sections of one part; a part that is empty has none."""
     part = document.parts[place]
-    if part.kind not in SECTIONS:
-        return []
     alike = [at for at, other in enumerate(document.parts) if other.kind == part.kind]
     number = alike.index(place) + 1
     anchor = part.kind if number == 1 else f"{part.kind}-{number}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kg.rows.cases import all_cases
+from kg.triples.nodes import labels_by_english
 from kg.triples.queries import CATALOGUE
 from recommender.files import WorkspaceFiles
 from recommender.store import creation, listings
@@ -110,6 +111,10 @@ class WorkspaceContents:
             "text_model": self.text_model,
             "knowledge_version": self.knowledge_version,
         }
+
+    def terms(self, language: str) -> dict[str, str]:
+        """Names of strategies, bottlenecks, devices and the like in a language, by their English names."""
+        return labels_by_english(self.graph, language)
 
     def coverage(self, *, most: int = 10) -> Coverage:
         """Find thin evidence, repeated rows, and the most useful next measurements."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ingest.knowledge.files import Noun
     from kg.nouns.entities import Case, Trust
+    from kg.nouns.grid import GreenSchedule, GridRegion
     from kg.nouns.recipe import Recipe
     from recommender.backtest.recalibration import Recalibration
     from recommender.experiment.concluding import Conclusion
@@ -181,7 +182,7 @@ class Editor:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""
         self._writer.repair()
 
-    def add_knowledge(self, nouns: Sequence[Noun | Recipe]) -> None:
+    def add_knowledge(self, nouns: Sequence[Noun | Recipe | GridRegion | GreenSchedule]) -> None:
         """Put nouns into the graph; one of the same class and id is replaced."""
         self._writer.add_knowledge(nouns)
 

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.problem_file import read_problem_file
 from kg.errors import InfeasibleError, InputError, NoEvidenceError, TuningError, UnknownEntityError
-from recommender.answers.report_parts import part_in, part_of
-from recommender.report.document import ReportDocument, ReportPart
+from recommender.answers.report_parts import part_of, printed_parts
+from recommender.report.document import ReportDocument
+from recommender.report.page import check_parts
 from recommender.search.logged_search import LoggedSearch
 from recommender.store import answered_questions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.report.document import ReportPart
     from recommender.store.experiments import StoredExperiments
     from recommender.store.workspace_answers import WorkspaceAnswers
 
@@ -98,11 +100,11 @@ class ReportSources:
         if path.is_dir():
             return [self._diagnosis(path)]
         if suffix in _PAGES:
-            return list(ReportDocument.read(path).parts)
+            return list(read_document(path).parts)
         if suffix in _QUESTIONS:
             return self._answered(read_problem_file(path), 5, path.name)
         if suffix == ".json" and path.stat().st_size < _LARGEST_JSON:
-            found = _printed(path)
+            found = printed_parts(path)
             return found if found is not None else [self._diagnosis(path)]
         try:
             return [part_of(LoggedSearch.open(str(path)).report(base={}), path.name)]
@@ -127,10 +129,12 @@ class ReportSources:
         return part_of(self.answers.diagnose(path, before=self.before), path.name or str(path))
 
 
-def _printed(path: Path) -> list[ReportPart] | None:
-    """The parts in a JSON file of ours; None where it is of somebody else."""
-    try:
-        found = part_in(path)
-    except InputError:
-        return None
-    return list(found.parts) if isinstance(found, ReportDocument) else [found]
+def read_document(path: Path) -> ReportDocument:
+    """Read a report back from its page or its JSON file.
+
+    Raises:
+        InputError: It holds none, or one that cannot be shown.
+    """
+    document = ReportDocument.read(path)
+    check_parts(document.parts, str(path))
+    return document

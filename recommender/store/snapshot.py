@@ -174,13 +174,8 @@ class WorkspaceSnapshot:
     def deployments(self) -> Deployments:
         """Rates deployments that serve a model."""
         from recommender.ranking.deployments.deployments import Deployments
-        from recommender.ranking.deployments.served_cases import served_cases
 
-        return Deployments(
-            self.hardware,
-            self.sizes_of,
-            lambda work: served_cases(self.graph, self.trials, self.hardware, work),
-        )
+        return Deployments(self.hardware, self.sizes_of)
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -206,7 +201,7 @@ class WorkspaceSnapshot:
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
             strategies=strategies,
             planner=Planner(
-                starts=StartFinder(self.graph, self.hardware, deployments=lambda: self.deployments),
+                starts=StartFinder(self.graph, self.hardware),
                 strategies=strategies,
                 version=self.knowledge_version,
             ),

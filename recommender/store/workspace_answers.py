@@ -127,7 +127,7 @@ class WorkspaceAnswers(WorkspaceContents):
         Raises:
             InputError: It is no serving of a model, or a length is not stated.
             InfeasibleError: None fits the memory; the hint has the smallest that does.
-            MissingFactError: No deployment can be priced.
+            MissingFactError: A fact of the model or the device is not known.
         """
         from recommender.answers.capacity import capacity
 
@@ -143,6 +143,7 @@ class WorkspaceAnswers(WorkspaceContents):
             request,
             self.snapshot.deployments,
             framework=situation.framework.id,
+            version=situation.framework.version,
             has_experts=bool(situation.model.is_mixture),
             notes=said,
         )

@@ -112,7 +112,7 @@ def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> N
     assert ran.code == 0
     assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\n\nStart with torch-npu ")
     assert "Worth testing on it, in this order:" in ran.out
-    assert "note: no phase given: taken as training" in ran.err
+    assert "note: no phase given: training is assumed" in ran.err
     assert "note:" not in ran.out
     assert "Why: tunegraph explain " in ran.err
 

@@ -52,6 +52,7 @@ def test_a_question_becomes_a_page_that_comes_back(run: Any, desk: Path) -> None
     assert 'lang="zh-Hans"' in page.read_text()
 
 
+@pytest.mark.long
 def test_a_search_and_an_ab_test_write_their_pages_as_they_go(run: Any, desk: Path, empty_path: Path) -> None:
     live = desk / "live.html"
     ran = run(
@@ -108,7 +109,7 @@ def test_an_answer_and_its_id_are_the_same_page(run: Any, desk: Path) -> None:
     [
         (("nothing-here", "-o", "r.html"), "no file, no A/B test and no remembered recommendation"),
         (("question.yaml", "-o", "r.docx"), "no form of a report"),
-        (("question.yaml", "-o", "r.html", "--lang", "tlh"), "no such language"),
+        (("question.yaml", "-o", "r.html", "--lang", "tlh"), "no language"),
         (("question.yaml", "--from", "r.html"), "nothing else goes with it"),
         (("--from", "bench.py"), "holds no report"),
         (("bench.py", "-o", "r.html"), "neither a profile nor"),

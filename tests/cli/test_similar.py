@@ -41,7 +41,7 @@ def test_a_workspace_without_a_text_model_says_so(run: Any, toy_path: Path) -> N
 def test_a_question_without_hardware_is_bad_input(run: Any) -> None:
     ran = run("similar", "--op", "arg_min")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.fault == "on what? give --hardware"
+    assert ran.fault == "no hardware: add --hardware, such as --hardware 910B3"
 
 
 def test_a_number_out_of_bounds_is_a_usage_error(run: Any) -> None:

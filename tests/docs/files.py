@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -118,6 +120,8 @@ def write_files(folder: Path) -> None:
         "E=8,N=3584,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
         "train.yaml": _yaml_of("search.md", "name: my-kernel"),
         "my-search.yaml": _yaml_of("search.md", "name: my-kernel"),
+        "de.csv": _grid(),
+        "power.csv": _power(),
         "bin/npu-smi": "#!/bin/sh\ncat npu-smi.txt\n",
     }
     for name, text in texts.items():
@@ -127,6 +131,31 @@ def write_files(folder: Path) -> None:
     (folder / "bin" / "npu-smi").chmod(0o755)
     (folder / "data").symlink_to(ROOT / "data")
     _safetensors(folder / "model.safetensors")
+
+
+def _grid() -> str:
+    """Eight weeks of carbon intensity up to now, on the clock of Berlin."""
+    berlin = ZoneInfo("Europe/Berlin")
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    rng = np.random.default_rng(0)
+    rows = []
+    wind = 0.0
+    for slot in range(-8 * 7 * 48, 0):
+        wind = 0.99 * wind + rng.normal(0, 8)
+        at = (now + timedelta(minutes=30 * slot)).astimezone(berlin)
+        value = max(50.0, 300 + 60 * np.sin((at.hour + at.minute / 60) * np.pi / 12) + wind)
+        rows.append(f"{at:%Y-%m-%d %H:%M:%S},{value:.1f}")
+    return "Time,Carbon Intensity\n" + "\n".join(rows) + "\n"
+
+
+def _power() -> str:
+    """An hour of nvidia-smi, yesterday."""
+    begin = datetime.now(UTC) - timedelta(days=1)
+    rows = [
+        f"{begin + timedelta(seconds=at):%Y/%m/%d %H:%M:%S}.000, 0, {300 + at % 7} W"
+        for at in range(0, 3600, 10)
+    ]
+    return "timestamp, index, power.draw [W]\n" + "\n".join(rows) + "\n"
 
 
 def _yaml_of(page: str, head: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from recommender.green.desk import GreenDesk
 from tests.docs.blocks import PAGES, ROOT, Command, blocks, commands
 from tests.docs.files import write_files
 
@@ -27,6 +28,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> P
     """A workspace of the shipped knowledge, which all pages share."""
     place = tmp_path_factory.mktemp("reader") / "workspace"
     shutil.copytree(shipped_path, place)
+    write_files(place.parent)
+    GreenDesk.of_workspace(place).add(
+        [place.parent / "de.csv"], region="DE", zone="Europe/Berlin", kind="average"
+    )
     return place
 
 

@@ -35,6 +35,7 @@ from kg.terms.units import Dimension
 SYMBOLS = {
     Dimension.TIME: "s",
     Dimension.ENERGY: "J",
+    Dimension.MASS: "g",
     Dimension.POWER: "W",
     Dimension.BYTES: "B",
     Dimension.RATE: "tokens/s/device",

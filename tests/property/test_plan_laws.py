@@ -265,10 +265,8 @@ def agrees_with_the_cost_model(answer: Answer) -> None:
     """The price of a start is that of its own settings, to the digit."""
     if answer.plan is None or answer.priced is None:
         return
-    expected = {item.metric: item for item in answer.plan.start.expected}
-    rate = expected.get("throughput")
-    if rate is not None and rate.tier == "modelled":
-        assert rate.value == modelled_now(answer.priced).throughput
+    expected = {item.metric: item.value for item in answer.plan.start.expected}
+    assert expected.get("throughput") == modelled_now(answer.priced).throughput
 
 
 def test_a_plan_and_an_estimate_agree(answer: Callable[[int], Answer]) -> None:

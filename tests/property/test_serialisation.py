@@ -42,7 +42,8 @@ from kg.nouns.knowledge import (
     VersionBound,
 )
 from kg.nouns.provenance import Batch
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
@@ -207,7 +208,7 @@ kinds_of_knowledge: tuple[st.SearchStrategy[Any], ...] = (
         precision=texts,
         layout=st.sampled_from([Settings(), Settings({"tp": 2, "dp": 2, "ep": 4}), Settings({"ep": 4})]),
         settings=st.lists(
-            st.builds(RecipeSetting, where=st.sampled_from(Where), key=words, value=texts),
+            st.builds(RecipeSetting, where=st.sampled_from(SettingPlace), key=words, value=texts),
             min_size=1,
             max_size=4,
         ).map(tuple),

@@ -57,6 +57,7 @@ _STATUSES = {
 _USUAL_UNITS = {
     Dimension.TIME: "s, ms or us",
     Dimension.ENERGY: "J or mJ",
+    Dimension.MASS: "g or kg",
     Dimension.POWER: "W or mW",
     Dimension.BYTES: "B, MiB or GiB",
     Dimension.RATE: "tokens/s, samples/s or FLOP/s",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import NOT_TUNED_ENVIRONMENT
 from ingest.questions.launches.shell import UNKNOWN
-from kg.nouns.recipe import RecipeSetting, Role, Where
+from kg.nouns.recipe import RecipeSetting, Role
+from kg.nouns.setting import SettingPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -111,7 +112,7 @@ def command_parts(
     items: list[RecipeSetting] = []
     unknown: list[str] = []
     for name, value in environment.items():
-        _put(items, unknown, Where.ENV, name, value)
+        _put(items, unknown, SettingPlace.ENV, name, value)
     for flag, values in _options(words):
         key = _SHORT.get(flag, flag)
         if key.lstrip("-") in PLACES:
@@ -121,10 +122,10 @@ def command_parts(
         if content is not None:
             stem = key.lstrip("-").replace("-", "_")
             for name, value in _leaves(content, stem):
-                _put(items, unknown, Where.JSON, name, value)
+                _put(items, unknown, SettingPlace.JSON, name, value)
         else:
-            _put(items, unknown, Where.FLAG, key, text if values else "true")
-    flags = {item.key: item.value for item in items if item.where is Where.FLAG}
+            _put(items, unknown, SettingPlace.FLAG, key, text if values else "true")
+    flags = {item.key: item.value for item in items if item.where is SettingPlace.FLAG}
     return CommandParts(
         settings=tuple(items),
         layout=_layout(framework, flags, devices),
@@ -134,15 +135,19 @@ def command_parts(
     )
 
 
-def _put(items: list[RecipeSetting], unknown: list[str], where: Where, key: str, value: str) -> None:
+def _put(items: list[RecipeSetting], unknown: list[str], where: SettingPlace, key: str, value: str) -> None:
     last = key.rpartition(".")[2]
-    if key == "LD_PRELOAD" and where is Where.ENV:
+    if key == "LD_PRELOAD" and where is SettingPlace.ENV:
         value = value.partition(":")[0].rpartition("/")[2]
-    elif where is Where.ENV and (NOT_TUNED_ENVIRONMENT.search(key) or _PLACE_VARIABLES.search(key)):
+    elif where is SettingPlace.ENV and (NOT_TUNED_ENVIRONMENT.search(key) or _PLACE_VARIABLES.search(key)):
         return
     if not value:
         return
-    if where is Where.JSON and last in _PLACE_FIELDS and not (last == "model" and _HUB_NAME.fullmatch(value)):
+    if (
+        where is SettingPlace.JSON
+        and last in _PLACE_FIELDS
+        and not (last == "model" and _HUB_NAME.fullmatch(value))
+    ):
         return
     if UNKNOWN in value or value.startswith("$"):
         unknown.append(key)

@@ -10,7 +10,8 @@ from ingest.door.records import RecordError
 from ingest.door.values import settings
 from ingest.questions.launches.serving import name_and_format
 from kg.nouns.entities import Source
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, digest
 from kg.triples.names import slug
 
@@ -189,7 +190,7 @@ def _items(raw: object, faults: list[str]) -> tuple[RecipeSetting, ...]:
         ):
             faults.append(f"settings[{place}]: needs where, key and value, each a text")
             continue
-        where = _choice(item, "where", Where, faults, f"settings[{place}].")
+        where = _choice(item, "where", SettingPlace, faults, f"settings[{place}].")
         if where is not None and item["key"]:
             items.append(RecipeSetting(where=where, key=item["key"], value=item["value"]))
         elif not item["key"]:

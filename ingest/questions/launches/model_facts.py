@@ -96,7 +96,7 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
     facts["attention_kind"] = "+".join(kind for kind in KINDS if kind in words)
     stored = described.get("quantization_config")
     if isinstance(stored, dict) and stored.get("quant_method") == "fp8":
-        facts["checkpoint_precision"] = "fp8"
+        facts["weight_format"] = "fp8"
     return facts
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal
 
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import canonical_json
 from kg.triples import iris
 from kg.triples.tables.common import derived_from
@@ -37,7 +38,9 @@ class RecipeSettings(Field):
         if not found:
             return MISSING
         rows = json.loads(found[0].value)
-        return tuple(RecipeSetting(where=Where(where), key=key, value=value) for where, key, value in rows)
+        return tuple(
+            RecipeSetting(where=SettingPlace(where), key=key, value=value) for where, key, value in rows
+        )
 
 
 RECIPE = NounTable(

@@ -156,7 +156,7 @@ class Explanation:
         if self.item.distance_class not in {"", "same_device"}:
             yield "a measurement on this very hardware would count for more than all of the above"
         if not self.answer.problem.bottlenecks and self.item.strategy:
-            yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would set what can be won at most"
+            yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would bound the possible gain"
 
 
 def explain(answer: Answer, recommendation_id: str) -> Explanation:

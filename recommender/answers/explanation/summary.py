@@ -94,17 +94,17 @@ def _why(answer: Answer, item: Recommendation) -> Iterator[str]:
         most = "" if item.ceiling is None else f": at most {math.exp(item.ceiling):.2f}x can be won there"
         yield f"it is for {item.bottleneck}, which was observed{taken}{most}"
     elif item.strategy:
-        yield "no bottleneck was told that it is for: of all that fits, it is ranked by its expected gain"
+        yield "it addresses no bottleneck you reported; it is ranked by its expected gain"
     elif _is_modelled(item):
         yield "a tile model on the facts of the device expects it to be among the fastest that fit"
     else:
         yield "similar problems had it among their best, or it is what their parameters say together"
     if item.gain is None and _is_modelled(item):
-        yield "what it gains is not known: nothing was measured"
+        yield "its gain is unknown: nothing was measured"
     elif item.gain is None:
-        yield "what it gains nobody published: it is somebody's choice"
+        yield "nobody has published its gain: it is a choice that others made"
     else:
-        helps = "" if item.helps is None else f"; it helps at all with {item.helps:.0%}"
+        helps = "" if item.helps is None else f"; {item.helps:.0%} chance that it helps at all"
         yield f"expected {factor_text(item.gain)} against {item.against}{helps}"
     if item.accuracy not in {"unchanged", ""} and item.strategy:
         yield f"accuracy: {item.accuracy.replace('-', ' ')}, so measure it"
@@ -118,7 +118,7 @@ def _next(item: Recommendation, other: Recommendation | None) -> Iterator[str]:
     if item.gain is not None and other.gain is not None:
         apart = item.gain.expected - other.gain.expected
         if abs(apart) < _LIKE:
-            yield "both are expected to gain alike: trying both tells more than this order"
+            yield "same expected gain: the order between the two means nothing"
         elif apart > 0:
             overlap = other.gain.high > item.gain.expected
             sure = "but its interval reaches above this one's expectation" if overlap else "even at its best"
@@ -156,16 +156,16 @@ def _change(answer: Answer, item: Recommendation, other: Recommendation | None) 
     if item.distance_class not in {"", "same_device"} or not _is_measured(item):
         yield "a measurement on this very hardware would count for more than all of this"
     if item.strategy and not answer.problem.bottlenecks:
-        yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would say what can be won at most"
+        yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would bound the possible gain"
     if item.strategy and answer.problem.current is None:
-        yield "what is set now (--current, --from-command) would leave out what is done already"
+        yield "your current settings (--current, --from-command) would remove what you do already"
     unread = [note for note in answer.notes if "could not be read" in note]
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         yield f"{unread[0]}{more}"
     if answer.refused:
         rules = ", ".join(dict.fromkeys(refusal.rule for refusal in answer.refused))
-        yield f"{len(answer.refused)} were left out by rules: {rules}"
+        yield f"{len(answer.refused)} options are ruled out by: {rules}"
 
 
 def _is_measured(item: Recommendation) -> bool:

@@ -111,6 +111,14 @@ class Device:
         """The 16-bit format that it computes in: bf16 where it has that."""
         return "bf16" if self.get(*_PEAKS["bf16"]) else "fp16"
 
+    def computed_precision(self, name: str) -> str:
+        """The format that weights in ``name`` are multiplied in: their own if it can be, else a wider one."""
+        try:
+            self.peak(name)
+        except (InputError, MissingFactError):
+            return "w4a16" if name in {"fp4", "int4"} else self.sixteen_bit
+        return name
+
     @property
     def cores(self) -> float:
         """Cube cores, streaming multiprocessors or compute units."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.anchors import EFFECTS, OF_SITES, Anchors, MeasuredStep, sharing, solved
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ DEFAULT = (0.15, 0.15, 0.25)
 """Strengths, and noise, where fewer steps than ``LEAST_STEPS`` were measured."""
 LEAST_STEPS = 5
 UNKNOWN_WIDENING = 1.3
-NORMAL_90 = 1.645
 
 
 def fit_anchors(steps: Sequence[MeasuredStep]) -> Anchors:

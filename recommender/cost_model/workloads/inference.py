@@ -19,8 +19,7 @@ from recommender.cost_model.workloads.networks import (
     convolutions_us,
     served_memory_parts,
 )
-from recommender.cost_model.workloads.serving import SPREAD
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
 from recommender.cost_model.workloads.training import FLOPS_EFFICIENCY, FLOPS_SPREAD, HOST_US
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 Decode steps stream weights and cache once per step; a prefill of a chunk is a forward pass. A pipeline
 of p stages decodes p groups of sequences at a time, each group in every stage in turn. Under a
-request rate the engine is a single server (Pollaczek-Khinchine); P99 takes the tail of its waiting
-time as exponential. Arrays run over configurations.
+request rate requests wait for a replica (``queue``). Arrays run over configurations.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rul
 from recommender.cost_model.workloads.block import BlockWork, forward, products_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
+from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,6 @@ GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an a
 STEP_HOST_US = 3000.0
 """Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
 for it unless the next iteration is scheduled while this one runs (``async_scheduling``)."""
-SPREAD = 0.45
 NORMAL_99 = 2.326
 
 
@@ -224,9 +223,10 @@ def serving_step(
     )  # others' prefills between steps
     tpot = (step_s + stalled) / tokens_per_step
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
-    capacity, load, waiting = _pace(s, busy_s / together, steps * step_s / batch)
-    ttft = prefill_s + transfer_s + np.where(rate > 0, waiting, 0.0)
-    tail = np.where(rate > 0, waiting * np.log(np.maximum(100 * load, 1.0)) / np.maximum(load, 1e-9), 0.0)
+    capacity, load, turn = _pace(s, busy_s / together, steps * step_s / batch)
+    queue = (load, turn, np.where(alone, 1.0, batch), busy_s / together)
+    ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
+    tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
     output = produced * capacity
 
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
@@ -270,7 +270,7 @@ def _late(batch: Floats) -> Floats:
 
 
 def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:
-    """Requests a second that all engines take, load of the busier side, and wait of a request in seconds.
+    """Requests a second that all engines take, load of the busier side, and seconds of an engine for each.
 
     Told how many engines prefill, the slower side sets the pace; prefill apart without that is done elsewhere
     and costs these devices nothing.
@@ -289,8 +289,7 @@ def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floa
     turn = np.where(is_split, prefill_s, prefill_s + decode_s)
     load = rate * turn / np.where(is_split, np.maximum(ahead, 1), np.maximum(engines, 1))
     load = np.where(is_split & (rate > behind), np.maximum(load, rate / behind), load)
-    waiting = np.where(load < 1, load / np.maximum(2 * (1 - load), 1e-9) * turn, np.inf)
-    return capacity, load, waiting
+    return capacity, load, turn
 
 
 def _power(

@@ -32,7 +32,7 @@ from recommender.cost_model.workloads.networks import (
     convolutions_us,
     trained_memory_parts,
 )
-from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.workloads.steps import SPREAD, Steps
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
@@ -48,7 +48,6 @@ OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight
 UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
 OVERLAP = 0.8  # of the last backward pass that can hide gradients: an assumption
 FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
-SPREAD = 0.45  # log error of a whole step: set by judgement, its coverage is in docs/cost-model.md
 FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
 
 

@@ -129,9 +129,9 @@ def _dated(seen: SeenEffect) -> str:
 
 def _conditions(strategy: Strategy) -> Iterable[str]:
     for relation in strategy.requires:
-        yield f"needs {relation.target}"
+        yield f"requires {relation.target}"
     for relation in strategy.contraindicated_by:
-        yield f"does harm with {relation.target}"
+        yield f"avoid if {relation.target}"
     yield from (caveat.text for caveat in strategy.caveats)
     for bound in strategy.since:
         yield f"from {bound.software} {bound.version} on"

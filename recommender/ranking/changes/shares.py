@@ -5,6 +5,10 @@ Here the mean of each source counts once, and their median takes the place of th
 or more others one source cannot move an effect out of the range of theirs, whatever it claims; beside one
 other it counts half. What no row accounts for, such as an imported effect, counts as one source more. One
 of low trust has effects of its own and moves none of these.
+
+Effects of one place that differ in their circumstances alone (lengths, batch, layout) have one level, that
+median over all of them, so nobody gains votes by telling of many circumstances. How far each effect lies from
+the level is what its sources say of themselves: the mean of their own differences.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from kg.triples.serialisation import all_of
 from recommender.ranking.changes.robust import weighted_median
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -34,29 +38,65 @@ def balanced_effects(graph: GraphStore, trials: TrialStore | None) -> list[Effec
         trials: Tell which source reported which gain; None leaves the effects as they are.
     """
     effects = list(all_of(graph, Effect))
-    shared = [effect for effect in effects if effect.n > 1 and len(sources_of_effect(graph, effect)) > 1]
-    if trials is None or not shared:
+    if trials is None:
         return effects
-    told = _told(graph, trials, shared)
-    by_identity = {effect.about: balanced(effect, told[effect.about]) for effect in shared}
-    return [by_identity.get(effect.about, effect) for effect in effects]
+    places: defaultdict[tuple[object, ...], list[Effect]] = defaultdict(list)
+    for effect in effects:
+        places[effect.context.place, effect.strategy, effect.metric, effect.kind, effect.trust].append(effect)
+    shared = [group for group in places.values() if _is_shared(graph, group)]
+    if not shared:
+        return effects
+    told = _told(graph, trials, [effect for group in shared for effect in group])
+    moved = {effect.about: effect for group in shared for effect in balanced(group, told)}
+    return [moved.get(effect.about, effect) for effect in effects]
 
 
-def balanced(effect: Effect, told: Mapping[str, tuple[int, int]]) -> Effect:
-    """Return an effect whose mean has one vote for each source.
+def _is_shared(graph: GraphStore, group: Sequence[Effect]) -> bool:
+    if sum(effect.n for effect in group) < 2:
+        return False
+    return len({source.id for effect in group for source in sources_of_effect(graph, effect)}) > 1
+
+
+def balanced(
+    group: Sequence[Effect], told: Mapping[tuple[object, ...], Mapping[str, tuple[int, int]]]
+) -> list[Effect]:
+    """Return effects of one place whose level has one vote for each source.
 
     Args:
-        effect: The effect.
-        told: Number and sum of the gains in it by source, in millionths of a nat.
+        group: The effects.
+        told: Number and sum of the gains by source, in millionths of a nat, by what each effect is about.
     """
-    sums = [(n, total) for n, total in told.values() if n]
-    rest = effect.n - sum(n for n, _ in sums)
+    parts = {effect.about: _parts(effect, told[effect.about]) for effect in group}
+    means: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for by_source in parts.values():
+        for source, part in by_source.items():
+            means[source].append(part)
+    levels = {
+        source: sum(total for _, total in said) / sum(n for n, _ in said) / UNATS_PER_NAT
+        for source, said in means.items()
+    }
+    if len(levels) < 2:
+        return list(group)
+    level = weighted_median(list(levels.values()), [1.0] * len(levels))
+    moved = []
+    for effect in group:
+        apart = [total / n / UNATS_PER_NAT - levels[s] for s, (n, total) in parts[effect.about].items()]
+        moved.append(_with_mean(effect, level + sum(apart) / len(apart)) if apart else effect)
+    return moved
+
+
+def _parts(effect: Effect, told: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Number and sum of the gains of each source, and of what no row accounts for; empty where it is more."""
+    sums = {source: part for source, part in told.items() if part[0]}
+    rest = effect.n - sum(n for n, _ in sums.values())
     if rest > 0:
-        sums.append((rest, effect.sum_unats - sum(total for _, total in sums)))
-    if rest < 0 or len(sums) < 2:
-        return effect
-    means = [total / n / UNATS_PER_NAT for n, total in sums]
-    moved = to_unats(weighted_median(means, [1.0] * len(means)) * effect.n)
+        sums[""] = (rest, effect.sum_unats - sum(total for _, total in sums.values()))
+    return sums if rest >= 0 else {}
+
+
+def _with_mean(effect: Effect, mean: float) -> Effect:
+    """The effect with another mean and the same spread."""
+    moved = to_unats(mean * effect.n)
     about_mean = effect.n * effect.sum_squares_unats2 - effect.sum_unats**2
     return replace(effect, sum_unats=moved, sum_squares_unats2=-(-(about_mean + moved**2) // effect.n))
 

@@ -79,7 +79,7 @@ class StrategyRanker:
         components: Components = EQUAL,
         trials: TrialStore | None = None,
     ) -> None:
-        self._graph = graph
+        self.graph = graph
         self._tree = tree
         self._components = components
         self._trials = trials
@@ -89,19 +89,19 @@ class StrategyRanker:
 
     @cached_property
     def _scopes(self) -> Scopes:
-        return Scopes(self._graph)
+        return Scopes(self.graph)
 
     @cached_property
     def _frameworks(self) -> list[Framework]:
-        return list(all_of(self._graph, Framework))
+        return list(all_of(self.graph, Framework))
 
     @cached_property
     def _effects(self) -> list[Effect]:
-        return balanced_effects(self._graph, self._trials)
+        return balanced_effects(self.graph, self._trials)
 
     @cached_property
     def _failures(self) -> TreatmentFailures:
-        return TreatmentFailures(self._graph)
+        return TreatmentFailures(self.graph)
 
     def rank(
         self, problem: Problem, *, with_hypotheses: bool = False, beyond: bool = False
@@ -147,7 +147,7 @@ class StrategyRanker:
         self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool, beyond: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
-        observed = ObservedBottlenecks(self._graph, problem)
+        observed = ObservedBottlenecks(self.graph, problem)
         comparable = [effect for effect in self._effects if _weighs(effect, problem)]
         whole = (effect for effect in comparable if effect.metric != OPERATOR_TIME)
         prior = Prior.of(whole, lambda effect: [source.id for source in self._sources(effect)])
@@ -203,7 +203,7 @@ class StrategyRanker:
 
     def ceiling(self, problem: Problem) -> float | None:
         """Return the log gain if all observed bottlenecks vanished; None if a share is unknown."""
-        return ObservedBottlenecks(self._graph, problem).ceiling
+        return ObservedBottlenecks(self.graph, problem).ceiling
 
     def _weigh(
         self,
@@ -327,7 +327,7 @@ class StrategyRanker:
     def _sources(self, effect: Effect) -> tuple[Source, ...]:
         key = (effect.context, effect.strategy, effect.metric, effect.kind, effect.trust)
         if key not in self._sources_of:
-            self._sources_of[key] = sources_of_effect(self._graph, effect)
+            self._sources_of[key] = sources_of_effect(self.graph, effect)
         return self._sources_of[key]
 
     def _kinds(self, bottleneck: str) -> set[str]:
@@ -337,7 +337,7 @@ class StrategyRanker:
             name = open_ends.pop()
             if name not in kinds:
                 kinds.add(name)
-                open_ends += broader(self._graph, name)
+                open_ends += broader(self.graph, name)
         return kinds
 
 

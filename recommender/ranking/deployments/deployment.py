@@ -1,4 +1,4 @@
-"""A deployment: one instance of an engine that serves a model, and the domain that a user leaves open."""
+"""A deployment: one instance of an engine that serves a model, and what decides which are asked about."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kg.nouns.entities import Limit
     from recommender.ranking.start import ParallelLayout
 
-FRAMEWORKS = {
-    "trt": "tensorrt-llm", "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "vllm-ascend": "vllm",
-}  # fmt: skip
-"""Published names and ids of frameworks; a plugin counts as what it plugs into."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a deployment serves.
 
-def framework_id(name: str) -> str:
-    """The id of the framework of a published name: ``"dynamo-trt"`` is TensorRT-LLM behind a router."""
-    last = name.strip().lower().removeprefix("dynamo-").removeprefix("mori-")
-    return FRAMEWORKS.get(last, last)
+    Attributes:
+        device: Id of the device.
+        model: Id of the model.
+        precision: Canonical name of the number format of the weights.
+        input_len: Tokens of a prompt.
+        output_len: Tokens of an answer.
+    """
+
+    device: str
+    model: str
+    precision: str
+    input_len: float
+    output_len: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +35,14 @@ class Deployment:
 
     Attributes:
         framework: Id of the engine.
+        version: Its release; empty if not stated.
         layout: How the work is divided.
         drafts: Whether tokens are drafted and verified.
         concurrency: Requests that it holds at once.
     """
 
     framework: str
+    version: str = ""
     layout: ParallelLayout
     drafts: bool = False
     concurrency: float
@@ -52,15 +63,34 @@ class DeploymentDomain:
 
     Attributes:
         frameworks: Engines that may run.
+        version: Release of the engine; empty if not stated.
         counts: Numbers of devices of one instance.
         most_at_once: Requests at once that one instance gets at most.
         drafts: Whether tokens may be drafted: the model or a smaller one proposes them.
     """
 
     frameworks: tuple[str, ...]
+    version: str = ""
     counts: tuple[int, ...]
     most_at_once: float
     drafts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentQuestion:
+    """What deployments are asked for.
+
+    Attributes:
+        work: What is served.
+        domain: What is open.
+        limits: Bounds on ``tpot``, ``ttft``, ``ttft_p99`` or ``latency``, in seconds.
+        has_experts: Whether the model has experts to spread.
+    """
+
+    work: Work
+    domain: DeploymentDomain
+    limits: tuple[Limit, ...] = ()
+    has_experts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +102,9 @@ class RatedDeployment:
         throughput: Output tokens a second of the instance.
         requests_per_s: Requests a second of the instance.
         tpot_s: Seconds for each output token of a request.
-        ttft_s: Seconds to the first one.
-        latency_s: Seconds to the last one.
-        chance: That all limits hold that can be told.
-        spread: Standard deviation of the log of the time.
-        near: Measured rows of the same layout that speak for it.
+        ttft_s: Seconds to the first one where nobody waits.
+        latency_s: Seconds to the last one, likewise.
+        spread: Standard deviation of the log of all of these times: they are too long or too short together.
         memory_bytes: On the fullest device.
         watts: Power of a device; None where it is not known.
     """
@@ -87,9 +115,7 @@ class RatedDeployment:
     tpot_s: float
     ttft_s: float
     latency_s: float
-    chance: float
     spread: float
-    near: int
     memory_bytes: float
     watts: float | None = None
 
@@ -97,16 +123,6 @@ class RatedDeployment:
     def devices(self) -> int:
         """Devices of the instance."""
         return self.deployment.layout.devices
-
-    @property
-    def times(self) -> dict[str, float]:
-        """Seconds by the metric of a limit."""
-        return {"tpot": self.tpot_s, "ttft": self.ttft_s, "latency": self.latency_s}
-
-    @property
-    def value(self) -> float:
-        """Output tokens a second and device that keep the limits, expected."""
-        return self.throughput / self.devices * self.chance
 
     @property
     def watt_hours_per_million(self) -> float | None:

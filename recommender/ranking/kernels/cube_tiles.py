@@ -49,6 +49,29 @@ SOFTMAX_PASSES = 5.0
 """Vector instructions for each score: maximum, difference, exponential, sum, conversion (FlashAttention)."""
 
 
+def core_shares(rows: Floats, columns: Floats, cores: Floats, m: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Base blocks of a core down and along: each core of Ascend C's matrix product takes one rectangle.
+
+    The division whose largest share has the fewest blocks, the squarest of these.
+
+    Args:
+        rows: Base blocks of the product down.
+        columns: Base blocks of it along.
+        cores: Cores in use.
+        m: Rows of a base block.
+        n: Columns of one.
+    """
+    best_down, best_along = rows, columns
+    for each in np.unique(cores):
+        for divisor in (d for d in range(1, int(each) + 1) if each % d == 0):
+            down, along = np.ceil(rows / divisor), np.ceil(columns / (each // divisor))
+            blocks, best_blocks = down * along, best_down * best_along
+            squarer = down * m + along * n < best_down * m + best_along * n
+            better = (cores == each) & ((blocks < best_blocks) | ((blocks == best_blocks) & squarer))
+            best_down, best_along = np.where(better, down, best_down), np.where(better, along, best_along)
+    return np.asarray(best_down), np.asarray(best_along)
+
+
 def ascendc_times(
     device: Device, sizes: Mapping[str, float], tile: Columns, number: str, element: float
 ) -> TileTimes:
@@ -76,6 +99,7 @@ def ascendc_times(
         twice_l1=(tile["depthA1"] > 1) & (tile["depthB1"] > 1),
         twice_sums=tile["dbL0C"] == 2,
         cores=tile["usedCoreNum"],
+        rectangles=sizes["B"] == 1,
     )
 
 
@@ -126,6 +150,7 @@ def _times(
     twice_sums: NDArray[np.bool_],
     cores: Floats,
     square: Floats | None = None,
+    rectangles: bool = False,
 ) -> TileTimes:
     """Times from base blocks of ``m x n x k``, of which packets along K come to L1 at once.
 
@@ -144,12 +169,13 @@ def _times(
         twice_sums: Where L0C does: then results leave while the next tile is computed.
         cores: Cores in use.
         square: Side of the squares of tiles that are computed next to each other; None for tiles row by row.
+        rectangles: Whether a core takes a rectangle of tiles, else any.
     """
     fitted = shipped()["matmul_w8a8" if number == "int8" else "matmul_bf16"].constants
     clock = device.clock
     rows, columns = np.ceil(sizes["M"] / m), np.ceil(sizes["N"] / n)
     tiles = rows * columns * sizes["B"]
-    rounds = np.ceil(tiles / cores)
+    rounds = np.multiply(*core_shares(rows, columns, cores, m, n)) if rectangles else np.ceil(tiles / cores)
     length = np.minimum(sizes["K"], np.ceil(sizes["K"] / k) * k)
     steps = np.ceil(sizes["K"] / k)
 
@@ -181,6 +207,7 @@ def _times(
         launch=fitted["launch_us"] / 1e6,
         parts=tiles,
         lanes=cores,
+        rounds=rounds,
     )
 
 

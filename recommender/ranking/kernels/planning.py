@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError, NoEvidenceError
+from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings, show
 from recommender.ranking.kernels.choice import choose_rows
 from recommender.ranking.kernels.domain import declared_domain, generated_domain
@@ -43,7 +44,6 @@ LOG_SPREAD, CUBE_LOG_SPREAD = 0.7, 0.25
 """Standard deviation of the logarithm of a good library's time over that of the best tile by the model:
 products on six parts of GPUs, and on the cube cores of a 910B (``benchmarks/answers/kernels.py``). The first
 stands for all else."""
-NORMAL_90 = 1.645
 BASIS = "tile model on the facts of the device; nothing was measured for it"
 
 

@@ -105,6 +105,7 @@ def _gpu_experts(question: KernelQuestion, columns: Columns) -> TileTimes:
         ideal_s=first.ideal_s + second.ideal_s,
         parts=first.parts,
         lanes=first.lanes,
+        rounds=first.rounds,
     )
 
 

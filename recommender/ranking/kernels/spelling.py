@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kg.nouns.setting import SettingPlace
+from recommender.ranking.kernels.cube_tiles import core_shares
 from recommender.ranking.kernels.language import Language
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.space.made import ascendc, cuda, opencl, triton_ascend
@@ -20,7 +23,6 @@ TRITON_CONFIG = "https://triton-lang.org/main/python-api/generated/triton.Config
 MOE_TABLES = (
     "https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/layers/fused_moe/configs/README"
 )
-MATMUL_CONFIG = "https://www.hiascend.com/document/detail/en/canncommercial/850/API/ascendcopapi/atlasascendc_api_07_0616.html"
 _TABLES = frozenset({"vllm", "sglang"})
 """Frameworks that read the tiles of experts and of quantised products from JSON tables."""
 
@@ -103,17 +105,11 @@ def _derived(question: KernelQuestion, configuration: Mapping[str, Value]) -> di
 
 
 def _shares(m: int, n: int, tile: Mapping[str, int]) -> tuple[int, int]:
-    """Rows and columns of a core: the division whose largest share is the smallest, the squarest of these."""
-    cores, rows, columns = tile["usedCoreNum"], -(-m // tile["baseM"]), -(-n // tile["baseN"])
-    best = min(
-        (
-            (-(-rows // down), -(-columns // (cores // down)))
-            for down in range(1, cores + 1)
-            if cores % down == 0
-        ),
-        key=lambda share: (share[0] * share[1], share[0] * tile["baseM"] + share[1] * tile["baseN"]),
-    )
-    return min(best[0] * tile["baseM"], m), min(best[1] * tile["baseN"], n)
+    """Rows and columns of a core."""
+    base_m, base_n, cores = (np.array([float(tile[name])]) for name in ("baseM", "baseN", "usedCoreNum"))
+    shares = core_shares(np.ceil(m / base_m), np.ceil(n / base_n), cores, base_m, base_n)
+    down, along = (int(share[0]) for share in shares)
+    return min(down * tile["baseM"], m), min(along * tile["baseN"], n)
 
 
 def _idle(question: KernelQuestion, key: str, values: Mapping[str, Value]) -> bool:

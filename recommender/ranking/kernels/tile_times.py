@@ -27,6 +27,7 @@ class TileTimes:
         ideal_s: Of the products alone, padded, with all cores busy.
         parts: Tiles, or other pieces that cores take.
         lanes: Cores that take them.
+        rounds: Pieces of the core that takes most.
     """
 
     total_s: Floats
@@ -35,11 +36,12 @@ class TileTimes:
     ideal_s: Floats
     parts: Floats
     lanes: Floats
+    rounds: Floats
 
     def reason(self, row: int) -> str:
         """What decides the time of a configuration, in a line."""
         parts, lanes = float(self.parts[row]), float(self.lanes[row])
-        rounds = np.ceil(parts / lanes)
+        rounds = float(self.rounds[row])
         idle = 1 - parts / (rounds * lanes)
         bound = "memory traffic" if self.memory_s[row] > self.on_chip_s[row] else "work on the cores"
         spread = f"{parts:.0f} tiles in {rounds:.0f} rounds over {lanes:.0f} cores, {idle:.0%} of them idle"
@@ -61,6 +63,7 @@ def joined(
     launch: float,
     parts: Floats,
     lanes: Floats | float,
+    rounds: Floats | None = None,
     fits: NDArray[np.bool_] | None = None,
 ) -> TileTimes:
     """Times from the parts of a model: the soft maximum of work and traffic, behind the launch.
@@ -72,16 +75,20 @@ def joined(
         launch: Seconds before the first instruction.
         parts: Tiles.
         lanes: Cores.
+        rounds: Tiles of the core that takes most; as even as can be if None.
         fits: Where it can run at all; everywhere if None.
     """
     total = launch + soft_maximum(on_chip, memory)
     if fits is not None:
         total = np.where(fits, total, np.inf)
+    pieces = np.asarray(parts, dtype=np.float64)
+    cores = np.broadcast_to(np.asarray(lanes, dtype=np.float64), total.shape)
     return TileTimes(
         total_s=total,
         on_chip_s=on_chip,
         memory_s=memory,
         ideal_s=ideal,
-        parts=np.asarray(parts, dtype=np.float64),
-        lanes=np.broadcast_to(np.asarray(lanes, dtype=np.float64), total.shape),
+        parts=pieces,
+        lanes=cores,
+        rounds=np.ceil(pieces / cores) if rounds is None else rounds,
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
 from kg.nouns.gain import joined_gain
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
-from recommender.ranking.changes.recommendations import as_recommendation
+from recommender.ranking.changes.recommendations import BASELINE, as_recommendation
 from recommender.ranking.plan.simulation import simulated
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
@@ -59,12 +58,14 @@ def of_strategy(
     version: str,
     *,
     question: Question | None = None,
+    reach: float = 0.0,
 ) -> ChangeCandidate | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
     change_of = simulated(question, item.strategy.configuration)
-    against = "" if change_of.gain is not None else item.against
-    gain = joined_gain(None if item.against and not against else seen, change_of.gain)
+    is_modelled = change_of.gain is not None and (seen is None or bool(item.against))
+    against = "" if is_modelled else item.against
+    gain = change_of.gain if is_modelled else joined_gain(seen, change_of.gain)
     if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):
         return None
     if gain is not None:
@@ -72,7 +73,7 @@ def of_strategy(
     overruled = [one.parameter for one in item.strategy.sets if one.parameter in begun]
     if overruled and (gain is None or any(purpose(name) is Purpose.LAYOUT for name in overruled)):
         return None  # one size of a layout is not changed alone
-    recommendation = as_recommendation(item, problem, version)
+    recommendation = replace(as_recommendation(item, problem, version), against=against or BASELINE)
     change = PlanChange(
         id=recommendation.id,
         title=recommendation.title,
@@ -81,7 +82,7 @@ def of_strategy(
         settings=tuple(_assigned(one, item) for one in item.strategy.sets),
         gain=gain,
         against=against,
-        tier="modelled" if gain is not None and gain == change_of.gain else _tier(item),
+        tier="modelled" if is_modelled else _tier(item),
         provided=item.provided,
         accuracy=item.strategy.accuracy,
         conflicts=item.conflicts,
@@ -94,6 +95,7 @@ def of_strategy(
         not item.strategy.sets and not item.strategy.families,
         -expected * item.match.closeness,
         -(item.match.share or 0.0) * item.match.closeness,
+        -round(reach, 2),
         item.strategy.accuracy != "unchanged",
         place,
     )
@@ -106,9 +108,9 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
     first = items[0]
     settings = tuple(
         PlanSetting(
-            where=SettingPlace(item.where.value),
+            where=item.where,
             key=item.key,
-            value=item.value if item.where is Where.ENV else typed(item.value),
+            value=item.value if item.where is SettingPlace.ENV else typed(item.value),
             origin=Origin.RECIPE,
             source=item.first.source.url,
             agreement=item.share,
@@ -141,7 +143,7 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
     return ChangeCandidate(
         change=change,
         recommendation=recommendation,
-        order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, True, 0),
+        order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, 0.0, True, 0),
     )
 
 

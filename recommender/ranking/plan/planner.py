@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
 from kg.terms.metrics import is_step_rate
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.plan import Plan
+from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_change import NotHere
@@ -141,18 +142,28 @@ class Planner:
         question = starts.question if is_step_rate(problem.objective, problem.workload.kind) else None
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[ChangeCandidate] = []
+        reach = Reach(self.strategies.graph, starts.question)
         for place, item in enumerate(ranked):
             for key in _places(item.strategy.sets, further):
                 if _same(item, further[key]):
                     further.pop(key)
             share = share_of(item.strategy, shares)
-            one = of_strategy(problem, item, share, place, begun, self.version, question=question)
+            one = of_strategy(
+                problem,
+                item,
+                share,
+                place,
+                begun,
+                self.version,
+                question=question,
+                reach=reach.of(item.strategy),
+            )
             if one is not None and not with_priors:
                 bare = replace(one.recommendation, gain=one.change.gain, basis=basis_of(one.change))
                 one = replace(one, recommendation=bare)
             if one is not None:
                 candidates.append(one)
-        groups: dict[tuple[Where, str], list[AgreedSetting]] = {}
+        groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():
             if any(begun.get(name) is not None for name in _names(setting)):
                 continue  # the start sets it, or it runs now
@@ -183,21 +194,21 @@ class Planner:
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:
-    if item.where is Where.ENV:
+    if item.where is SettingPlace.ENV:
         return (item.key,)
     plain = plain_key(item.key)
     return (plain, plain.partition(".")[2], plain.rpartition(".")[2])
 
 
 def _places(
-    sets: Iterable[Assignment], further: Mapping[tuple[Where, str], AgreedSetting]
-) -> list[tuple[Where, str]]:
+    sets: Iterable[Assignment], further: Mapping[tuple[SettingPlace, str], AgreedSetting]
+) -> list[tuple[SettingPlace, str]]:
     """The settings of recipes that the parameters of a strategy are."""
     names = {plain_key(one.parameter) for one in sets}
     return [
         key
         for key, item in further.items()
-        if key[1] in names or (item.where is Where.JSON and key[1].partition(".")[2] in names)
+        if key[1] in names or (item.where is SettingPlace.JSON and key[1].partition(".")[2] in names)
     ]
 
 

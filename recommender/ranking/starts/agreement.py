@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Where
+from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class AgreedSetting:
         first: The nearest recipe that sets this value.
     """
 
-    where: Where
+    where: SettingPlace
     key: str
     value: str
     share: float
@@ -52,8 +52,8 @@ def agreed_settings(
         kinds: Purposes of the settings to look at.
     """
     wanted = frozenset(kinds)
-    votes: dict[tuple[Where, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    firsts: dict[tuple[Where, str, str], tuple[Recipe, str]] = {}
+    votes: dict[tuple[SettingPlace, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    firsts: dict[tuple[SettingPlace, str, str], tuple[Recipe, str]] = {}
     for one in weighed:
         if one.weight < LEAST_WEIGHT:
             continue
@@ -78,12 +78,12 @@ def agreed_settings(
     return sorted(agreed, key=lambda item: (-item.share, plain_key(item.key), -item.value_share, item.value))
 
 
-def carrier(where: Where, key: str) -> str:
+def carrier(where: SettingPlace, key: str) -> str:
     """What settings are written together with: the flag of a JSON object; of others their own key."""
     plain = plain_key(key)
-    return plain.partition(".")[0] if where is Where.JSON else plain
+    return plain.partition(".")[0] if where is SettingPlace.JSON else plain
 
 
-def _last_of_each(settings: Sequence[RecipeSetting]) -> list[tuple[tuple[Where, str], RecipeSetting]]:
+def _last_of_each(settings: Sequence[RecipeSetting]) -> list[tuple[tuple[SettingPlace, str], RecipeSetting]]:
     last = {(item.where, plain_key(item.key)): item for item in settings}
     return list(last.items())

@@ -7,15 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.nouns.framework import Framework
-from kg.nouns.recipe import Where
-from kg.terms.precisions import canonical_precision
+from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
-from recommender.ranking.deployments.deployment import Deployment, framework_id
-from recommender.ranking.deployments.served_cases import work_of
+from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import agreed_settings
 from recommender.ranking.starts.company import Company
@@ -23,10 +21,8 @@ from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
 from recommender.ranking.starts.layout_options import (
     SHORTEST,
-    best_of_each,
-    corrected,
+    layout_options,
     on_devices,
-    priced_options,
     smallest_fit,
 )
 from recommender.ranking.starts.pricing import layout_question, started_question
@@ -38,7 +34,7 @@ from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
@@ -47,7 +43,6 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.question import Question
-    from recommender.ranking.deployments.deployments import Deployments
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -93,7 +88,6 @@ class StartFinder:
         graph: The knowledge.
         tree: Its hardware.
         withheld: Ids of recipes that are not looked at; for backtests.
-        deployments: Knows measured deployments; None without them.
     """
 
     def __init__(
@@ -101,12 +95,10 @@ class StartFinder:
         graph: GraphStore,
         tree: HardwareTree,
         withheld: frozenset[str] = frozenset(),
-        deployments: Callable[[], Deployments] | None = None,
     ) -> None:
         self._graph = graph
         self._tree = tree
         self._withheld = withheld
-        self._deployments = deployments
         self._finder = StrategyFinder(graph)
         self._models = ModelFinder(graph)
         self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
@@ -171,12 +163,9 @@ class StartFinder:
             layout = one.option.layout if one else unpriced_layout(draft)
             divided = replace(screen, situation=_divided(situation, layout))
             kept, refused = divided.sift(agreed)
-            engines = layout.dp if layout else 1
-            kept = [
-                item
-                for item in kept
-                if item.share >= WORTH_TESTING and not falls_short(item, draft.load, engines)
-            ]
+            batch = one.option.settings.get("batch") if one else None
+            at_once = float(batch) if isinstance(batch, int | float) else None
+            kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
             is_other = bool(layouts) and one is not layouts[0]
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
@@ -224,10 +213,10 @@ class StartFinder:
         if asked is None:
             return []
         draft.question = asked.question
-        options = self._options(situation, asked)
+        options = layout_options(asked)
         if not options and asked.degrees:
             asked = replace(asked, degrees={})
-            options = self._options(situation, asked)
+            options = layout_options(asked)
             if options:
                 draft.is_divided_anew = True
                 draft.notes.append(
@@ -239,7 +228,7 @@ class StartFinder:
                 return self._unfit(draft, smallest.layout if smallest else None)
             asked = on_devices(asked, smallest.layout.devices)
             draft.question = asked.question
-            options = self._options(situation, asked)
+            options = layout_options(asked)
             draft.notes.append(
                 f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
                 " --count N says otherwise"
@@ -247,7 +236,7 @@ class StartFinder:
         chosen = self._chosen(draft, asked, options)
         if asked.degrees:  # another layout than the one that runs is an alternative
             free = replace(asked, degrees={})
-            chosen = [*chosen, *self._chosen(draft, free, self._options(situation, free))]
+            chosen = [*chosen, *self._chosen(draft, free, layout_options(free))]
         if not chosen[0].option.within_limits:
             limits = ", ".join(f"{limit.metric} <= {limit.maximum:g} {limit.unit}" for limit in asked.limits)
             draft.notes.append(f"no layout is modelled to keep {limits}")
@@ -267,19 +256,6 @@ class StartFinder:
             trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
             settings=asked.question.settings,
         )
-
-    def _options(self, situation: Situation, asked: LayoutQuestion) -> list[LayoutOption]:
-        """The layouts that fit, best first, with times as measured deployments have them."""
-        options = priced_options(asked)
-        work = work_of(
-            situation.problem, canonical_precision(str(asked.question.settings.get("precision", "")))
-        )
-        if self._deployments is None or work is None or not options:
-            return best_of_each(options)
-        framework = framework_id(situation.framework.id)
-        instances = [_instance(option, framework) for option in options]
-        expected = self._deployments().expected_times(work, instances)
-        return best_of_each(options if expected is None else corrected(asked, options, expected))
 
     def _unfit(self, draft: StartDraft, layout: ParallelLayout | None) -> StartConfiguration:
         framework = draft.situation.framework
@@ -306,26 +282,12 @@ class StartFinder:
         return ModelTraits.of(self._models.find(name), name)
 
 
-def _instance(option: LayoutOption, framework: str) -> Deployment:
-    """One engine of a layout: replicas are engines of their own, unless experts are spread over them."""
-    layout, batch = option.layout, option.settings.get("batch")
-    at_once = float(batch) if isinstance(batch, int | float) else 1.0
-    if layout.ep > 1:
-        width = layout.tp * layout.dp
-        inside = layout.dp > 1
-        engine = ParallelLayout(
-            tp=width, dp=layout.dp if inside else 1, ep=width, pp=layout.pp, dp_attention=inside
-        )
-        return Deployment(framework=framework, layout=engine, concurrency=at_once * layout.dp)
-    return Deployment(framework=framework, layout=replace(layout, dp=1), concurrency=at_once)
-
-
 def _has_own_launcher(recipe: Recipe) -> bool:
     """Whether it configures another program of the framework, whose settings do not go with its flags.
 
     MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism.
     """
-    return any(item.where is Where.YAML for item in recipe.settings)
+    return any(item.where is SettingPlace.YAML for item in recipe.settings)
 
 
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
@@ -347,10 +309,15 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
 def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
     """What is assumed of the load where the question does not state it; empty if nothing is."""
     batch, situation = chosen.option.settings.get("batch"), draft.situation
+    micro = chosen.option.settings.get("micro_batch")
+    if micro and draft.question is not None and feeds_forward(draft.question.model):
+        return f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"
     if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
         return ""
     if situation.number("concurrency") is not None:
         return ""
     engines = chosen.option.layout.dp
     number = f"{batch * engines:.0f} requests at once" + (f" ({batch:.0f} an engine)" if engines > 1 else "")
+    if draft.load is None:
+        return f"priced at {number}, the best that fits; --trait concurrency=N says otherwise"
     return f"{number} are assumed; --trait concurrency=N says otherwise"

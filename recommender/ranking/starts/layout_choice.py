@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,13 +22,12 @@ TRUST_FOR_LATENCY = 10.0
 OTHER_PRECISION = 0.2
 """Factor of the weight of a recipe whose weights have another width: it needs another share of the memory;
 a choice."""
-MODELLED_SPREAD = 0.45
-"""Spread of the modelled times that the trust was chosen with; what is measured counts by its precision."""
 RULE_OF_THUMB = 0.25
 """Weight, in recipes for such problems, of the rule that serving splits tensors over a server and copies it
 beyond. Chosen with the trust in times, families left out (``benchmarks/answers/recipes.py``, nested)."""
 SERVER = 8
-"""Devices that the rule splits tensors over: those of most servers."""
+"""Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
+is not stated."""
 WIDEST = 16
 """Devices up to which a recipe that splits tensors over all of its devices is taken to do so on others: the
 widest tensor parallelism among shipped recipes."""
@@ -76,9 +74,6 @@ def choose_layouts(
         rule: Weight of the rule of thumb beside the recipes.
         settings: What all of them were priced with.
     """
-    spreads = [item.spread for item in options if item.measured_rows]
-    if spreads:
-        trust *= (MODELLED_SPREAD / median(spreads)) ** 2
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
     heard = sum(one.weight for one in weighed)
     chosen = []

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from kg.errors import MissingFactError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
-from recommender.cost_model.workloads.memory_fit import memory_bytes
+from recommender.cost_model.workloads.inference import feeds_forward
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Sequences of one engine that are tried where the number at once is not stated; a choice."""
+"""Sequences of one engine, or images of a device, that are tried where none are stated; a choice."""
 MICRO_BATCHES = (1, 2, 4, 8)
 """Samples of a micro-batch that are tried; a choice."""
 LEAST_TOKENS_OF_A_RANK = 4096
@@ -36,8 +37,8 @@ TOKENS_OF_A_STEP = 4e6
 """Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
 DEEPEST = 64
 """Most stages of a pipeline; a choice."""
-USABLE_MEMORY = 0.9
-"""Share of the memory that a serving engine may fill: vLLM's default of --gpu-memory-utilization."""
+LARGEST = 1024
+"""Devices up to which the fewest that hold a model are looked for; a choice."""
 
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
@@ -61,8 +62,8 @@ class LayoutOption:
         memory_bytes: On the fullest device.
         is_sure_to_fit: Whether that was held against the memory of the device: it may be unknown.
         results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
+        throughput_unit: What the throughput counts.
         spread: Standard deviation of the log of the time.
-        measured_rows: Measured rows of this layout that the time rests on; 0 if it is modelled alone.
     """
 
     layout: ParallelLayout
@@ -72,8 +73,8 @@ class LayoutOption:
     memory_bytes: float
     is_sure_to_fit: bool = True
     results: Mapping[str, float]
+    throughput_unit: str = "tokens/s"
     spread: float
-    measured_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,90 +99,38 @@ class LayoutQuestion:
 
 
 def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
-    """All layouts that fit the memory, best first; those within the limits before the others.
+    """Layouts that fit the memory, each with its best batch, best first; those within limits before others.
 
     Raises:
         MissingFactError: Sizes of the model are unknown, or the memory of the device.
     """
-    return best_of_each(priced_options(asked))
-
-
-def priced_options(asked: LayoutQuestion) -> list[LayoutOption]:
-    """All layouts that fit the memory, with every batch.
-
-    Raises:
-        MissingFactError: Sizes of the model are unknown, or the memory of the device.
-    """
-    return [
-        option
-        for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"])
-        for option in _priced(asked, list(rows), int(pipeline))
-    ]
-
-
-def best_of_each(options: Iterable[LayoutOption]) -> list[LayoutOption]:
-    """The best batch of each layout, best layout first; those within the limits before the others."""
     best: dict[ParallelLayout, LayoutOption] = {}
-    for option in options:
-        other = best.get(option.layout)
-        if other is None or _order(option) < _order(other):
-            best[option.layout] = option
+    for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"]):
+        for option in _priced(asked, list(rows), int(pipeline)):
+            other = best.get(option.layout)
+            if other is None or _order(option) < _order(other):
+                best[option.layout] = option
     return sorted(best.values(), key=_order)
 
 
-def smallest_fit(asked: LayoutQuestion, most: int = 1024) -> LayoutOption | None:
-    """The layout on the fewest devices that holds the model, in steps of servers; None up to ``most``."""
-    twos = [2**k for k in range(most.bit_length())]
-    for count in sorted(
-        {*twos, *(3 * two for two in twos[3:])}
-    ):  # 24 and 48 are three and six servers of eight
-        if not asked.question.machine.count < count <= most:
-            continue
+def smallest_fit(asked: LayoutQuestion) -> LayoutOption | None:
+    """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``."""
+    for count in device_counts(above=asked.question.machine.count):
         if options := layout_options(on_devices(asked, count)):
             return options[0]
     return None
+
+
+def device_counts(*, above: int) -> list[int]:
+    """Numbers of devices that are tried: powers of two, and 24, 48, ...: three, six, ... servers of eight."""
+    twos = [2**k for k in range(LARGEST.bit_length())]
+    return sorted(count for count in {*twos, *(3 * two for two in twos[3:])} if above < count <= LARGEST)
 
 
 def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
     """The same question for another number of devices."""
     machine = replace(asked.question.machine, count=count)
     return replace(asked, question=replace(asked.question, machine=machine))
-
-
-def corrected(
-    asked: LayoutQuestion,
-    options: Sequence[LayoutOption],
-    expected: Sequence[tuple[float, float, int] | None],
-) -> list[LayoutOption]:
-    """The options with the time of a token as measured rows have it.
-
-    Args:
-        asked: What they are for.
-        options: As priced by the cost model.
-        expected: Factor on the time, standard deviation of its log, and rows of the layout; None to keep it.
-    """
-    found = []
-    for option, change in zip(options, expected, strict=True):
-        results = dict(option.results)
-        if change is None or option.log_merit is None or not {"tpot_s", "throughput"} <= set(results):
-            found.append(option)
-            continue
-        factor, spread, rows = change
-        for name in ("tpot_s", "tpot_p99_s", "step_time_s", "request_s"):
-            if name in results:
-                results[name] *= factor
-        results["throughput"] /= factor
-        found.append(
-            replace(
-                option,
-                results=results,
-                spread=spread,
-                measured_rows=rows,
-                log_merit=_merit(asked, results),
-                within_limits=all(_holds(limit, results) for limit in asked.limits),
-            )
-        )
-    return found
 
 
 def _order(option: LayoutOption) -> tuple[bool, float, int, int, int]:
@@ -247,6 +196,12 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
     length = _number(asked.question.settings.get("seq_len")) or 1.0
     target = stated or TOKENS_OF_A_STEP / length
     fixed = _number(asked.question.settings.get("micro_batch"))
+    if feeds_forward(asked.question.model):  # a step is one batch of each device, unless more are stated
+        for micro in (fixed,) if fixed else BATCHES:
+            turns = stated / (micro * replicas) if stated else 1
+            if turns >= 1 and not turns % 1:
+                yield {"micro_batch": micro, "global_batch": micro * replicas * turns}
+        return
     held = asked.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(("none", "selective", "full").index(str(held))),)
     for micro, recompute in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways):
@@ -320,6 +275,7 @@ def _option(
         memory_bytes=needed,
         is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
         results=results,
+        throughput_unit=steps.unit.removeprefix("output ") if steps is not None else "tokens/s",
         spread=steps.spread if steps is not None else float("nan"),
     )
 

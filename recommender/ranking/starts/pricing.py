@@ -9,6 +9,8 @@ from kg.errors import InputError, MissingFactError
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.workloads.inference import feeds_forward
+from recommender.cost_model.workloads.memory_fit import not_modelled
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
@@ -50,12 +52,14 @@ def layout_question(
     except (InputError, MissingFactError) as fault:
         draft.notes.append(f"layouts are not priced: {fault}")
         return None
-    if not question.model.layers or question.model.tokens_per_image:
+    is_network = feeds_forward(question.model)
+    if reason := not_modelled(question.model):
+        draft.notes.append(f"layouts are not priced: {reason}")
         return None
     if not question.engine:
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**question.settings, "precision": _precision(draft, question)}
-    if situation.is_training:
+    if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
     draft.load = situation.number("concurrency")
@@ -66,7 +70,7 @@ def layout_question(
         objective=problem.objective.metric,
         limits=problem.limits,
         concurrency=draft.load,
-        splits=situation.framework.id in SPLITTING,
+        splits=situation.framework.id in SPLITTING and not is_network,
         degrees=degrees,
     )
 
@@ -132,14 +136,11 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if quantised is not None:
         first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
         return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
-    own = question.machine.device.sixteen_bit
+    device = question.machine.device
     if not (stated := question.settings.get("precision")):
-        return own
+        return device.sixteen_bit
     if not draft.situation.problem.workload.precision:
         draft.notes.append(f"{stated} is assumed, as the weights are published; --precision says otherwise")
-    try:
-        question.machine.device.peak(str(stated))
-    except (InputError, MissingFactError):
-        draft.notes.append(f"layouts are priced in {own}: nothing is known of the device in {stated}")
-        return own
-    return str(stated)
+    if (priced := device.computed_precision(str(stated))) != str(stated):
+        draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")
+    return priced

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import Standing
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
@@ -59,8 +58,8 @@ class Screen:
         """
         release = self.release()
         kept: list[AgreedSetting] = []
-        refused: dict[tuple[Where, str], NotHere] = {}
-        seen: set[tuple[Where, str]] = set()
+        refused: dict[tuple[SettingPlace, str], NotHere] = {}
+        seen: set[tuple[SettingPlace, str]] = set()
         for item in agreed:
             before = (item.where, plain_key(item.key))
             if before in seen:
@@ -105,12 +104,12 @@ class Screen:
         release = self.release()
         if release is None or not weighed:
             return list(weighed)
-        taken: dict[tuple[Where, str], bool] = {}
+        taken: dict[tuple[SettingPlace, str], bool] = {}
 
         def is_taken(setting: RecipeSetting) -> bool:
             place = (setting.where, setting.key)
             if place not in taken:
-                found = release.look_up(setting.key, SettingPlace(setting.where.value), suggest=False)
+                found = release.look_up(setting.key, setting.where, suggest=False)
                 taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
             return taken[place]
 
@@ -137,7 +136,7 @@ class Screen:
     ) -> tuple[AgreedSetting, NotHere | None]:
         if release is None:
             return item, None
-        found = release.look_up(item.key, SettingPlace(item.where.value), suggest=False)
+        found = release.look_up(item.key, item.where, suggest=False)
         if found.standing is Standing.REMOVED and found.setting is not None and found.setting.replaced_by:
             item, found = _moved(item, found.setting.replaced_by, release)
         if not found.usable:
@@ -206,15 +205,15 @@ class Screen:
 def _moved(item: AgreedSetting, key: str, release: ReleaseSettings) -> tuple[AgreedSetting, LookUp]:
     """The setting under the name that took its place."""
     found = release.look_up(key)
-    where = item.where if found.setting is None else Where(found.setting.place.value)
+    where = item.where if found.setting is None else found.setting.place
     return replace(item, where=where, key=key), found
 
 
 def _parameter(item: AgreedSetting) -> str:
     """The name under which strategies know a setting."""
-    if item.where is Where.ENV:
+    if item.where is SettingPlace.ENV:
         return item.key
-    return plain_key(item.key).rpartition(".")[2] if item.where is Where.JSON else plain_key(item.key)
+    return plain_key(item.key).rpartition(".")[2] if item.where is SettingPlace.JSON else plain_key(item.key)
 
 
 def _sets(strategy: Strategy, item: AgreedSetting) -> bool:

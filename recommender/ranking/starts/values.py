@@ -22,11 +22,11 @@ _CAPTURED = frozenset(
 )
 
 
-def falls_short(item: AgreedSetting, load: float | None, replicas: int) -> bool:
+def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
     """Whether it captures graphs for fewer requests than an engine gets: the default captures for more."""
     name = plain_key(item.key).rpartition(".")[2]
     sizes = [int(number) for number in re.findall(r"\d+", item.value)]
-    return bool(load and name in _CAPTURED and sizes) and max(sizes) < (load or 0) / replicas
+    return bool(at_once and name in _CAPTURED and sizes) and max(sizes) < (at_once or 0)
 
 
 def adapted(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.recipe import Where
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
-_UNITS = {"throughput": "tokens/s", "tpot_s": "s", "ttft_s": "s"}
+_UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
 
 
 def written(
@@ -87,9 +86,9 @@ def _planned(
 ) -> PlanSetting:
     value, why = adapted(item, situation, layout, load)
     return PlanSetting(
-        where=SettingPlace(item.where.value),
+        where=item.where,
         key=item.key,
-        value=value if item.where is Where.ENV else typed(value),
+        value=value if item.where is SettingPlace.ENV else typed(value),
         origin=Origin.COST_MODEL if why else Origin.RECIPE,
         source=why or item.first.source.url,
         agreement=item.share,
@@ -166,9 +165,7 @@ def _with_current(
 
 
 def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
-    """A start with the price of what it sets in the end; one that rests on measured rows keeps theirs."""
-    if option.measured_rows:
-        return start
+    """A start with the price of what it sets in the end."""
     try:
         steps = estimate_question(question)
     except (InputError, MissingFactError):
@@ -183,11 +180,11 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
     return tuple(
         ExpectedValue(
             metric=name.removesuffix("_s"),
-            unit=unit,
+            unit=unit or option.throughput_unit,
             value=value,
             low=value / factor,
             high=value * factor,
-            tier="measured elsewhere" if option.measured_rows else "modelled",
+            tier="modelled",
         )
         for name, unit in _UNITS.items()
         if (value := option.results.get(name)) is not None and isfinite(value)

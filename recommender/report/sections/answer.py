@@ -181,15 +181,16 @@ def _changes(changes: Sequence[Mapping[str, Any]], words: Words) -> Markup | Non
     scale = gain_scale([item.get("gain") for item in changes])
     rows = []
     for place, item in enumerate(changes, 1):
-        condition = item.get("if")
+        condition, gain = item.get("if"), item.get("gain")
+        baseline = (gain or {}).get("against")
         is_open = item.get("accuracy") not in {None, "unchanged"}
         about = [
             tag("div", item["how"], class_="soft") if item.get("how") else None,
             tag("div", joined([tag("code", setting_text(one)) for one in item.get("settings", ())], " ")),
             tag("div", words("if {condition}", condition=condition)) if condition else None,
             tag("div", words("may change accuracy: measure it")) if is_open else None,
+            None if baseline in {None, "the start"} else tag("div", words("gain against {it}", it=baseline)),
         ]
-        gain = item.get("gain")
         rows.append(
             (
                 joined([tag("b", f"{place}. ", name(item["title"])), *about]),

@@ -59,6 +59,8 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
         parts.append(facts(shown))
     if content.get("series") or content.get("forecast"):
         parts.append(_timeline(content, words))
+    else:
+        parts.append(tag("p", _times(content, words)))
     if content.get("statement"):
         parts.append(_statement(content["statement"], words))
     return joined([*parts, notes(content.get("notes", ()), words)])
@@ -115,7 +117,7 @@ def _timeline(content: Mapping[str, Any], words: Words) -> Markup:
     y = Scale.over(
         [0.0, *(value for _, value in (*measured, *middle, *low, *high))], bottom, TOP + 6, margin=0.02
     )
-    region = str((series or forecast).get("region", ""))
+    region = str((series or forecast).get("region") or content.get("region") or "")
     body: list[object] = [
         frame(
             Axis(
@@ -149,17 +151,24 @@ def _timeline(content: Mapping[str, Any], words: Words) -> Markup:
         place = x(seconds(content["deadline"]))
         body.append(tag("path", d=f"M{place:g} {TOP}V{_HEIGHT - BOTTOM}", class_="l d s2"))
         body.append(tag("text", words("deadline"), x=place - 5, y=TOP + 12, class_="e"))
+    entries = [
+        (measured, "l s1", words("intensity")),
+        (middle, "l s4 d", words("forecast")),
+        (low and high, "f s4", words("its 90 % interval")),
+        (asked, "b s6", words("asked")),
+        (planned, "b s3", words("planned")),
+    ]
+    marks = key(*((class_, text) for there, class_, text in entries if there))
+    title = words("Carbon intensity, {region}", region=name(region)) if region else words("Carbon intensity")
+    return joined([chart(title, _times(content, words), *body, height=_HEIGHT), marks])
+
+
+def _times(content: Mapping[str, Any], words: Words) -> Markup:
+    """When the job was asked for and is planned, in words."""
+    asked, planned = content.get("asked"), content.get("planned") or ()
     said = [words("Asked {span}.", span=_span(asked))] if asked else []
     said += [words("Planned {span}.", span=", ".join(map(_span, planned)))] if planned else []
-    marks = key(
-        ("l s1", words("intensity")),
-        ("l s4 d", words("forecast")),
-        ("f s4", words("its 90 % interval")),
-        ("b s6", words("asked")),
-        ("b s3", words("planned")),
-    )
-    title = words("Carbon intensity, {region}", region=name(region)) if region else words("Carbon intensity")
-    return joined([chart(title, joined(said, " "), *body, height=_HEIGHT), marks])
+    return joined(said, " ")
 
 
 def _placed(run: Sequence[tuple[float, float]], x: Scale, y: Scale) -> list[tuple[float, float]]:

@@ -6,7 +6,6 @@ turned so that less is better, from 0 at the best of the front to 1 at its worst
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,23 +55,39 @@ def choice(costs: NDArray[np.float64], weights: Sequence[float]) -> int:
 
 def draw_front(content: Mapping[str, Any], words: Words) -> Markup:
     """The front of the first two objectives, a weight for each, and what some weights choose."""
+    marks = key(("p s6", words("configuration")), ("p sq s2", words("beaten by none")))
+    scales = ";".join(",".join(f"{value:.12g}" for value in _plain(scale)) for scale in _scales(content))
+    weights = _weights(content["objectives"], words)
+    return joined(
+        [
+            tag("h3", words("What no other beats")),
+            tag("div", front_chart(content, words), marks, weights, class_="front", data_scales=scales),
+            _choices(content, front_costs(content), words),
+        ]
+    )
+
+
+def _scales(content: Mapping[str, Any]) -> tuple[Scale, Scale]:
+    """Scales of the first two objectives over all points."""
+    density = content.get("density")
+    ends = [list(column) for column in zip(*(point[:2] for point in content["points"]), strict=True)]
+    if density:
+        ends = [[*ends[0], *density["x"]], [*ends[1], *density["y"]]]
+    logs = [_is_wide(values) or bool(density) for values in ends]
+    x = Scale.over(ends[0], LEFT + 6, WIDTH - RIGHT - 6, is_log=logs[0])
+    return x, Scale.over(ends[1], HEIGHT - BOTTOM - 6, TOP + 6, is_log=logs[1])
+
+
+def front_chart(content: Mapping[str, Any], words: Words) -> Markup:
+    """All points by the first two objectives, those that no other beats, and what even weights choose."""
     objectives, values = content["objectives"], content["points"]
     first, second = objectives[:2]
-    ends = [list(column) for column in zip(*(point[:2] for point in values), strict=True)]
-    if content.get("density"):
-        ends = [[*ends[0], *content["density"]["x"]], [*ends[1], *content["density"]["y"]]]
-    x = Scale.over(
-        ends[0], LEFT + 6, WIDTH - RIGHT - 6, is_log=_is_wide(ends[0]) or bool(content.get("density"))
-    )
-    y = Scale.over(
-        ends[1], HEIGHT - BOTTOM - 6, TOP + 6, is_log=_is_wide(ends[1]) or bool(content.get("density"))
-    )
+    x, y = _scales(content)
     on_front = set(content["front"])
     rest = [(x(p[0]), y(p[1])) for at, p in enumerate(values) if at not in on_front]
     front = sorted((x(values[at][0]), y(values[at][1])) for at in content["front"])
-    costs = front_costs(content)
-    even = choice(costs, [1.0] * len(objectives))
-    at = values[content["front"][even]]
+    edge = front if first["better"] == "lower" else front[::-1]  # level until the next point that is reached
+    at = values[content["front"][choice(front_costs(content), [1.0] * len(objectives))]]
     title = words(
         "{second} against {first}",
         first=words.term(str(first["metric"])),
@@ -84,32 +99,19 @@ def draw_front(content: Mapping[str, Any], words: Words) -> Markup:
         n=number(len(front)),
         all=number(content["configurations_count"]),
     )
-    body = [
+    ring = tag("circle", transform=f"translate({x(at[0]):g} {y(at[1]):g})", r=9, class_="ring")
+    return chart(
+        title,
+        said,
         frame(
             Axis(scale=x, title=_axis(first, words), label=_label(first)),
             Axis(scale=y, title=_axis(second, words), label=_label(second)),
         ),
         draw_density(content["density"], x, y) if content.get("density") else None,
         points(rest, "s6 small o"),
-        steps(front, "s2 d") if len(objectives) == 2 else None,
-        points(front, "s2"),
-        tag("circle", transform=f"translate({x(at[0]):g} {y(at[1]):g})", r=9, class_="ring"),
-    ]
-    scales = {"x": _plain(x), "y": _plain(y)}
-    marks = key(("p s6", words("configuration")), ("p s2", words("beaten by none")))
-    return joined(
-        [
-            tag("h3", words("What no other beats")),
-            tag(
-                "div",
-                chart(title, said, *body),
-                marks,
-                _weights(objectives, words),
-                class_="front",
-                data_scales=_numbers(scales),
-            ),
-            _choices(content, costs, words),
-        ]
+        steps(edge, "s2 d") if len(objectives) == 2 else None,
+        points(front, "sq s2"),
+        ring,
     )
 
 
@@ -135,10 +137,6 @@ def _label(objective: Mapping[str, Any]) -> Callable[[float], str]:
 
 def _plain(scale: Scale) -> list[float]:
     return [scale.low, scale.high, scale.start, scale.end, float(scale.is_log)]
-
-
-def _numbers(scales: Mapping[str, Sequence[float]]) -> str:
-    return ";".join(",".join(f"{value:.12g}" for value in scale) for scale in scales.values())
 
 
 def _weights(objectives: Sequence[Mapping[str, Any]], words: Words) -> Markup:
@@ -181,19 +179,3 @@ def _choices(content: Mapping[str, Any], costs: NDArray[np.float64], words: Word
         words("configuration"),
     )
     return table(columns, rows, numbers=range(1, len(objectives) + 1))
-
-
-def front_of_pairs(
-    points_of: Sequence[tuple[float, float]],
-    first: Mapping[str, Any],
-    second: Mapping[str, Any],
-    front: Sequence[int],
-) -> dict[str, Any]:
-    """Content of a front from pairs of values, as ``draw_front`` reads it."""
-    return {
-        "objectives": [dict(first), dict(second)],
-        "configurations_count": len(points_of),
-        "points": [list(pair) for pair in points_of],
-        "front": [at for at in front if all(math.isfinite(v) and v > 0 for v in points_of[at])],
-        "configurations": {},
-    }

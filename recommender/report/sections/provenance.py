@@ -161,6 +161,8 @@ def _green(content: Mapping[str, Any], words: Words) -> Iterator[_Row]:
             source_link(series.get("source")),
             "",
         )
+    if saving := content.get("saving"):
+        yield words("carbon saved"), percent(saving["expected"], 3), "modelled", words("computed here"), ""
     for item in (content.get("statement") or {}).get("numbers", ()):
         yield (
             item["what"],

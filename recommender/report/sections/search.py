@@ -78,6 +78,12 @@ def _lead(content: Mapping[str, Any], words: Words) -> Markup:
 
 
 def draw_course(course: Mapping[str, Any], words: Words) -> Markup:
+    """The chart of a course and what its marks mean."""
+    marks = key(("p s1", words("evaluation")), ("l s2", words("best so far")), ("x s8", words("failed")))
+    return joined([course_chart(course, words), marks])
+
+
+def course_chart(course: Mapping[str, Any], words: Words) -> Markup:
     """Every evaluation, the best so far, and failures along the bottom."""
     values = [value for _, value in (*course["points"], *course["best"])]
     density = course.get("density")
@@ -114,13 +120,12 @@ def draw_course(course: Mapping[str, Any], words: Words) -> Markup:
         best=quantity(best[1], unit) if best else "–",
         at=number(best[0]) if best else "–",
     )
-    marks = key(("p s1", words("evaluation")), ("l s2", words("best so far")), ("x s8", words("failed")))
     title = words(
         "Course of the search: {metric}, {better} is better",
         metric=metric,
         better=words.term(str(course["better"])),
     )
-    return joined([chart(title, said, *body), marks])
+    return chart(title, said, *body)
 
 
 def _best(content: Mapping[str, Any], words: Words) -> Markup | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ _NOT_RUN = frozenset({Status.OK, Status.FORBIDDEN, Status.NOT_MEASURED, Status.U
 """What is no failure of a run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class History:
     """The evaluations of a search, in order.
 
@@ -46,7 +47,7 @@ class History:
     limits: tuple[Limit, ...] = ()
     objectives: int = 1
 
-    @property
+    @cached_property
     def costs(self) -> list[float]:
         """Log costs by evaluation; nan for a failure or where a limit is broken or unknown."""
         return [self._cost(item) for item in self.evaluations]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.nouns.entities import Objective
+    from kg.nouns.values import Settings
     from recommender.search.report.history import History
 
 MOST_POINTS = 2_000
@@ -65,12 +66,12 @@ class FrontRow:
 
     Attributes:
         values: One an objective, above zero.
-        configuration: What it sets, in words.
+        configuration: What it sets.
         trials: Its trials.
     """
 
     values: tuple[float, ...]
-    configuration: str
+    configuration: Settings
     trials: tuple[int, ...]
 
 
@@ -102,7 +103,10 @@ def front_points(rows: Sequence[FrontRow], objectives: Sequence[Objective]) -> d
         "points": [[_short(value) for value in rows[int(at)].values] for at in kept],
         "front": [place[int(at)] for at in front],
         "configurations": {
-            str(place[at]): {"set": rows[at].configuration, "trials": list(rows[at].trials[:_MOST_TRIALS])}
+            str(place[at]): {
+                "set": str(rows[at].configuration),
+                "trials": list(rows[at].trials[:_MOST_TRIALS]),
+            }
             for at in spelled
         },
         "density": density,

@@ -12,6 +12,7 @@ import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
+from kg.nouns.gain import NORMAL_90
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of
 from recommender.search.report.contribution import Contribution, ablation, importances
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from recommender.search.run.task import Task
 
 _T90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
-"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; 1.645 beyond the list is a
-little narrow, by 10 % at ten."""
+"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; ``NORMAL_90`` beyond the list
+is a little narrow, by 10 % at ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Result:
         """All that ended, in order of their numbers."""
         return [trial.evaluation for trial in self.trials if trial.evaluation is not None]
 
-    @property
+    @cached_property
     def history(self) -> History:
         """The same as a history."""
         return History(
@@ -111,9 +112,12 @@ class Result:
 
     def _summary(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:
         evaluations = [item.evaluation for item in members if item.evaluation is not None]
-        columns = zip(*(item.values for item in evaluations), strict=True)
-        known = [[value for value in column if value is not None] for column in columns]
-        values = tuple(statistics.fmean(column) if column else None for column in known)
+        if len(evaluations) == 1:
+            values = evaluations[0].values
+        else:
+            columns = zip(*(item.values for item in evaluations), strict=True)
+            known = [[value for value in column if value is not None] for column in columns]
+            values = tuple(statistics.fmean(column) if column else None for column in known)
         bounds = values[len(self.task.objectives) :]
         return EvaluatedConfiguration(
             configuration=settings,
@@ -245,7 +249,7 @@ class Result:
         rows = [
             FrontRow(
                 values=tuple(value or 0.0 for value in item.values[: len(objectives)]),
-                configuration=str(item.configuration),
+                configuration=item.configuration,
                 trials=item.numbers,
             )
             for item in self.configurations()
@@ -296,7 +300,7 @@ def _interval(evaluations: Sequence[Evaluation]) -> tuple[float, float] | None:
         )
     else:
         return None
-    factor = _T90[freedom - 1] if freedom <= len(_T90) else 1.645
+    factor = _T90[freedom - 1] if freedom <= len(_T90) else NORMAL_90
     return mean - factor * error, mean + factor * error
 
 

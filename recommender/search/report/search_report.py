@@ -71,10 +71,14 @@ class CourseReport:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.cost_model.plots import write
-        from recommender.search.report.plots import history_svg
+        from recommender.report.charts import standalone
+        from recommender.report.place import write_bytes
+        from recommender.report.sections.search import course_chart
+        from recommender.report.words import Words
+        from recommender.search.report.point_cloud import course_points
 
-        write(path, history_svg(self.history))
+        figure = course_chart(course_points(self.history), Words())
+        write_bytes(path, standalone(figure).encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +109,16 @@ class SearchReport:
             InputError: A file cannot be written.
         """
         self.course.plot(path)
-        objectives = self.result.task.objectives
-        if len(objectives) < 2:
+        front = self.result.front_points()
+        if front is None:
             return [path]
-        from recommender.cost_model.plots import write
-        from recommender.search.report.plots import front_svg
+        from recommender.report.charts import standalone
+        from recommender.report.place import write_bytes
+        from recommender.report.sections.pareto import front_chart
+        from recommender.report.words import Words
 
-        front = {item.configuration for item in self.result.front()}
-        points = [
-            (item.values[0], item.values[1], item.configuration in front)
-            for item in self.result.configurations()
-            if item.values[0] is not None and item.values[1] is not None
-        ]
         second = path.with_name(f"{path.stem}-front{path.suffix}")
-        write(second, front_svg(points, objectives[0], objectives[1]))
+        write_bytes(second, standalone(front_chart(front, Words())).encode())
         return [path, second]
 
     def page_content(self) -> dict[str, object]:

@@ -84,7 +84,7 @@ def test_a_plain_question_becomes_a_problem() -> None:
 def test_what_was_assumed_is_said() -> None:
     raw = {"model": "bert", "hardware": "910", "precision": "fp7e9"}
     _, notes = problem_from(raw, Names(), operator)
-    assert set(notes) == {"no phase given: taken as training", "910 is taken as 910A"}
+    assert set(notes) == {"no phase given: training is assumed", "910 is taken as 910A"}
     _, notes = ask(precision="foo", bottlenecks={"wait": 0.7, "memory": 0.6})
     assert any("'foo'" in note for note in notes)
     assert any("shares exceed 1 together" in note for note in notes)
@@ -147,8 +147,8 @@ def test_one_fault_keeps_its_kind_and_hint() -> None:
         ({"count": "8"}, "'8' is not a number of devices"),
         ({"phase": "trainig"}, "unknown phase 'trainig'"),
         ({"phase": "kernel"}, "phase kernel needs --op"),
-        ({"model": None}, "what runs"),
-        ({"hardware": None}, "on what"),
+        ({"model": None}, "nothing to tune"),
+        ({"hardware": None}, "no hardware"),
         ({"hardware": ""}, "expected a name"),
         ({"hardware": ["910b3"]}, "expected a name"),
         ({"shape": {"M": -1}}, "a size is not negative"),
@@ -236,7 +236,7 @@ def test_sizes_stand_for_the_model_that_has_them() -> None:
     problem, notes = ask(model=None, sizes={"layers": 24, "hidden_size": 1024})
     assert problem.workload.model == "bert-large"
     assert not problem.workload.shape
-    assert notes == ("taken as bert-large: the sizes told are its own, and those of 1 more; say --model",)
+    assert notes == ("recognised as bert-large by its sizes, and those of 1 more; say --model",)
 
 
 def test_a_name_chooses_among_the_models_that_have_the_sizes() -> None:
@@ -244,7 +244,7 @@ def test_a_name_chooses_among_the_models_that_have_the_sizes() -> None:
     assert ask(model="bert", sizes={"layers": 2})[1] == ()
     problem, notes = ask(model="bert", sizes={"layers": 2, "hidden_size": 8, "attention_heads": 2})
     assert problem.workload.model == "bert-large"
-    assert notes == ("the sizes told are not those of bert-large, which is taken",)
+    assert notes == ("the sizes given are not those of bert-large, which is taken",)
 
 
 def test_a_model_of_ones_own_is_its_sizes() -> None:
@@ -253,7 +253,7 @@ def test_a_model_of_ones_own_is_its_sizes() -> None:
     assert problem.workload.model == "my-model"
     assert dict(problem.workload.shape) == {"layers": 3, "hidden_size": 64}
     assert dict(problem.workload.traits) == {"architecture": "decoder"}
-    assert "no known model has the sizes" in notes[0]
+    assert "no known model has these sizes" in notes[0]
 
 
 def test_what_a_reader_of_other_forms_assumed_is_passed_on() -> None:

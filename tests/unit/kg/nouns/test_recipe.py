@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kg.nouns.entities import Source
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where, devices_of
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, devices_of
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 
-SETTING = RecipeSetting(where=Where.FLAG, key="--tp", value="4")
+SETTING = RecipeSetting(where=SettingPlace.FLAG, key="--tp", value="4")
 
 
 def recipe(layout: dict[str, Any], devices: int, **others: Any) -> Recipe:
@@ -81,7 +82,7 @@ def test_what_is_no_recipe_is_refused(others: dict[str, Any], says: str) -> None
 
 def test_a_setting_needs_a_key() -> None:
     with pytest.raises(ValueError, match="needs a key"):
-        RecipeSetting(where=Where.ENV, key="", value="1")
+        RecipeSetting(where=SettingPlace.ENV, key="", value="1")
 
 
 def test_expert_parallelism_is_no_factor() -> None:

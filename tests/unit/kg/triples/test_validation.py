@@ -42,8 +42,9 @@ from kg.nouns.knowledge import (
 )
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.scope import Caveat, ScopeClause
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
@@ -190,7 +191,7 @@ KNOWN = (
         context=Settings({"input_len": 2048}),
         precision="w8a8",
         layout=Settings({"tp": 2}),
-        settings=(RecipeSetting(where=Where.FLAG, key="--tensor-parallel-size", value="2"),),
+        settings=(RecipeSetting(where=SettingPlace.FLAG, key="--tensor-parallel-size", value="2"),),
         title="a guide",
         source=BOOK,
         authority=Authority.VENDOR_TUTORIAL,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.errors import InputError
-from recommender.answers.report_parts import document_of, part_in, part_of
-from recommender.report.document import ReportDocument, ReportPart
+from recommender.answers.report_parts import document_of, part_of, printed_parts
 from tests.unit.recommender.report import contents
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def test_results_and_what_their_commands_print_are_the_same_part(shipped: Worksp
     for result in (answer, estimate):
         path = tmp_path / "printed.json"
         path.write_text(json.dumps({"schema_version": 2, **result.to_json()}))
-        printed = part_in(path)
-        assert isinstance(printed, ReportPart)
+        [printed] = printed_parts(path) or []
         made = part_of(result, str(path))
         content = {name: value for name, value in made.content.items() if name != "notes"}
         assert content == {name: value for name, value in printed.content.items() if name != "notes"}
@@ -39,20 +37,37 @@ def test_results_and_what_their_commands_print_are_the_same_part(shipped: Worksp
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no json", '{"a": 1}'])
-def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
+def test_other_files_are_none_of_ours(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(InputError):
-        part_in(path)
+    assert printed_parts(path) is None
 
 
 def test_a_report_is_taken_whole(tmp_path: Path) -> None:
     document = contents.document("search", "answer")
     path = tmp_path / "x.json"
     path.write_text(json.dumps(document.to_json()))
-    found = part_in(path)
-    assert isinstance(found, ReportDocument)
-    assert found.to_json() == document.to_json()
+    assert printed_parts(path) == list(document.parts)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"planned": [{"start": "tomorrow", "end": "later"}]},
+        {"planned": [], "series": {"start": "2026-01-01", "g_per_kwh": [1]}},
+        {"planned": 7},
+        {"forecast": [], "basis": "x", "region": "DE"},
+        {"estimates": [], "phase": "serving", "hardware": "x"},
+        {"predictions": [{}], "objective": "o", "hardware": "h"},
+        {"format": "tunegraph report", "version": 1, "title": "", "made": "", "program": "", "not_collected": [],
+         "parts": [{"kind": "poem", "source": "", "content": {}}]},
+    ],
+)  # fmt: skip
+def test_what_is_ours_and_broken_is_refused_in_a_line(raw: object, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(raw))
+    with pytest.raises(InputError, match=str(path)):
+        printed_parts(path)
 
 
 def test_parts_stand_in_the_order_of_a_page_and_what_lacks_is_listed() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recommender.green.coefficients import Neighbour
+from recommender.green.coefficients import NeighbourRegion
 from recommender.green.forecast import forecast_at, learn, padded, rolling
-from recommender.green.history import DAY, HORIZON, History
+from recommender.green.history import DAY, HORIZON, IntensityHistory
 from tests.unit.recommender.green.grids import START, grid_values
 
 LOCAL = START.replace(tzinfo=None)
@@ -18,14 +18,14 @@ def test_nothing_after_an_origin_moves_its_forecast() -> None:
     poisoned = VALUES.copy()
     poisoned[40 * DAY :] = np.nan
     t = np.array([40 * DAY])
-    clean, dirty = History(VALUES, LOCAL), History(poisoned, LOCAL)
+    clean, dirty = IntensityHistory(VALUES, LOCAL), IntensityHistory(poisoned, LOCAL)
     coefficients = learn(clean, 40 * DAY)
     assert np.array_equal(learn(dirty, 40 * DAY).values, coefficients.values)
     assert np.array_equal(forecast_at(clean, t, coefficients), forecast_at(dirty, t, coefficients))
 
 
 def test_rolling_forecasts_are_those_made_at_the_time() -> None:
-    history = History(VALUES, LOCAL)
+    history = IntensityHistory(VALUES, LOCAL)
     [(t, ahead)] = list(rolling(history, 45 * DAY, 46 * DAY))
     assert t.tolist() == list(range(45 * DAY, 46 * DAY))
     again = forecast_at(history, t[:1], learn(history, 45 * DAY))
@@ -34,7 +34,7 @@ def test_rolling_forecasts_are_those_made_at_the_time() -> None:
 
 def test_a_forecast_is_better_than_the_daily_profile() -> None:
     values = grid_values(200)
-    history = History(values, LOCAL)
+    history = IntensityHistory(values, LOCAL)
     t = np.arange(60 * DAY, 198 * DAY, 47)
     ahead = forecast_at(history, t, learn(history, 60 * DAY))
     truth = values[t[:, None] + np.arange(DAY)]
@@ -44,29 +44,34 @@ def test_a_forecast_is_better_than_the_daily_profile() -> None:
 
 def test_the_unit_does_not_matter() -> None:
     t = np.array([45 * DAY])
-    once, twice = History(VALUES, LOCAL), History(2 * VALUES, LOCAL)
+    once, twice = IntensityHistory(VALUES, LOCAL), IntensityHistory(2 * VALUES, LOCAL)
     assert np.allclose(
         2 * forecast_at(once, t, learn(once, 45 * DAY)), forecast_at(twice, t, learn(twice, 45 * DAY))
     )
 
 
 def test_a_flat_grid_is_forecast_flat() -> None:
-    history = History(np.full(60 * DAY, 100.0), LOCAL)
+    history = IntensityHistory(np.full(60 * DAY, 100.0), LOCAL)
     ahead = forecast_at(history, np.array([50 * DAY]), learn(history, 50 * DAY))
     assert ahead == pytest.approx(np.full((1, HORIZON), 100.0), rel=0.02)
 
 
+@pytest.mark.long
 def test_a_neighbour_teaches_and_its_weeks_around_the_target_do_not() -> None:
-    history = History(VALUES, LOCAL)
+    history = IntensityHistory(VALUES, LOCAL)
     other_values = grid_values(90, seed=1)
     plain = next(iter(rolling(history, 45 * DAY, 46 * DAY)))[1]
     with_other = next(
-        iter(rolling(history, 45 * DAY, 46 * DAY, [Neighbour(History(other_values, LOCAL), 0)]))
+        iter(
+            rolling(history, 45 * DAY, 46 * DAY, [NeighbourRegion(IntensityHistory(other_values, LOCAL), 0)])
+        )
     )[1]
     assert not np.allclose(plain, with_other)
     changed = other_values.copy()
     changed[40 * DAY : 50 * DAY] *= 3  # near the target: its rows are left out
-    blocked = next(iter(rolling(history, 45 * DAY, 46 * DAY, [Neighbour(History(changed, LOCAL), 0)])))[1]
+    blocked = next(
+        iter(rolling(history, 45 * DAY, 46 * DAY, [NeighbourRegion(IntensityHistory(changed, LOCAL), 0)]))
+    )[1]
     far = np.abs(blocked / with_other - 1).max()
     assert far < 0.05
 
@@ -77,7 +82,9 @@ def test_a_short_series_is_continued_backwards_by_its_own_days(days: int) -> Non
     assert before % DAY == 0
     assert np.array_equal(values[before:], VALUES[: days * DAY + 5])
     ahead = forecast_at(
-        History(values, LOCAL), np.array([len(values)]), learn(History(VALUES, LOCAL), 40 * DAY)
+        IntensityHistory(values, LOCAL),
+        np.array([len(values)]),
+        learn(IntensityHistory(VALUES, LOCAL), 40 * DAY),
     )
     assert np.isfinite(ahead).all()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.green.backtest import ForecastTable, backtest, simulate
-from recommender.green.history import DAY, HORIZON, History
+from recommender.green.history import DAY, HORIZON, IntensityHistory
 from tests.unit.recommender.green.grids import START, grid, grid_values
 
 VALUES = grid_values(40)
@@ -21,7 +21,7 @@ def perfect() -> ForecastTable:
 
 @pytest.fixture(scope="module")
 def ours() -> ForecastTable:
-    return ForecastTable.rolling(History(VALUES, START.replace(tzinfo=None)), FIRST, 30 * DAY)
+    return ForecastTable.rolling(IntensityHistory(VALUES, START.replace(tzinfo=None)), FIRST, 30 * DAY)
 
 
 @pytest.mark.parametrize("can_split", [False, True])

@@ -10,7 +10,7 @@ import pytest
 
 from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError
-from recommender.green.series import series_from, zone_of
+from recommender.green.series import green_windows, series_from, zone_of
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
@@ -120,3 +120,14 @@ def test_local_days_have_48_slots_all_year() -> None:
     assert series.local_start == datetime(2026, 1, 1, 1, 0)
     assert series.slot_of(series.time_of(7)) == 7
     assert np.isfinite(series.values).all()
+
+
+def test_the_windows_of_the_day_are_local_and_cover_it() -> None:
+    hours = [100.0 if hour < 6 else 400.0 for hour in range(24)] * 3  # clean from midnight to six in UTC
+    series = series_from([table([60.0 * at for at in range(72)], hours)], region="XX", zone="+03:00")
+    place, windows = green_windows(series)
+    assert place.id == "xx"
+    assert [(one.start_hour, one.end_hour) for one in windows] == [(at, at + 3) for at in range(0, 24, 3)]
+    assert [one.start_hour for one in windows if one.carbon_intensity_g_per_kwh == 100] == [3, 6]
+    with pytest.raises(InputError, match="less than a day"):
+        green_windows(series_from([table([0, 30], [1, 2])], region="XX"))

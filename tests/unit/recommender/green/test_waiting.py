@@ -152,7 +152,7 @@ def test_one_that_was_running_when_its_waiter_was_killed_runs_again(
 
 
 def test_the_same_command_does_not_wait_twice(shelf: GreenShelf, tmp_path: Path) -> None:
-    one = request(tmp_path, "import time; time.sleep(3)", region="")
+    one = request(tmp_path, "import time; time.sleep(1.5)", region="")
     thread = threading.Thread(target=Waiter(shelf, one, lambda _: None, Clocks(now=lambda: NOW)).run)
     thread.start()
     time.sleep(0.5)
@@ -184,24 +184,32 @@ def test_two_waiters_on_one_device_run_one_after_the_other(shelf: GreenShelf, tm
     assert any("device 0 runs another" in text for text in said)
 
 
-def test_a_split_job_is_paused_in_dirty_hours_and_goes_on(shelf: GreenShelf, tmp_path: Path) -> None:
-    """Its clock runs fast: every quarter of an hour lasts as long as a look at the process."""
-    night = Night()
-    code = "import time\nfor _ in range(40): time.sleep(0.05)\nopen('ran', 'a').write('x')"
-    job = GreenJob(duration_s=4 * 3600, deadline=NOW + timedelta(hours=14), can_split=True)
-    wanted = WaitRequest(command=(sys.executable, "-c", code), job=job, region="XX", folder=str(tmp_path))
-    clocks = night.clocks
-    passed = clocks.passed
+@pytest.mark.long
+def test_a_split_job_is_paused_in_dirty_hours_and_goes_on(
+    shelf: GreenShelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight hours, of which the first night has six: it ends only after it was paused and went on."""
+    monkeypatch.setattr("recommender.green.waiting.TICK_S", 0.01)
+    code = (
+        "import os, sys, time\nuntil = time.monotonic() + 60\n"
+        "while not os.path.exists('go'):\n time.sleep(0.01)\n if time.monotonic() > until: sys.exit(3)\n"
+    )
+    night, said = Night(), list[str]()
+
+    def hear(text: str) -> None:
+        said.append(text)
+        if text == "going on":
+            (tmp_path / "go").touch()
 
     def hurried() -> float:
-        night.sleep(60.0)
-        return passed()
+        night.sleep(300.0)
+        return night.seconds
 
-    assert (
-        Waiter(shelf, wanted, lambda _: None, Clocks(now=clocks.now, passed=hurried, sleep=night.sleep)).run()
-        == 0
-    )
-    assert (tmp_path / "ran").read_text() == "x"
+    job = GreenJob(duration_s=8 * 3600, deadline=NOW + timedelta(hours=36), can_split=True)
+    wanted = WaitRequest(command=(sys.executable, "-c", code), job=job, region="XX", folder=str(tmp_path))
+    clocks = Clocks(now=lambda: night.moment, passed=hurried, sleep=night.sleep)
+    assert Waiter(shelf, wanted, hear, clocks).run() == 0
+    assert said.index("paused: a later time is cleaner") < said.index("going on")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

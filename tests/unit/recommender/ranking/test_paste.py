@@ -6,9 +6,13 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
+import pytest
+
+from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
-from recommender.ranking.paste import change_words, pasted
+from recommender.ranking.paste import change_words, launch_text, pasted
 from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import StartConfiguration
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value
@@ -70,3 +74,33 @@ def test_fields_of_files_are_listed_after_the_command() -> None:
         "config.json: A.b=2",
     ]
     assert change_words([of_mindie]) == ["config.json: A.b=2"]
+
+
+def test_an_engine_that_reads_a_file_gets_the_file() -> None:
+    fields = [
+        PlanSetting(where=SettingPlace.JSON, key=key, value=2, origin=Origin.COST_MODEL, file="config.json")
+        for key in (
+            "BackendConfig.ModelDeployConfig.ModelConfig.tp",
+            "BackendConfig.ScheduleConfig.maxBatchSize",
+        )
+    ]
+    assert json.loads(launch_text(fields, "mindie")) == {
+        "BackendConfig": {
+            "ModelDeployConfig": {"ModelConfig": [{"tp": 2}]},
+            "ScheduleConfig": {"maxBatchSize": 2},
+        }
+    }
+    assert launch_text([setting("--micro-batch-size", 2)], "megatron-lm") == "--micro-batch-size 2\n"
+
+
+def test_a_list_of_numbers_is_as_many_words() -> None:
+    assert pasted([setting("--cuda-graph-bs", "8 16 32"), setting("--name", "a b")], "other") == [
+        "--cuda-graph-bs 8 16 32 --name 'a b'"
+    ]
+
+
+def test_a_plan_of_another_engine_is_no_launch_of_it() -> None:
+    start = StartConfiguration(framework="mindspeed-llm", settings=(setting("--bf16", value=True),))
+    assert start.launch_text("megatron") == "--bf16\n"
+    with pytest.raises(InputError, match="the plan is for mindspeed-llm, not for mindie"):
+        start.launch_text("mindie")

@@ -10,6 +10,7 @@ import pytest
 
 from ingest.formats.intensity.registry import read_intensity
 from ingest.formats.intensity.table import epoch_s, unit_factor
+from ingest.reading import discover
 from kg.errors import CaseFormatError, InputError
 
 
@@ -146,3 +147,9 @@ def test_units_and_times() -> None:
     assert not epoch_s("2026-01-01 00:00")[1]
     with pytest.raises(ValueError, match="is no time"):
         epoch_s("soon")
+
+
+def test_an_ingest_of_cases_points_to_the_command_that_reads_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "Time,Carbon Intensity\n2026-01-01 00:00:00,120.5\n")
+    with pytest.raises(InputError, match="tunegraph green import"):
+        discover([path])

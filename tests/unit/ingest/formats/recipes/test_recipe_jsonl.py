@@ -9,7 +9,8 @@ import pytest
 
 from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
-from kg.nouns.recipe import Authority, Recipe, Role, Where
+from kg.nouns.recipe import Authority, Recipe, Role
+from kg.nouns.setting import SettingPlace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,8 +52,8 @@ def test_a_record_becomes_a_recipe(tmp_path: Path, names: PlainNames) -> None:
     assert recipe.source.commit == "a" * 40
     assert recipe.source.path == "docs/guide.md"
     assert [(item.where, item.key) for item in recipe.settings] == [
-        (Where.FLAG, "--tensor-parallel-size"),
-        (Where.ENV, "HCCL_BUFFSIZE"),
+        (SettingPlace.FLAG, "--tensor-parallel-size"),
+        (SettingPlace.ENV, "HCCL_BUFFSIZE"),
     ]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kg.nouns.entities import Source
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
@@ -14,7 +15,7 @@ from kg.triples.serialisation import all_of, from_graph, to_triples
 from kg.triples.vocabulary import TG
 
 
-def setting(where: Where, key: str, value: str) -> RecipeSetting:
+def setting(where: SettingPlace, key: str, value: str) -> RecipeSetting:
     return RecipeSetting(where=where, key=key, value=value)
 
 
@@ -35,10 +36,10 @@ RECIPE = Recipe(
     precision="w8a8",
     layout=Settings({"tp": 2, "dp": 2, "ep": 4}),
     settings=(
-        setting(Where.FLAG, "--z", "1"),
-        setting(Where.ENV, "A", "1"),
-        setting(Where.FLAG, "--z", "2"),
-        setting(Where.JSON, "compilation_config.cudagraph_mode", "FULL"),
+        setting(SettingPlace.FLAG, "--z", "1"),
+        setting(SettingPlace.ENV, "A", "1"),
+        setting(SettingPlace.FLAG, "--z", "2"),
+        setting(SettingPlace.JSON, "compilation_config.cudagraph_mode", "FULL"),
     ),
     title="decode node",
     source=Source(title="guide", url="https://example.org/guide", commit="abc", licence="MIT"),

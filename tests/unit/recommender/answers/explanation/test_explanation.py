@@ -161,7 +161,7 @@ def test_the_next_is_told_apart_by_what_really_differs() -> None:
 
 def test_alike_is_called_alike() -> None:
     told = summary(answered(item("a", 1.2), item("b", 1.2)), item("a", 1.2))
-    assert "both are expected to gain alike: trying both tells more than this order" in told.next
+    assert "same expected gain: the order between the two means nothing" in told.next
     assert not any("would lead" in line for line in told.change)
 
 

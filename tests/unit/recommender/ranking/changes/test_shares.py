@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kg.nouns.effects import Context, Effect, to_unats
 from kg.nouns.entities import Kind
+from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.shares import balanced, balanced_effects
 from recommender.workspace import Workspace
@@ -30,6 +31,12 @@ def shared(gains: dict[str, list[float]]) -> tuple[Effect, dict[str, tuple[int, 
     return effect, {name: (len(told), sum(map(to_unats, told))) for name, told in gains.items()}
 
 
+def alone(effect: Effect, told: dict[str, tuple[int, int]]) -> Effect:
+    """An effect that no other shares its place with."""
+    [same] = balanced([effect], {effect.about: told})
+    return same
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.integers(0, 10**6),
@@ -43,7 +50,7 @@ def test_no_source_moves_an_effect_out_of_the_range_of_two_or_more_others(
 ) -> None:
     rng = random.Random(seed)
     honest = {f"h{number}": [0.2 + rng.uniform(0, width)] for number in range(others)}
-    effect = balanced(*shared({**honest, "evil": [claimed] * times}))
+    effect = alone(*shared({**honest, "evil": [claimed] * times}))
     assert effect.mean is not None
     means = [told[0] for told in honest.values()]
     assert min(means) - 1e-6 <= effect.mean <= max(means) + 1e-6
@@ -54,22 +61,36 @@ def test_no_source_moves_an_effect_out_of_the_range_of_two_or_more_others(
 
 def test_sources_that_agree_and_a_source_alone_stay_as_they_are() -> None:
     effect, told = shared({"one": [0.1, 0.2], "other": [0.2, 0.1, 0.15]})
-    same = balanced(effect, told)
+    same = alone(effect, told)
     assert same.n == 5
     assert same.mean == pytest.approx(0.15)
     assert same.variance == pytest.approx(effect.variance)
-    alone, told = shared({"one": [0.1, 0.7]})
-    assert balanced(alone, told) is alone
+    single, told = shared({"one": [0.1, 0.7]})
+    assert alone(single, told) is single
 
 
 def test_what_no_row_accounts_for_is_one_source_more() -> None:
     effect, told = shared({"one": [0.1], "two": [0.1], "three": [0.1], "imported": [3.0] * 100})
     told.pop("imported")
-    mean = balanced(effect, told).mean
+    mean = alone(effect, told).mean
     assert mean is not None
     assert mean < 0.2
     assert effect.mean is not None
     assert effect.mean > 2.9
+
+
+def test_a_source_that_tells_of_many_circumstances_has_one_vote() -> None:
+    """Each honest one speaks of one length, the other of all of them; its own differences stay."""
+    group: list[Effect] = []
+    told: dict[tuple[object, ...], dict[str, tuple[int, int]]] = {}
+    for number in range(4):
+        about = Context(hardware="chip", facts=Settings({"seq_len": 128 * 2**number}))
+        effect = Effect(context=about, strategy="s", metric="step_time", kind=Kind.MEASURED)
+        gains = {f"h{number}": 0.1, "evil": -0.9 + 0.02 * number}
+        group.append(effect.add(list(gains.values())))
+        told[group[-1].about] = {name: (1, to_unats(gain)) for name, gain in gains.items()}
+    means = [effect.mean or 0.0 for effect in balanced(group, told)]
+    assert means == pytest.approx([0.1 - 0.015, 0.1 - 0.005, 0.1 + 0.005, 0.1 + 0.015], abs=1e-5)
 
 
 def test_a_source_that_repeats_itself_in_a_workspace_has_one_vote(empty_path: Path) -> None:

@@ -53,6 +53,19 @@ def test_each_piece_of_advice_pays(worse: dict[str, float]) -> None:
     assert seconds(**worse) > seconds() * 1.005
 
 
+def test_a_core_takes_a_rectangle_of_tiles_so_that_rounds_are_those_that_are_written() -> None:
+    tile = columns(**TILING)
+    times = cube_tiles.ascendc_times(DEVICE, SIZES, tile, "fp16", 2.0)
+    down, along = cube_tiles.core_shares(
+        np.array([32.0]), np.array([16.0]), tile["usedCoreNum"], tile["baseM"], tile["baseN"]
+    )
+    assert (down[0], along[0]) == (7, 4)  # on 5 x 4 cores
+    assert times.rounds[0] == down[0] * along[0] == 28
+    assert times.reason(0).startswith("512 tiles in 28 rounds over 20 cores, 9% of them idle")
+    batched = cube_tiles.ascendc_times(DEVICE, {**SIZES, "B": 2.0}, tile, "fp16", 2.0)
+    assert batched.rounds[0] == np.ceil(1024 / 20)
+
+
 def test_tiles_that_do_not_share_the_cores_evenly_cost_a_round() -> None:
     even, odd = {**SIZES, "M": 2560.0}, {**SIZES, "M": 2560.0, "N": 4100.0}
     assert seconds(odd) / seconds(even) > 1.04

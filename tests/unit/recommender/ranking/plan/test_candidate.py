@@ -14,6 +14,7 @@ from kg.nouns.entities import Kind
 from kg.nouns.gain import Gain
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
@@ -95,6 +96,18 @@ def test_a_gain_of_the_prior_alone_is_not_shown_as_one() -> None:
     assert made is not None
     assert made.change.gain is None
     assert made.change.tier == "documented"
+
+
+def test_a_gain_over_what_the_start_may_not_run_names_it() -> None:
+    item = ranked(gain=0.1)
+    over = replace(item.effects[0].effect, context=Context(against=Settings({"algo": "ring"})))
+    made = candidate(replace(item, effects=(replace(item.effects[0], effect=over, runs_baseline=False),)))
+    assert made is not None
+    assert made.change.to_json()["gain"]["against"] == made.recommendation.against == "algo=ring"
+    plain = candidate(item)
+    assert plain is not None
+    assert plain.change.to_json()["gain"]["against"] == "the start"
+    assert plain.recommendation.against == "the same without it"
 
 
 def test_only_a_measured_gain_overrules_the_start() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, Where
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.applicability.framework import RunningFramework
 from recommender.ranking.starts.agreement import AgreedSetting
@@ -73,7 +74,7 @@ def situation(
 
 
 def setting(key: str, value: str = "true") -> RecipeSetting:
-    where = Where.ENV if key.isupper() else Where.JSON if "." in key else Where.FLAG
+    where = SettingPlace.ENV if key.isupper() else SettingPlace.JSON if "." in key else SettingPlace.FLAG
     return RecipeSetting(where=where, key=key, value=value)
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.nouns.recipe import RecipeSetting, Where
+from kg.nouns.recipe import RecipeSetting
+from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose
 from recommender.ranking.starts.agreement import LEAST_WEIGHT, agreed_settings, carrier
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
@@ -62,10 +63,10 @@ def test_the_order_in_which_a_recipe_sets_different_keys_changes_nothing(order: 
 @pytest.mark.parametrize(
     ("where", "key", "name"),
     [
-        (Where.JSON, "compilation-config.pass_config.fuse", "compilation_config"),
-        (Where.FLAG, "--max-num-seqs", "max_num_seqs"),
-        (Where.YAML, "training.lr", "training.lr"),
+        (SettingPlace.JSON, "compilation-config.pass_config.fuse", "compilation_config"),
+        (SettingPlace.FLAG, "--max-num-seqs", "max_num_seqs"),
+        (SettingPlace.YAML, "training.lr", "training.lr"),
     ],
 )
-def test_fields_of_one_object_are_written_together(where: Where, key: str, name: str) -> None:
+def test_fields_of_one_object_are_written_together(where: SettingPlace, key: str, name: str) -> None:
     assert carrier(where, key) == name

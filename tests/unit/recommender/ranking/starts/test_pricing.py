@@ -84,7 +84,13 @@ def test_a_model_of_unknown_sizes_is_not_priced_and_the_draft_says_so(shipped: W
 
 
 def test_a_network_without_blocks_is_not_split(shipped: Workspace) -> None:
-    assert asked(shipped, draft(), model="resnet50", phase="training") is None
+    made = asked(shipped, draft(), model="resnet50", phase="training")
+    assert made is not None
+    assert not made.splits
+    assert "seq_len" not in made.question.settings
+    begun = draft()
+    assert asked(shipped, begun, model="resnet50_barlowtwins-pre", phase="training") is None
+    assert any("what its layers keep in memory is not known" in note for note in begun.notes)
 
 
 def test_a_framework_that_does_not_split_is_known(shipped: Workspace) -> None:

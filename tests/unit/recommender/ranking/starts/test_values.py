@@ -31,14 +31,14 @@ def test_without_them_the_value_of_the_recipe_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "load", "short"),
+    ("key", "value", "at_once", "short"),
     [
-        ("compilation_config.cudagraph_capture_sizes", "[1, 8, 80]", 256, True),
-        ("compilation_config.cudagraph_capture_sizes", "[1, 8, 80]", 160, False),  # two engines
+        ("compilation_config.cudagraph_capture_sizes", "[1, 8, 80]", 128, True),
+        ("compilation_config.cudagraph_capture_sizes", "[1, 8, 80]", 80, False),
         ("--cuda-graph-max-bs", "64", 256, True),
         ("--cuda-graph-max-bs", "64", None, False),
         ("--block-size", "1", 256, False),
     ],
 )
-def test_graphs_are_captured_for_the_load(key: str, value: str, load: float | None, short: bool) -> None:
-    assert falls_short(agreed(key, value), load, replicas=2) is short
+def test_graphs_are_captured_for_the_load(key: str, value: str, at_once: float | None, short: bool) -> None:
+    assert falls_short(agreed(key, value), at_once) is short

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,6 @@ from recommender.search.evaluations import Evaluation
 from recommender.search.report.contribution import ablation
 from recommender.search.report.estimates import Estimates
 from recommender.search.report.history import History
-from recommender.search.report.plots import front_svg, history_svg
 from recommender.space.space_file import read_space
 
 TIME = Objective(metric="kernel_time", better=Better.LOWER, unit="s")
@@ -139,14 +137,3 @@ def test_estimates_know_what_was_evaluated_and_predict_the_rest() -> None:
     assert max(errors) < 0.1 * float(np.ptp(truth))
     few = Estimates(space=space, configurations=points[:3], costs=truth[:3])
     assert few(points[9]) == (math.inf, False)
-
-
-def test_plots_are_svg_with_a_mark_for_each_evaluation() -> None:
-    history = History(objective=TIME, evaluations=evaluated(None, 8.0, 4.0, 2.0))
-    svg = history_svg(history)
-    assert len(re.findall("<circle", svg)) == 3
-    assert "kernel_time" in svg
-    assert ">x<" in svg
-    assert "nothing succeeded" in history_svg(History(objective=TIME, evaluations=evaluated(None)))
-    front = front_svg([(1.0, 2.0, True), (2.0, 1.0, True), (2.0, 3.0, False)], TIME, RATE)
-    assert len(re.findall("<circle", front)) == 3

@@ -61,7 +61,10 @@ def test_of_a_long_search_the_best_and_a_density_are_kept() -> None:
 
 
 def rows(values: list[tuple[float, float]]) -> list[FrontRow]:
-    return [FrontRow(values=pair, configuration=f"at={at}", trials=(at,)) for at, pair in enumerate(values)]
+    return [
+        FrontRow(values=pair, configuration=Settings({"at": at}), trials=(at,))
+        for at, pair in enumerate(values)
+    ]
 
 
 def test_the_front_is_what_no_other_beats() -> None:

@@ -8,43 +8,22 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
 from kg.triples.serialisation import from_graph
-from recommender.ranking.deployments.deployment import Deployment, framework_id
+from recommender.ranking.deployments.deployment import Deployment, Work
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from kg.nouns.entities import Configuration
     from kg.nouns.values import Value
-    from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
 
 RATE = "tokens/s/device"
 """Unit of a throughput that counts input and output tokens of each device in use."""
-MOST_READ = 700
-"""Deployments that answer a question, the nearest: their covariance costs the cube of their number."""
+FRAMEWORKS = {"trt": "tensorrt-llm", "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm"}
+"""Published names and ids of frameworks."""
 _MEASURED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a deployment serves.
-
-    Attributes:
-        device: Id of the device.
-        model: Id of the model.
-        precision: Canonical name of the number format of the weights.
-        input_len: Tokens of a prompt.
-        output_len: Tokens of an answer.
-    """
-
-    device: str
-    model: str
-    precision: str
-    input_len: float
-    output_len: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,67 +41,49 @@ class ServedCase:
     rate: float
 
 
-def served_cases(
-    graph: GraphStore,
-    trials: TrialStore,
-    tree: HardwareTree,
-    work: Work | None = None,
-    *,
-    is_hidden: Callable[[Work], bool] | None = None,
-) -> list[ServedCase]:
-    """Measured deployments of a workspace; a configuration measured several times has their median.
-
-    Args:
-        graph: Describes the problems.
-        trials: Their rows.
-        tree: Knows hardware.
-        work: Read what is nearest to it, by device and model; everything if None.
-        is_hidden: Work that must not answer; for backtests.
-    """
-    rows = [row for row in trials.summary(trials.measured_in("throughput", RATE)) if row.model]
-    if work is not None:
-        path = set(tree.path(work.device))
-
-        def closeness(row: ProblemRow) -> float:
-            return len(path & set(tree.path(row.hardware))) + 2.0 * (row.model == work.model)
-
-        rows.sort(key=closeness, reverse=True)
+def served_cases(graph: GraphStore, trials: TrialStore) -> list[ServedCase]:
+    """Measured deployments of a workspace; a configuration measured several times has their median."""
     rates: dict[tuple[Work, Deployment], list[float]] = {}
-    for row in rows:
-        if work is not None and len(rates) >= MOST_READ:
-            break
+    for row in trials.summary(trials.measured_in("throughput", RATE)):
+        if not row.model:
+            continue
         problem = from_graph(graph, Problem, row.id)
-        other = work_of(problem)
-        if other is None or (is_hidden and is_hidden(other)):
+        work = work_of(problem)
+        if work is None:
             continue
         stated = problem.workload.shape.get("concurrency")
         for trial in trials.rows(row.id):
             value = trial.measurement.value
             deployment = deployment_of(trial.configuration, stated)
             if value and deployment and trial.kind in _MEASURED and trial.trust is not Trust.LOW:
-                rates.setdefault((other, deployment), []).append(value)
+                rates.setdefault((work, deployment), []).append(value)
     return [
-        ServedCase(work=other, deployment=deployment, rate=median(found))
-        for (other, deployment), found in rates.items()
+        ServedCase(work=work, deployment=deployment, rate=median(values))
+        for (work, deployment), values in rates.items()
     ]
 
 
-def work_of(problem: Problem, precision: str = "") -> Work | None:
-    """What a problem serves, in ``precision`` if it is given; None if lengths, model or it are not stated."""
+def work_of(problem: Problem) -> Work | None:
+    """What a problem serves; None if lengths, model or precision are not stated."""
     work = problem.workload
     lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
-    precision = precision or work.precision or ""
-    if work.kind is not WorkloadKind.SERVING or not work.model or not precision:
+    if work.kind is not WorkloadKind.SERVING or not work.model or not work.precision:
         return None
     if not all(isinstance(item, int | float) and item > 0 for item in lengths):
         return None
     return Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=precision,
+        precision=work.precision,
         input_len=float(str(lengths[0])),
         output_len=float(str(lengths[1])),
     )
+
+
+def framework_id(name: str) -> str:
+    """The id of the framework of a published name: ``"dynamo-trt"`` is TensorRT-LLM behind a router."""
+    last = name.strip().lower().removeprefix("dynamo-").removeprefix("mori-")
+    return FRAMEWORKS.get(last, last)
 
 
 def deployment_of(configuration: Configuration, concurrency: Value = None) -> Deployment | None:

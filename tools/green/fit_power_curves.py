@@ -1,6 +1,6 @@
 """Fits the shipped power curves to measured tables of time and energy over clocks and power caps.
 
-    python -m tools.fit_power_curves POWER_DIR [--out data/green]
+    python -m tools.green.fit_power_curves POWER_DIR [--out data/green]
 
 POWER_DIR holds tables of the Zeus project (Apache-2.0): `*+DEVICE.csv` with frequency, time and energy of
 pipeline stages, `summary_power_*.csv` with time and average power of training runs by limit. Prints, with a

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.cost_models.recipe_questions import recipe_question, representative
 from kg.errors import TuningError
 from kg.nouns.recipe import Recipe, Role
 from recommender.cost_model.estimate import estimate_question
-from recommender.cost_model.recipe_questions import recipe_question, representative
 from recommender.store.shipped_knowledge import recipes
 
 from benchmarks.worlds.shipped import ShippedKnowledge  # isort: skip

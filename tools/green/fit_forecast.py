@@ -1,6 +1,6 @@
 """Learns the shipped coefficients of the green forecast from a folder of series.
 
-    python -m tools.fit_green SERIES_DIR [--years 2019 2021 2022] [--leave-out DE GB] [--out data/green]
+    python -m tools.green.fit_forecast SERIES_DIR [--years 2019 2021 2022] [--leave-out DE GB]
 
 SERIES_DIR holds a CSV a region, `Time,Carbon Intensity`, local standard time, gCO2/kWh; the file's name is
 the region's. Only coefficients are written, never a series. The header names regions, years and digests of
@@ -18,7 +18,7 @@ import numpy as np
 
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.coefficients import KNOTS, NormalEquations, pooled
-from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, MEMORY_DAYS, History
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, MEMORY_DAYS, IntensityHistory
 from recommender.green.series import series_from
 
 RIDGE = 1e-2
@@ -32,7 +32,7 @@ def equations_of(path: Path, years: list[int], step: int = STEP) -> NormalEquati
     """Normal equations of the origins of one series that lie, with all their targets, in the years."""
     series = series_from([read_intensity(path)], zone="UTC", region=path.stem)
     start, values = series.local_start, series.values
-    history = History(values, start)
+    history = IntensityHistory(values, start)
     t = np.arange(max(LEAST_HISTORY, MEMORY_DAYS * DAY) // 2 * 2, len(values) - HORIZON, step)
     first = np.datetime64(start, "m")
     of_origin = (first + t * np.timedelta64(30, "m")).astype("datetime64[Y]").astype(int) + 1970

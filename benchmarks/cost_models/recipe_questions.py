@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Role, Where
+from kg.nouns.recipe import Role
+from kg.nouns.setting import SettingPlace
 from recommender.cost_model.question import Question, QuestionFacts, device_and_server
 from recommender.cost_model.settings.dialects import translate
 
@@ -49,7 +50,9 @@ def recipe_question(recipe: Recipe, sizes: Mapping[str, Value], tree: HardwareTr
     count = max(recipe.devices // recipe.instances, 1)
     device, server = device_and_server(tree, recipe.hardware)
     facts = QuestionFacts.look_up(recipe.model, sizes, tree, representative(tree, device), server)
-    told: dict[str, Value] = {item.key: item.value for item in recipe.settings if item.where != Where.CODE}
+    told: dict[str, Value] = {
+        item.key: item.value for item in recipe.settings if item.where != SettingPlace.CODE
+    }
     found = translate(told, phase, count=count, layers=int(facts.model_sizes().layers) or None).settings
     settings: dict[str, Value] = {
         name: value for name, value in found.items() if isinstance(value, int | float | str)

@@ -1,0 +1,291 @@
+"""Configuration and start time chosen together, for the least carbon.
+
+Each configuration has its own duration and energy, so its own best start: E_c I(start, duration_c) is least
+under the deadline, the cost and the power. Energies are the cost model's; a lower clock follows the shipped
+curves, where users of the device can set it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ingest.formats.meters.table import Knowledge
+from kg.errors import InfeasibleError, InputError, MissingFactError
+from recommender.cost_model.change import modelled_change, modelled_now
+from recommender.green.indices import CarbonEffects, carbon_efficiency, effects_apart
+from recommender.green.plan import GreenJob, GreenPlan
+from recommender.green.planner import make_plan
+from recommender.green.power_curve import shipped_curve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.answers.answer import Answer
+    from recommender.cost_model.change import ModelledConfiguration
+    from recommender.green.planner import GridOutlook
+
+MOST_COST = 1.10
+"""Device hours of a choice over those of the start: the sources allow ten per cent more cost."""
+
+SLOWDOWNS = (0.02, 0.05, 0.10)
+"""Time that a lower clock may cost, a choice for each."""
+
+_J_PER_KWH = 3.6e6
+
+_TIERS = {
+    Knowledge.MODELLED: "power is modelled, with a spread of a quarter",
+    Knowledge.ASSUMED: "power is assumed nominal, whatever runs: compare the shares, not the grams",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarbonOption:
+    """A configuration with its best start.
+
+    Attributes:
+        name: The start configuration, or it with a change.
+        clock: Share of the highest clock.
+        duration_s: Of the job.
+        energy_kwh: Of the job, all devices.
+        power_w: Of one device.
+        cost: Device hours over those of the start.
+        carbon_g: Gram CO2 as planned.
+        efficiency: Units of work per gram (CER).
+        unit: Unit of work.
+        effects: Against the start configuration run at once, energy and intensity apart.
+        plan: When it runs.
+        tier: How the power is known.
+    """
+
+    name: str
+    clock: float
+    duration_s: float
+    energy_kwh: float
+    power_w: float
+    cost: float
+    carbon_g: float
+    efficiency: float
+    unit: str
+    effects: CarbonEffects
+    plan: GreenPlan
+    tier: Knowledge
+
+    def to_json(self) -> dict[str, object]:
+        """The option for programs."""
+        return {
+            "configuration": self.name,
+            "clock_share": round(self.clock, 3),
+            "start": self.plan.start.isoformat(timespec="seconds"),
+            "end": self.plan.pieces[-1][1].isoformat(timespec="seconds"),
+            "duration_s": round(self.duration_s),
+            "energy_kwh": round(self.energy_kwh, 4),
+            "power_w": round(self.power_w, 1),
+            "cost_factor": round(self.cost, 3),
+            "carbon_g": round(self.carbon_g, 1),
+            "work_per_gram": {"value": float(f"{self.efficiency:.4g}"), "unit": f"{self.unit}/g"},
+            "log_effects": {
+                "energy": round(self.effects.log_energy, 5),
+                "intensity": round(self.effects.log_intensity, 5),
+                "carbon": round(self.effects.log_carbon, 5),
+            },
+            "saving": round(self.plan.saving, 4),
+            "power_tier": str(self.tier),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarbonChoice:
+    """Options, least carbon first.
+
+    Attributes:
+        options: In order.
+        refused: Configurations that break a limit, with the reason.
+        notes: Assumptions.
+    """
+
+    options: tuple[CarbonOption, ...]
+    refused: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The choice for programs."""
+        return {
+            "options": [item.to_json() for item in self.options],
+            "refused": [{"configuration": name, "because": why} for name, why in self.refused],
+            "notes": list(self.notes),
+        }
+
+
+def choose_for_carbon(
+    answer: Answer,
+    tree: HardwareTree,
+    seen: GridOutlook,
+    *,
+    now: datetime,
+    deadline: datetime,
+    duration_s: float,
+    region: str,
+    power_limit_w: float | None = None,
+) -> CarbonChoice:
+    """The options of an answer for a job that lasts ``duration_s`` in the answer's start configuration.
+
+    Args:
+        answer: Start and changes.
+        tree: Facts of hardware.
+        seen: Expected intensity.
+        now: The present.
+        deadline: When the job has to be done.
+        duration_s: How long it runs in the start configuration.
+        region: Of the grid.
+        power_limit_w: Greatest power of a device.
+
+    Raises:
+        MissingFactError: The start has no modelled energy, or the grid no forecast.
+        InfeasibleError: No option meets the limits.
+    """
+    if answer.priced is None:
+        raise MissingFactError(
+            "the start has no modelled time, so no energy", hint="give --model, --hardware and --count"
+        )
+    base, tier = _with_power(modelled_now(answer.priced), answer, tree)
+    if not len(seen.g_per_kwh):
+        raise MissingFactError(
+            f"no carbon intensity: {seen.basis}", hint="tunegraph green import FILE --region NAME"
+        )
+    can_set_clock = "huawei" not in tree.path(answer.problem.hardware.name)
+    notes = [*seen.notes, _TIERS[tier]]
+    if can_set_clock:
+        prior = shipped_curve("clock")
+        notes.append(
+            f"lower clocks follow curves of {prior.source.rpartition(': ')[2]}, {prior.error_percent:g} % off"
+        )
+    else:
+        notes.append("the clock cannot be set by users of this device, and no curve of it is public")
+    job = GreenJob(duration_s=duration_s, deadline=deadline)
+    at_once = make_plan(job, seen, now, region=region)
+    once_g_per_kwh = at_once.once_g_per_kwh or 0.0
+    work = base.throughput * duration_s
+    base_energy_j = work * (base.energy_per_unit_j or 0.0)
+    options: list[CarbonOption] = []
+    refused: list[tuple[str, str]] = []
+    for name, clock, point in _points(answer, base, can_set_clock=can_set_clock):
+        if point.power_w is None or point.energy_per_unit_j is None:
+            refused.append((name, "its energy is not modelled"))
+            continue
+        lasts = work / point.throughput
+        energy_j = work * point.energy_per_unit_j
+        cost = lasts / duration_s
+        if cost > MOST_COST:
+            refused.append(
+                (name, f"costs {cost - 1:.0%} more device hours; {MOST_COST - 1:.0%} is the limit")
+            )
+            continue
+        if power_limit_w is not None and point.power_w > power_limit_w:
+            refused.append((name, f"draws {point.power_w:.0f} W of {power_limit_w:g} W a device"))
+            continue
+        try:
+            plan = make_plan(replace(job, duration_s=lasts), seen, now, region=region)
+        except InfeasibleError as fault:
+            refused.append((name, str(fault)))
+            continue
+        intensity = (plan.once_g_per_kwh or 0.0) * (1 - plan.saving)
+        options.append(
+            CarbonOption(
+                name=name,
+                clock=clock,
+                duration_s=lasts,
+                energy_kwh=energy_j / _J_PER_KWH,
+                power_w=point.power_w,
+                cost=cost,
+                carbon_g=energy_j / _J_PER_KWH * intensity,
+                efficiency=carbon_efficiency(point.energy_per_unit_j, intensity),
+                unit=point.unit.partition("/")[0],
+                effects=effects_apart((base_energy_j, energy_j), (once_g_per_kwh, intensity)),
+                plan=plan,
+                tier=tier,
+            )
+        )
+    if not options:
+        raise InfeasibleError(
+            "no configuration meets the limits", hint="; ".join(f"{a}: {b}" for a, b in refused[:3])
+        )
+    return CarbonChoice(
+        options=tuple(sorted(options, key=lambda item: item.carbon_g)),
+        refused=tuple(refused),
+        notes=tuple(notes),
+    )
+
+
+def _with_power(
+    base: ModelledConfiguration, answer: Answer, tree: HardwareTree
+) -> tuple[ModelledConfiguration, Knowledge]:
+    """The start with its power: modelled, else assumed to be the nominal power of its devices."""
+    if base.power_w is not None and base.energy_per_unit_j is not None:
+        return base, Knowledge.MODELLED
+    device = answer.problem.hardware
+    nominal = tree.facts(device.name).get("tdp_w")
+    if not isinstance(nominal, int | float):
+        raise MissingFactError(
+            f"no power of {device.name} is known", hint="tunegraph kb add hardware FILE, with tdp_w"
+        )
+    energy = nominal * (device.count or 1) / base.throughput
+    return replace(base, power_w=float(nominal), energy_per_unit_j=energy), Knowledge.ASSUMED
+
+
+def _points(
+    answer: Answer, base: ModelledConfiguration, *, can_set_clock: bool
+) -> Iterator[tuple[str, float, ModelledConfiguration]]:
+    """The start, it with each change that the cost model knows, and each at lower clocks."""
+    found = [("start", base)]
+    for item in answer.recommendations if answer.priced is not None else ():
+        try:
+            change = modelled_change(answer.priced, item.configuration) if answer.priced is not None else None
+        except (InputError, MissingFactError):
+            continue
+        if change is not None and change.after.fits is not False:
+            found.append(
+                (f"start with {item.strategy or item.id}", _scaled(base, change.before, change.after))
+            )
+    for name, point in found:
+        yield name, 1.0, point
+        if not can_set_clock or point.power_w is None or point.energy_per_unit_j is None:
+            continue
+        curve = shipped_curve("clock").curve
+        for slowdown in SLOWDOWNS:
+            clock = curve.clock_for(slowdown)
+            if clock < 1:
+                slower, power = float(curve.time(clock)), float(curve.power(clock))
+                yield (
+                    f"{name}, clock at {clock:.0%}",
+                    clock,
+                    replace(
+                        point,
+                        throughput=point.throughput / slower,
+                        power_w=point.power_w * power,
+                        energy_per_unit_j=point.energy_per_unit_j * slower * power,
+                    ),
+                )
+
+
+def _scaled(
+    base: ModelledConfiguration, before: ModelledConfiguration, after: ModelledConfiguration
+) -> ModelledConfiguration:
+    """The start with a change: what the change does to its own before, done to the start."""
+
+    def ratio(one: float | None, two: float | None) -> float | None:
+        return None if one is None or two is None or not one > 0 else two / one
+
+    power = ratio(before.power_w, after.power_w)
+    energy = ratio(before.energy_per_unit_j, after.energy_per_unit_j)
+    faster = after.throughput / before.throughput
+    return replace(  # where power is no known fact it is taken as unchanged
+        base,
+        throughput=base.throughput * faster,
+        power_w=None if base.power_w is None else base.power_w * (1.0 if power is None else power),
+        energy_per_unit_j=None
+        if base.energy_per_unit_j is None
+        else base.energy_per_unit_j * (energy or 1 / faster),
+    )

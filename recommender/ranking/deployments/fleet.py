@@ -1,0 +1,93 @@
+"""A fleet: instances of one deployment under a rate of requests, and how likely it keeps limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.entities import Limit
+    from recommender.ranking.deployments.deployment import RatedDeployment
+
+INSTANCES = 4096
+"""Instances at most."""
+_WIDEST = 8.0
+"""Standard deviations beyond which an error is not looked for."""
+_HALVINGS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Instances of one deployment.
+
+    Attributes:
+        rated: One of them.
+        instances: Their number.
+        rate_per_s: Requests a second for all; 0 where none is stated: then nobody waits.
+    """
+
+    rated: RatedDeployment
+    instances: int = 1
+    rate_per_s: float = 0.0
+
+    @property
+    def devices(self) -> int:
+        """Devices of all instances."""
+        return self.rated.devices * self.instances
+
+    def load(self, factor: float = 1.0) -> float:
+        """Requests that come over those that can be answered where times are ``factor`` as long."""
+        return factor * self.rate_per_s / (self.instances * self.rated.requests_per_s)
+
+    def times(self, factor: float = 1.0) -> dict[str, float]:
+        """Seconds by the metric of a limit; a request waits for one replica of an instance."""
+        rated, load = self.rated, self.load(factor)
+        one = rated.deployment
+        turn = factor * one.layout.dp / rated.requests_per_s
+        queue = (load, turn, one.concurrency / one.layout.dp, factor * rated.ttft_s)
+        waiting = float(waiting_s(*queue))
+        return {
+            "tpot": factor * rated.tpot_s,
+            "ttft": factor * rated.ttft_s + waiting,
+            "ttft_p99": factor * rated.ttft_s + float(longest_waiting_s(*queue)),
+            "latency": factor * rated.latency_s + waiting,
+        }
+
+    def keeps(self, limits: Sequence[Limit], factor: float = 1.0) -> bool:
+        """Whether the rate is served within the limits where times are ``factor`` as long."""
+        times = self.times(factor)
+        return self.load(factor) < 1 and all(
+            times[limit.metric] <= limit.maximum for limit in limits if limit.metric in times
+        )
+
+    def chance(self, limits: Sequence[Limit]) -> float:
+        """Chance that the rate is served within the limits: the times have one log-normal error."""
+        low, high = -_WIDEST, _WIDEST
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = self.keeps(limits, math.exp(middle * self.rated.spread))
+            low, high = (middle, high) if holds else (low, middle)
+        return NormalDist().cdf(low)
+
+
+def fewest(rated: RatedDeployment, rate_per_s: float, limits: Sequence[Limit], chance: float) -> Fleet | None:
+    """The fewest instances that serve a rate within the limits with a chance; None if none are enough."""
+    factor = math.exp(NormalDist().inv_cdf(chance) * rated.spread)
+    least = max(1, math.floor(factor * rate_per_s / rated.requests_per_s))
+    one = Fleet(rated=rated, instances=INSTANCES, rate_per_s=rate_per_s)
+    if least > INSTANCES or not one.keeps(limits, factor):
+        return None
+    most = INSTANCES
+    while least < most:
+        middle = (least + most) // 2
+        if replace(one, instances=middle).keeps(limits, factor):
+            most = middle
+        else:
+            least = middle + 1
+    return replace(one, instances=most)

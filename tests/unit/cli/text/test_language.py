@@ -1,0 +1,98 @@
+"""The language of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from cli.main import language_first
+from cli.text.chinese import TEMPLATES
+from cli.text.language import choose_language, localised, use_language, use_terms
+from kg.errors import InputError
+
+PLACES = re.compile(r"\{(\w+)\}")
+
+
+@pytest.fixture
+def chinese() -> Iterator[None]:
+    use_language("zh")
+    yield
+    use_language("en")
+
+
+@pytest.mark.parametrize(
+    ("option", "configured", "environment", "language"),
+    [
+        (None, "", {}, "en"),
+        ("zh", "en", {"LANG": "en_US.UTF-8"}, "zh"),
+        (None, "zh", {"LANG": "en_US.UTF-8"}, "zh"),
+        (None, "en", {"LANG": "zh_CN.UTF-8"}, "en"),
+        (None, "", {"LANG": "zh_CN.UTF-8"}, "zh"),
+        (None, "", {"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}, "en"),
+        (None, "", {"LC_ALL": "", "LC_MESSAGES": "zh_TW", "LANG": "C"}, "zh"),
+        (None, "", {"LANG": "fr_FR.UTF-8"}, "en"),
+        ("zh-CN", "", {}, "zh"),
+    ],
+)
+def test_the_option_wins_then_the_file_then_the_locale(
+    option: str | None, configured: str, environment: dict[str, str], language: str
+) -> None:
+    assert choose_language(option, configured, environment) == language
+
+
+@pytest.mark.parametrize(
+    ("option", "configured", "place"), [("fr", "", "--lang"), (None, "fr", "tunegraph.toml")]
+)
+def test_a_language_that_there_is_not_is_refused(option: str | None, configured: str, place: str) -> None:
+    with pytest.raises(InputError, match=f"{place}: no language 'fr'"):
+        choose_language(option, configured, {})
+
+
+def test_english_stays_as_it_is() -> None:
+    assert localised("  rests on    this") == "  rests on    this"
+
+
+@pytest.mark.parametrize(
+    ("english", "text"),
+    [
+        ("known", "依据"),
+        ("  # TP 4 fits with 32 GB of each device", "  # TP 4 装得下：每卡 32 GB"),
+        (
+            "Start with vllm 0.18: TP 4, throughput 954 tokens/s (534 to 1,702, modelled)",
+            "起点（vllm 0.18）：TP 4，吞吐量 954 tokens/s（534 至 1,702，建模）",
+        ),
+        ("Or TP 2, tpot 20 ms (10 ms to 40 ms, modelled)", "备选 TP 2，tpot 20 ms（10 ms 至 40 ms，建模）"),
+        ("Not here: KEY (1 is the default of vllm 0.1); a (it is set already)",
+         "此处不适用：KEY（1 已是 vllm 0.1 的默认值）; a（已经设置）"),
+        ("   gain        unknown", "   收益        未知"),
+        ("1. Weights kept   [x]", "1. 权重常驻   [x]"),
+        ("nothing that anybody has translated", "nothing that anybody has translated"),
+        ("export A=1; export B=2", "export A=1; export B=2"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("chinese")
+def test_texts_are_put_into_chinese_with_what_stands_in_them(english: str, text: str) -> None:
+    use_terms({"Weights kept": "权重常驻"})
+    assert localised(english) == text
+
+
+@pytest.mark.parametrize("english", TEMPLATES)
+def test_a_template_has_the_same_places_in_both_languages(english: str) -> None:
+    places = PLACES.findall(english)
+    assert sorted(places) == sorted(PLACES.findall(TEMPLATES[english]))
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize(
+    ("words", "ordered"),
+    [
+        ("recommend -k 1 --lang zh", "--lang zh recommend -k 1"),
+        ("ab run -- train --lang zh", "ab run -- train --lang zh"),
+        ("kb stats", "kb stats"),
+        ("kb stats --lang", "--lang kb stats"),
+    ],
+)
+def test_the_language_may_stand_anywhere_before_a_foreign_command(words: str, ordered: str) -> None:
+    assert language_first(words.split()) == ordered.split()

@@ -1,0 +1,98 @@
+"""Configuration and start chosen together: each option with its own duration, energy and hour."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg.errors import InfeasibleError, MissingFactError
+from recommender.answers.answer import Answer
+from recommender.answers.carbon_choice import MOST_COST, CarbonChoice, choose_for_carbon
+from recommender.green.planner import GridOutlook
+from recommender.workspace import Workspace
+from tests.unit.recommender.green.grids import START
+
+DIRTY_THEN_CLEAN = GridOutlook(
+    g_per_kwh=np.concatenate([np.full(24, 500.0), np.full(100, 100.0)]), variation=0.3, basis="own history"
+)
+
+
+def answered(workspace: Workspace, device: str) -> Answer:
+    problem, _ = workspace.problem(
+        {"model": "llama2-7b", "hardware": device, "count": 8, "phase": "training", "objective": "carbon"}
+    )
+    return workspace.recommend(problem, 3)
+
+
+def choice(
+    workspace: Workspace, answer: Answer, seen: GridOutlook = DIRTY_THEN_CLEAN, **more: float
+) -> CarbonChoice:
+    hours = more.pop("hours", 48.0)
+    return choose_for_carbon(
+        answer,
+        workspace.hardware,
+        seen,
+        now=START,
+        deadline=START + timedelta(hours=hours),
+        duration_s=8 * 3600,
+        region="XX",
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def gpu(opened: Workspace) -> Answer:
+    return answered(opened, "a100-sxm4-80gb")
+
+
+@pytest.fixture(scope="module")
+def opened(shipped_path: Path) -> Workspace:
+    return Workspace.open(shipped_path, cache=shipped_path.parent / "cache")
+
+
+def test_the_clean_hours_and_a_lower_clock_together(gpu: Answer, opened: Workspace) -> None:
+    found = choice(opened, gpu)
+    best = found.options[0]
+    assert best.clock < 1
+    assert best.plan.start >= START + timedelta(hours=11)
+    assert best.carbon_g == min(item.carbon_g for item in found.options)
+    assert best.effects.log_carbon == pytest.approx(best.effects.log_energy + best.effects.log_intensity)
+    assert best.effects.log_energy < 0
+    assert best.effects.log_intensity < 0
+    assert all(item.cost <= MOST_COST for item in found.options)
+    assert str(best.tier) == "assumed"
+    assert best.to_json()["configuration"] == best.name
+
+
+def test_a_limit_on_power_refuses_and_says_so(gpu: Answer, opened: Workspace) -> None:
+    free = choice(opened, gpu)
+    limit = min(item.power_w for item in free.options) + 1
+    tight = choice(opened, gpu, power_limit_w=limit)
+    assert all(item.power_w <= limit for item in tight.options)
+    assert any("draws" in why for _, why in tight.refused)
+    with pytest.raises(InfeasibleError, match="no configuration meets"):
+        choice(opened, gpu, power_limit_w=1.0)
+
+
+def test_a_deadline_refuses_what_takes_too_long(gpu: Answer, opened: Workspace) -> None:
+    found = choice(opened, gpu, hours=8.1)
+    assert [item.clock for item in found.options if item.clock < 0.97] == []
+    assert any("does not fit" in why for _, why in found.refused)
+
+
+def test_without_a_forecast_there_is_no_choice(gpu: Answer, opened: Workspace) -> None:
+    nothing = GridOutlook(
+        g_per_kwh=np.empty(0), variation=0.0, basis="no series of this region has been imported"
+    )
+    with pytest.raises(MissingFactError, match="no series"):
+        choice(opened, gpu, nothing)
+
+
+def test_users_of_ascend_devices_cannot_set_the_clock(opened: Workspace) -> None:
+    found = choice(opened, answered(opened, "ascend-910b1"))
+    assert {item.clock for item in found.options} == {1.0}
+    assert any("cannot be set" in note for note in found.notes)
+    assert str(found.options[0].tier) == "modelled"

@@ -1,0 +1,98 @@
+"""Charts: marks at their places, and drawings that are files of their own."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from recommender.report.charts import (
+    BAR_WIDTH,
+    LEFT,
+    WIDTH,
+    Axis,
+    bar,
+    crosses,
+    frame,
+    interval,
+    points,
+    stacked,
+    standalone,
+    steps,
+)
+from recommender.report.markup import Markup
+from recommender.report.scales import Scale
+from recommender.report.sections.estimate import draw_roofline, split_chart
+from recommender.report.sections.pareto import front_chart
+from recommender.report.sections.search import course_chart
+from recommender.report.words import Words
+from tests.unit.recommender.report import contents
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        course_chart(contents.search()["course"], Words()),
+        front_chart(contents.front(), Words()),
+        split_chart(contents.estimate()["estimates"], Words()),
+        draw_roofline(contents.estimate()["roofline"], contents.estimate()["estimates"], Words("zh")),
+    ],
+    ids=["course", "front", "split", "roofline"],
+)
+def test_a_drawing_is_a_file_of_its_own(figure: Markup) -> None:
+    svg = ElementTree.fromstring(standalone(figure))  # noqa: S314  made here
+    assert svg.tag == f"{SVG}svg"
+    assert svg.get("aria-label")
+    assert svg.find(f"{SVG}style") is not None
+    assert len(list(svg.iter(f"{SVG}path"))) >= 3
+
+
+def test_there_is_a_mark_for_each_evaluation_and_each_failure() -> None:
+    chart = course_chart(contents.search()["course"], Words())
+    dots = re.search(r'<path d="([^"]+)" class="p s1">', chart)
+    assert dots is not None
+    assert dots[1].count("h0") == 3
+    assert len(re.findall('class="l s8"', chart)) == 1
+
+
+def test_the_split_adds_up() -> None:
+    svg = ElementTree.fromstring(standalone(split_chart(contents.estimate()["estimates"], Words())))  # noqa: S314
+    spans = [
+        (float(found[1]), float(found[2]))
+        for path in svg.iter(f"{SVG}path")
+        if (found := re.match(r"M([\d.]+) [\d.]+H([\d.]+)v", path.get("d", "")))
+    ]
+    first, second = spans[:2]
+    assert first[1] == second[0]
+    assert first[1] - first[0] == pytest.approx(second[1] - second[0], abs=0.2)
+
+
+def test_labels_that_would_touch_or_be_cut_are_left_out() -> None:
+    x = Axis(
+        scale=Scale(0, 100, LEFT, WIDTH),
+        ticks=list(range(0, 101, 2)),
+        label=lambda value: f"{value:g} seconds",
+    )
+    made = frame(x, Axis(scale=Scale(0, 1, 200, 20)))
+    places = [float(place) for place in re.findall(r'x="([\d.]+)"[^>]*class="m">', made)]
+    assert 5 < len(places) < 15
+    assert min(b - a for a, b in pairwise(places)) > 50
+    assert max(places) < WIDTH - 25
+
+
+def test_marks_are_where_they_belong() -> None:
+    assert points([(1, 2), (3.5, 4)], "s1") == '<path d="M1 2h0M3.5 4h0" class="p s1"></path>'
+    assert points([], "s1") == ""
+    assert crosses([], "s1") == ""
+    assert steps([(0, 10), (5, 2)], "s2", end=9) == '<path d="M0 10H5V2H9" class="l s2"></path>'
+    assert 'x="0" y="1" width="100"' in bar(1, 2)
+    assert 'x="100" y="1"' in bar(1, 2, start=1)
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)"', stacked([(1, "a"), (3, "b")], 4))]
+    assert widths == pytest.approx([BAR_WIDTH / 4, 3 * BAR_WIDTH / 4], abs=1)
+    drawn = interval(Scale(0.5, 2, 0, BAR_WIDTH, is_log=True), 0.5, 1, 2, 1)
+    assert "M100 0v" in drawn
+    assert "M0 7H200" in drawn
