@@ -18,7 +18,8 @@ import argparse
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -78,8 +79,14 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
         "broken": kills.broken,
         "tracebacks": sum(x.tracebacks for x in (*damages, *conditions)),
         "share_told": flips.share_told,
-        **{name: asdict(part) for name, part in parts.items()},  # type: ignore[call-overload]  # all are dataclasses
+        **{name: _plain(part) for name, part in parts.items()},
     }
+
+
+def _plain(part: object) -> dict[str, object]:
+    """The figures of a part; counters as what they count."""
+    found = {item.name: getattr(part, item.name) for item in fields(part)}  # type: ignore[arg-type]  # a dataclass
+    return {name: dict(value) if isinstance(value, Counter) else value for name, value in found.items()}
 
 
 def _make(_: object, place: Path) -> None:

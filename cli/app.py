@@ -39,7 +39,7 @@ for heading, commands in {
     },
     "Knowledge": {
         "ingest": "cli.commands.ingest:ingest",
-        "kb": "cli.commands.kb:app",
+        "kb": "cli.kb.commands:app",
         "evolve": "cli.commands.evolve:evolve",
         "calibrate": "cli.commands.calibrate:calibrate",
     },

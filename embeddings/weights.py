@@ -1,6 +1,6 @@
 """Weights of the blocks of a problem vector, learned from transfer regret.
 
-The weights ship as JSON with where they come from; ``tools/fit_block_weights.py`` makes them.
+The weights ship as JSON with where they come from; ``tools/fitting/fit_block_weights.py`` makes them.
 """
 
 from __future__ import annotations

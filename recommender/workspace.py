@@ -241,7 +241,7 @@ class Workspace(WorkspaceAnswers):
     @staticmethod
     def check_installation(cache: Path) -> list[CheckResult]:
         """Findings on the installed packages and the text model; needs no workspace."""
-        from recommender.store.environment_checks import installation
+        from recommender.store.upkeep.environment_checks import installation
 
         return list(installation(cache))
 

@@ -21,7 +21,7 @@ from embeddings.encoder import ProblemEncoder
 from embeddings.weights import BlockWeights
 from recommender.calibration.design import device_row
 from recommender.calibration.similarity_fit import draw
-from tools.fit_block_weights import tables
+from tools.fitting.fit_block_weights import tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ x[i]: log2 of a size (a length, a batch, a parallel size) of place i; l: octaves
 
 A size that a place does not state counts as the asked one: unknown says nothing against it, and r stays
 positive definite. A size that the question does not state sets nothing apart.
-``tools/fit_context_distance.py`` fits l and the share;
+``tools/fitting/fit_context_distance.py`` fits l and the share;
 releases of one framework showed no distance of their own, so none is kept.
 """
 

@@ -11,8 +11,8 @@ import pytest
 from kg.triples.iris import problem_iri
 from kg.triples.vocabulary import TG
 from recommender.files import WorkspaceFiles
-from recommender.store.environment_checks import installation
 from recommender.store.inspection import Severity
+from recommender.store.upkeep.environment_checks import installation
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:

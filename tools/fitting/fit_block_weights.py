@@ -1,6 +1,6 @@
 """Learns ``data/retrieval/weights.json``: what a difference in each block of features is worth.
 
-    python -m tools.fit_block_weights --cases DIR --models CACHE [--write]
+    python -m tools.fitting.fit_block_weights --cases DIR --models CACHE [--write]
 
 How it is learned: :mod:`recommender.calibration.similarity_fit`. Collections count by the square root of
 their number of questions. The last line gives the transfer regret of the five nearest, on devices that were
@@ -31,7 +31,7 @@ from recommender.calibration.similarity_fit import CostTable, fit_similarity
 if TYPE_CHECKING:
     from kg.triples.names import Names
 
-PATH = Path(__file__).parents[1] / "data" / "retrieval" / "weights.json"
+PATH = Path(__file__).parents[2] / "data" / "retrieval" / "weights.json"
 
 
 def tables(folder: Path, names: Names) -> list[CostTable]:
@@ -61,7 +61,7 @@ def main() -> None:
     known = tables(arguments.cases, shipped.names)
     print(f"{len(known)} tables")
     fit = fit_similarity(
-        known, encoder, shipped.hardware.distance, "tools/fit_block_weights.py on measured cases"
+        known, encoder, shipped.hardware.distance, "tools/fitting/fit_block_weights.py on measured cases"
     )
     if fit is None:
         raise SystemExit("the cases ask too few questions")

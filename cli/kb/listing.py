@@ -45,7 +45,7 @@ def list_(
     if kind not in KINDS:
         raise InputError(f"no list of {kind!r}", hint=f"one of: {', '.join(KINDS)}")
     if kind == "settings":
-        from cli.commands import kb_settings
+        from cli.kb import settings as kb_settings
 
         kb_settings.show(software, as_json=as_json)
         return

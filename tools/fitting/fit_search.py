@@ -1,11 +1,11 @@
 """Chooses what a search expects of its sources, and says what the choice is worth on kernels left out.
 
-``python -m tools.fit_search --known DIR`` searches each kernel space of the folder with the other devices'
-searches as sources (as ``warm_start.py`` does), once for each pair of amplitude and length-scale shift of
-the expert that believes the sources (``recommender.search.belief.mixture.TRUSTING[0]``). The pair counts that
-needs the fewest evaluations to within 5 % (geometric mean over runs; a miss counts 100). ``left_out`` is
-what is to be
-expected elsewhere: each kernel is searched with the pair chosen on the other kernels. The last line is JSON.
+``python -m tools.fitting.fit_search --known DIR`` searches each kernel space of the folder with the other
+devices' searches as sources (as ``warm_start.py`` does), once for each pair of amplitude and length-scale
+shift of the expert that believes the sources (``recommender.search.belief.mixture.TRUSTING[0]``). The pair
+counts that needs the fewest evaluations to within 5 % (geometric mean over runs; a miss counts 100).
+``left_out`` is what is to be expected elsewhere: each kernel is searched with the pair chosen on the other
+kernels. The last line is JSON.
 """
 
 from __future__ import annotations

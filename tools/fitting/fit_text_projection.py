@@ -1,6 +1,6 @@
 """Makes ``data/retrieval/text_projection.*``: the directions along which texts about tuning differ.
 
-    python -m tools.fit_text_projection --models CACHE [--write]
+    python -m tools.fitting.fit_text_projection --models CACHE [--write]
 
 Texts are put together from the shipped knowledge alone (operators, models, hardware, bottlenecks,
 objectives), so no case decides what is kept. Principal components of half the texts are compared, on
@@ -121,10 +121,10 @@ def main() -> None:
             "what": "principal components of text vectors: the mean, then the directions, rows of float32",
             "encoder_hash": encoder.hash,
             "dimension": encoder.dimension,
-            "made_by": "tools/fit_text_projection.py",
+            "made_by": "tools/fitting/fit_text_projection.py",
             "measured": report,
         }
-        folder = Path(__file__).parents[1] / "data" / "retrieval"
+        folder = Path(__file__).parents[2] / "data" / "retrieval"
         table = np.vstack([made.mean[None, :], made.directions.T]).astype("<f4")
         (folder / "text_projection.f32").write_bytes(table.tobytes())
         (folder / "text_projection.json").write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """Learns how a gain fades with its circumstances: ``data/retrieval/context_distance.json``.
 
-``python -m tools.fit_context_distance CASES [--write]`` takes collections of whole serving runs. A gain is
-that of one setting changed between two runs that agree in all else; of such a change it is known at many
-lengths, batches, layouts, frameworks and versions. Two gains of one change on one model and device
+``python -m tools.fitting.fit_context_distance CASES [--write]`` takes collections of whole serving runs. A
+gain is that of one setting changed between two runs that agree in all else; of such a change it is known at
+many lengths, batches, layouts, frameworks and versions. Two gains of one change on one model and device
 correlate by
 
     r = prod over sizes exp(-|log2 a - log2 b| / octaves)  x  prod over names (share where the two differ)
@@ -255,7 +255,7 @@ def main() -> None:
         print(name, row)
     scales = fit([group for groups in by_corpus.values() for group in groups])
     shipped = {
-        "origin": "tools/fit_context_distance.py: gains of one setting, runs of public collections",
+        "origin": "tools/fitting/fit_context_distance.py: gains of one setting, runs of public collections",
         "gains": sum(row["gains"] for row in report.values()),
         "octaves": {kind: scales[kind] for kind in SIZES},
         "other_framework": scales["framework"],

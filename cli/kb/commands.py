@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cli.commands.kb_backup import backup, restore
-from cli.commands.kb_list import list_
 from cli.context import open_for_writing, open_workspace
+from cli.kb.backup import backup, restore
+from cli.kb.listing import list_
 from cli.late import LateTyper
 from cli.options import JsonOption, finite
 from cli.output import say

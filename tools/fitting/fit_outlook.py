@@ -1,7 +1,8 @@
 """Learns ``data/retrieval/outlook.json``: intervals of gains, and the regret to expect, by circumstances.
 
-``python -m tools.fit_outlook CASES`` asks as ``unseen.py`` does, beside the truth, and reports how well
-the outlook does on each device, and on each collection, when it is learned without it. ``--write`` ships it.
+``python -m tools.fitting.fit_outlook CASES`` asks as ``unseen.py`` does, beside the truth, and reports how
+well the outlook does on each device, and on each collection, when it is learned without it. ``--write``
+ships it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def main() -> None:
         told[f"left_out_{what}"] = figures(rows, left_out(rows, block))
         show(f"one {what} left out", told[f"left_out_{what}"])
     if arguments.write:
-        origin = "tools/fit_outlook.py: questions about the public case collections, as of unseen.py"
+        origin = "tools/fitting/fit_outlook.py: questions about the public case collections, as of unseen.py"
         outlook = Outlook.fit([row[2] for row in rows], CIRCUMSTANCES, origin)
         PATH.write_text(json.dumps(outlook.to_json(), indent=1) + "\n", encoding="utf-8")
         print(f"written: {PATH.name}", file=sys.stderr)
