@@ -21,25 +21,39 @@ app = LateTyper(
     help="Recommend tuning configurations from a knowledge graph of measured cases.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add("init", "cli.commands.init:init")
-app.add("recommend", "cli.commands.recommend:recommend")
-app.add("explain", "cli.commands.explain:explain")
-app.add("diagnose", "cli.commands.diagnose:diagnose")
-app.add("similar", "cli.commands.recommend:similar")
-app.add("ingest", "cli.commands.ingest:ingest")
-app.add("estimate", "cli.commands.estimate:estimate")
-app.add("predict", "cli.commands.predict:predict")
-app.add("report", "cli.commands.report:report")
-app.add("sensitivity", "cli.commands.sensitivity:sensitivity")
-app.add("calibrate", "cli.commands.calibrate:calibrate")
-app.add("evolve", "cli.commands.evolve:evolve")
-app.add("doctor", "cli.commands.doctor:doctor")
-app.add("serve", "cli.service.serve:serve")
-app.add("mcp", "cli.service.mcp:mcp")
-app.add("kb", "cli.commands.kb:app")
-app.add("search", "cli.search.commands:app")
-app.add("ab", "cli.ab.commands:app")
-app.add("green", "cli.green.commands:app")
+for heading, commands in {
+    "Ask": {
+        "recommend": "cli.commands.recommend:recommend",
+        "explain": "cli.commands.explain:explain",
+        "estimate": "cli.commands.estimate:estimate",
+        "predict": "cli.commands.predict:predict",
+    },
+    "Understand": {
+        "diagnose": "cli.commands.diagnose:diagnose",
+        "similar": "cli.commands.recommend:similar",
+        "sensitivity": "cli.commands.sensitivity:sensitivity",
+    },
+    "Search and test": {
+        "search": "cli.search.commands:app",
+        "ab": "cli.ab.commands:app",
+    },
+    "Knowledge": {
+        "ingest": "cli.commands.ingest:ingest",
+        "kb": "cli.commands.kb:app",
+        "evolve": "cli.commands.evolve:evolve",
+        "calibrate": "cli.commands.calibrate:calibrate",
+    },
+    "Operate": {
+        "init": "cli.commands.init:init",
+        "report": "cli.commands.report:report",
+        "green": "cli.green.commands:app",
+        "serve": "cli.service.serve:serve",
+        "mcp": "cli.service.mcp:mcp",
+        "doctor": "cli.commands.doctor:doctor",
+    },
+}.items():
+    for name, place in commands.items():
+        app.add(name, place, heading)
 
 
 def _version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +26,11 @@ class LateTyper(typer.Typer):
 
     def __init__(self, *, name: str, help: str, **settings: Any) -> None:
         self.sources: dict[str, Source] = {}
+        self.headings: dict[str, str] = {}
         super().__init__(
             name=name,
             help=help,
-            cls=type("Late", (_LateGroup,), {"sources": self.sources}),
+            cls=type("Late", (_LateGroup,), {"sources": self.sources, "headings": self.headings}),
             callback=_no_options,
             no_args_is_help=True,
             rich_markup_mode=None,
@@ -46,15 +47,17 @@ class LateTyper(typer.Typer):
 
         return take
 
-    def add(self, name: str, place: str) -> None:
-        """Take what stands at ``module:name``, a function or an application, as a command."""
+    def add(self, name: str, place: str, heading: str = "Commands") -> None:
+        """Take the function or application at ``module:name`` as a command, under a heading of the help."""
         self.sources[name] = place
+        self.headings[name] = heading
 
 
 class _LateGroup(TyperGroup):
     """The group of a :class:`LateTyper`; its ``commands`` hold None for what is not built yet."""
 
     sources: dict[str, Source]
+    headings: dict[str, str]
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -66,13 +69,18 @@ class _LateGroup(TyperGroup):
             self.commands[cmd_name] = _built(cmd_name, _imported(self.sources[cmd_name]))
         return self.commands.get(cmd_name)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as above
         """Write the list of commands; no more than their help is needed of them."""
-        listed: dict[str, Any] = {
-            name: TyperCommand(name, help=_help(_imported(source)), rich_markup_mode=None)
-            for name, source in self.sources.items()
-        }
-        TyperGroup(name=self.name, commands=listed).format_commands(ctx, formatter)
+        longest = max(map(len, self.sources))
+        for heading in dict.fromkeys(self.headings.get(name, "Commands") for name in self.sources):
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(longest), _help(_imported(source)).partition("\n")[0].rstrip("."))
+                        for name, source in self.sources.items()
+                        if self.headings.get(name, "Commands") == heading
+                    ]
+                )
 
 
 def _no_options() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = LateTyper(
     name="ab",
-    help="A/B tests that stay honest while they are watched; their outcomes teach the graph.",
+    help="A/B tests that you may watch; outcomes teach the graph.",
     add_completion=False,
 )
 
@@ -121,7 +121,12 @@ def run(
     live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run randomised interleaved pairs until there is a verdict or the budget is used up."""
+    """Run interleaved pairs until there is a verdict.
+
+    The order is random; it stops when the budget is used up.
+
+    Example: tunegraph ab run --control batch=32 --treatment batch=64 -- python train.py --batch {batch}
+    """
     from cli.ab import running
     from recommender.experiment.preparing import ExperimentRequest
 
@@ -198,7 +203,10 @@ def record(
     tell: TellOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Take measurements made elsewhere, judge their design, and say what they show."""
+    r"""Judge measurements that were made elsewhere.
+
+    Example: tunegraph ab record before.log after.log --pattern 'step_time:ms=step took (\S+) ms'
+    """
     from cli.ab import running
 
     if problem is not None and not (strategy or treatment_settings):
@@ -239,7 +247,10 @@ def show(
     intensity: IntensityOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how an experiment stands, or list them all."""
+    """Show one experiment, or list them all.
+
+    Example: tunegraph ab show
+    """
     from cli import output
     from cli.ab import output as ab_output
     from cli.ab.running import experiments
@@ -271,7 +282,7 @@ def plan(
     alpha: AlphaOption = 0.01,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how many pairs a gain needs at a noise given or seen."""
+    """Say how many pairs a gain needs at a noise."""
     from cli.ab import output as ab_output
     from cli.ab.running import experiments
 

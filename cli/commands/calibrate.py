@@ -35,7 +35,9 @@ def calibrate(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer folds and iterations.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit the constants of the cost model to measurements; the error printed is on groups left out.
+    """Fit the cost model to measurements.
+
+    The error printed is on groups left out.
 
     With --retrieval and no files: learn from the workspace's own cases, in minutes where they are many.
     """

@@ -54,7 +54,10 @@ def diagnose(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Name at most three causes of lost time in a profile, or the known faults in a log."""
+    """Name the causes of lost time in a profile, or faults in a log.
+
+    Example: tunegraph diagnose run/ --compare earlier/
+    """
     from cli import output
     from ingest.profiles.folders import is_log
     from recommender.answers.diagnose import Allowed

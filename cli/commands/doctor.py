@@ -23,7 +23,10 @@ def doctor(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the installation and the workspace: all parts sound and in step, text model there."""
+    """Check the installation and the workspace.
+
+    Example: tunegraph doctor --deep
+    """
     from cli import output
     from kg.errors import WorkspaceError
     from recommender.workspace import Workspace

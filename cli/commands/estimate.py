@@ -72,7 +72,10 @@ def estimate(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Estimate time, throughput, memory and energy of a training or serving step, with its split."""
+    """Estimate time, memory and energy of a step.
+
+    Example: tunegraph estimate --model qwen3-32b --phase serving --hardware 910B3 --set tp=1
+    """
     from cli import output
     from ingest.questions.launches.launch_facts import merge_facts
 

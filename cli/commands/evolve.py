@@ -26,7 +26,12 @@ def evolve(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change; write nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take one step: judge sources and hypotheses by the outcomes, propose what to try, save a version."""
+    """Learn from outcomes: judge sources, propose what to try next.
+
+    One step; it saves a version of the knowledge.
+
+    Example: tunegraph evolve
+    """
     from datetime import UTC, datetime
 
     from cli import output

@@ -21,7 +21,10 @@ def explain(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a recommendation was made: why this, why not the next, and what would change the answer."""
+    """Explain why a recommendation was made.
+
+    Example: tunegraph explain f5927c5f1eeb
+    """
     from cli import output
 
     with open_workspace(context) as workspace:

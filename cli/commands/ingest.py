@@ -60,7 +60,12 @@ def ingest(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in cases and recipes. Good rows stay if others are bad; the same file twice changes nothing."""
+    """Read result files into the workspace.
+
+    Good rows stay if others are bad; the same file twice changes nothing.
+
+    Example: tunegraph ingest results/
+    """
     from cli import output
     from kg.nouns.entities import Trust
     from recommender.store.ingestion import Options

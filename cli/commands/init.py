@@ -22,7 +22,10 @@ def init(
     folder: Annotated[Path, typer.Option("--folder", help="Where to write tunegraph.toml.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
-    """Write tunegraph.toml: your hardware and defaults."""
+    """Write tunegraph.toml: your hardware and defaults.
+
+    Example: tunegraph init --framework vllm-ascend=0.18.0
+    """
     from cli import output
     from cli.text.language import choose_language
     from tunegraph.user_file import FILE, UserSettings, write_user_settings

@@ -19,7 +19,7 @@ from kg.errors import InputError
 
 app = LateTyper(
     name="kb",
-    help="Look into the knowledge base, check it, add to it, carry it in and out.",
+    help="See, check, extend and share the knowledge base.",
     add_completion=False,
 )
 
@@ -33,7 +33,10 @@ SHOWN_CONFLICTS = 10
 
 @app.command()
 def stats(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Count what is really there."""
+    """Count what the workspace holds.
+
+    Example: tunegraph kb stats
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -54,7 +57,12 @@ def stats(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command()
 def validate(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Check the knowledge against its SHACL shapes, and the cause graph for circles."""
+    """Check the knowledge against its SHACL shapes.
+
+    Circles in the graph of causes are found too.
+
+    Example: tunegraph kb validate
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -87,7 +95,12 @@ def query(
     ] = DEADLINE_S,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the graph: a catalogue query by name, or SPARQL of your own. Without one, list the catalogue."""
+    """Ask the graph, by the name of a query or in SPARQL.
+
+    Without an argument, list the catalogue of queries.
+
+    Example: tunegraph kb query hardware-facts --with hardware=ascend-910b3
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -115,7 +128,12 @@ def add(
     path: Annotated[Path, typer.Argument(help="A file in the form of docs/knowledge-format.md.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Add your own hardware, models or strategies; all of a file or nothing."""
+    """Add your own hardware, models or strategies.
+
+    All of a file is added, or nothing.
+
+    Example: tunegraph kb add hardware my-chip.yaml
+    """
     from cli import output
 
     with open_for_writing(context) as editor:
@@ -147,7 +165,12 @@ def export(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write the graph as RDF, or cases in the form of another program; of some a folder of files."""
+    """Write the graph as RDF, or cases for another program.
+
+    Some programs take a folder of files.
+
+    Example: tunegraph kb export graph.ttl
+    """
     from ingest.exporting import SUFFIXES
 
     form = form or (SUFFIXES.get(path.suffix, "") if operator or hardware else "")
@@ -176,7 +199,12 @@ def merge(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Join another workspace: cases, knowledge and effects. Where both differ, ours stays and it is told."""
+    """Join another workspace: cases, knowledge and effects.
+
+    Where the two differ, ours stays, and the difference is listed.
+
+    Example: tunegraph kb merge other-workspace --dry-run
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -202,7 +230,10 @@ def coverage(
     most: Annotated[int, typer.Option("--most", min=1, help="How many suggestions.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where evidence is thin, what is there twice, and what to measure next."""
+    """Show thin evidence, duplicates, and what to measure next.
+
+    Example: tunegraph kb coverage
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -250,7 +281,12 @@ def effects(
     strategy: Annotated[str, typer.Option("--strategy", help="Only effects of this strategy.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """List what strategies gained where: n, mean, what stands after a drift, newest evidence."""
+    """List what strategies gained, and where.
+
+    With n, mean, what stands after a drift, and the newest evidence.
+
+    Example: tunegraph kb effects --strategy nz-weights
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -297,7 +333,12 @@ def effects(
 
 @app.command()
 def versions(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List the saved versions of the knowledge, oldest first, with what changed and why."""
+    """List the saved versions of the knowledge.
+
+    Oldest first, with what changed and why.
+
+    Example: tunegraph kb versions
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -320,7 +361,10 @@ def diff(
     ] = "now",
     as_json: JsonOption = False,
 ) -> None:
-    """Say what two versions of the knowledge describe differently."""
+    """Compare two versions of the knowledge.
+
+    Example: tunegraph kb diff NAME now
+    """
     from cli import output
 
     with open_workspace(context) as workspace:
@@ -344,7 +388,10 @@ def revert(
     version: Annotated[str, typer.Argument(help="Name of the version to go back to.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Go back to an older version of the knowledge; what was measured stays."""
+    """Go back to an older version; measurements stay.
+
+    Example: tunegraph kb revert NAME
+    """
     from datetime import UTC, datetime
 
     from cli import output
@@ -362,7 +409,12 @@ def import_(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="An exported graph (.nq .trig .ttl .nt .jsonld).")],
 ) -> None:
-    """Take in knowledge and effects of an exported graph, all of it or nothing; for cases, use ingest."""
+    """Import knowledge and effects of an exported graph.
+
+    All of it or nothing; for cases, use ingest.
+
+    Example: tunegraph kb import graph.ttl
+    """
     with open_for_writing(context) as editor:
         count, batch = editor.import_graph(path), editor.batch
     if count:
@@ -377,7 +429,10 @@ def undo(
     context: typer.Context,
     batch: Annotated[int, typer.Argument(help="Number of the batch of an import.")],
 ) -> None:
-    """Take back what one import added to the graph."""
+    """Undo one import.
+
+    Example: tunegraph kb undo 3
+    """
     with open_for_writing(context) as editor:
         count = editor.undo(batch)
     print(f"took back {count:,} triples", file=sys.stderr)

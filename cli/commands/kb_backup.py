@@ -15,7 +15,12 @@ def backup(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="File to write; only you can read it.", dir_okay=False)],
 ) -> None:
-    """Copy the workspace to one file that is checked when it is written; others may read and write."""
+    """Copy the workspace to one file, checked as it is written.
+
+    Others may read and write meanwhile.
+
+    Example: tunegraph kb backup copy.tar
+    """
     with open_workspace(context) as workspace:
         made = workspace.backup(file)
     print(
@@ -28,7 +33,12 @@ def restore(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="A file that kb backup wrote.", dir_okay=False)],
 ) -> None:
-    """Put a backup in the place of the workspace, all of it or nothing; the old one is renamed."""
+    """Put a backup in the place of the workspace.
+
+    All of it or nothing; the old workspace is renamed.
+
+    Example: tunegraph kb restore copy.tar
+    """
     from recommender.workspace import Workspace
 
     path = settings(context).workspace

@@ -8,29 +8,38 @@ import typer
 
 from cli.context import open_workspace
 from cli.options import JsonOption
+from cli.output import say
 from kg.errors import InputError
 
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
 
-KINDS = ("recipes", "settings")
+KINDS = (
+    "models", "hardware", "servers", "bottlenecks", "strategies", "operators", "frameworks",
+    "settings", "recipes",
+)  # fmt: skip
 
 
 def list_(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help="What to list: recipes or settings.")],
+    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
     identifier: Annotated[str, typer.Argument(help="Show this one in full.")] = "",
     model: Annotated[str, typer.Option("--model", help="Only of this model.")] = "",
     hardware: Annotated[str, typer.Option("--hardware", help="Only for this device or server.")] = "",
     role: Annotated[str, typer.Option("--role", help="Only serve, prefill, decode, train or finetune.")] = "",
     framework: Annotated[str, typer.Option("--framework", help="Only of this framework.")] = "",
     family: Annotated[str, typer.Option("--family", help="Only of this family of recipes.")] = "",
+    vendor: Annotated[str, typer.Option("--vendor", help="Only hardware and servers of this vendor.")] = "",
+    like: Annotated[str, typer.Option("--like", help="Only names that hold this text.")] = "",
     software: Annotated[
         str, typer.Option("--software", help="Settings of this program, as vllm-ascend=0.18.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """List recipes, or the settings that a release of a program takes."""
+    """List models, hardware, strategies, settings, recipes ...
+
+    Example: tunegraph kb list hardware --vendor huawei
+    """
     from cli import output
 
     if kind not in KINDS:
@@ -39,6 +48,15 @@ def list_(
         from cli.commands import kb_settings
 
         kb_settings.show(software, as_json=as_json)
+        return
+    if kind != "recipes":
+        with open_workspace(context) as workspace:
+            names = workspace.name_list(kind, vendor=vendor, like=like)
+        if as_json:
+            output.as_json({kind: [dict(zip(names.columns, row, strict=True)) for row in names.rows]})
+        else:
+            output.table(names.columns, names.rows)
+            output.note(f"{len(names.rows)} {kind}")
         return
     with open_workspace(context) as workspace:
         found = workspace.recipes(
@@ -64,13 +82,13 @@ def list_(
 
 
 def _show(recipe: Recipe) -> None:
-    print(f"{recipe.id}: {recipe.reported_model}, {recipe.role} with {recipe.framework} {recipe.version}")
-    print(f"  on {recipe.devices} x {recipe.hardware or 'unknown'} ({recipe.reported_hardware})", end="")
-    print(f", {recipe.nodes} nodes" if recipe.nodes > 1 else "", end="")
-    print(f", {recipe.instances} instances" if recipe.instances > 1 else "")
+    say(f"{recipe.id}: {recipe.reported_model}, {recipe.role} with {recipe.framework} {recipe.version}")
+    place = f"{recipe.devices} x {recipe.hardware or 'unknown'} ({recipe.reported_hardware})"
+    nodes = f", {recipe.nodes} nodes" if recipe.nodes > 1 else ""
+    say(f"  on {place}{nodes}" + (f", {recipe.instances} instances" if recipe.instances > 1 else ""))
     for name, text in (("layout", recipe.layout), ("for", recipe.context), ("precision", recipe.precision)):
         if text:
-            print(f"  {name}: {text}")
+            say(f"  {name}: {text}")
     for item in recipe.settings:
-        print(f"  {item.where.value:5}{item.key} = {item.value}")
-    print(f"  {recipe.authority}: {recipe.source.url}")
+        say(f"  {item.where.value:5}{item.key} = {item.value}")
+    say(f"  {recipe.authority}: {recipe.source.url}")

@@ -30,7 +30,10 @@ def predict(
     k: Annotated[int, typer.Option("-k", min=1, max=50, help="How many recommendations at most.")] = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Predict gain, memory, energy and carbon of tuning, with intervals, before any of it is done."""
+    """Predict what tuning would gain, before any of it is done.
+
+    Example: tunegraph predict --model llama-2-7b --phase training --hardware 910B3 --count 8
+    """
     from cli import output
 
     raw = question.raw()

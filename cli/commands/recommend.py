@@ -103,7 +103,10 @@ def recommend(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Recommend where to start and what to change, or an operator's configurations, best first."""
+    """Recommend where to start, and what to change next.
+
+    Example: tunegraph recommend --model qwen3-32b --phase serving --hardware 910B3 --count 4
+    """
     from cli import output
 
     request: VerificationRequest | None = None
@@ -291,7 +294,10 @@ def similar(
     k: NumberOption = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """List the known problems that are nearest, and how near each is."""
+    """List the nearest known problems, and how near each is.
+
+    Example: tunegraph similar --model qwen3-32b --phase serving --hardware 910B3
+    """
     from cli import output
 
     raw = question.raw()

@@ -42,7 +42,10 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the page.")] = "",
 ) -> None:
-    """Write one page of answers, diagnoses, searches and A/B tests that opens anywhere."""
+    """Write answers, diagnoses, searches and A/B tests to one page.
+
+    Example: tunegraph report my-question.yaml -o report.html
+    """
     from recommender.report.writing import check_form
     from recommender.workspace import Workspace
 

@@ -27,7 +27,10 @@ def sensitivity(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank groups of layers by how much low precision in them is expected to cost."""
+    """Rank groups of layers by what low precision costs there.
+
+    Example: tunegraph sensitivity losses.csv
+    """
     from cli import output
     from recommender.workspace import Workspace
 

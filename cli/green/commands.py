@@ -73,7 +73,12 @@ def import_(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in carbon intensity of a region: history, and forecasts of services."""
+    """Read the carbon intensity of a region from files.
+
+    History, and forecasts of services.
+
+    Example: tunegraph green import intensity.csv --region DE
+    """
     from cli import output
 
     if kind not in {"", "average", "marginal"}:
@@ -129,7 +134,10 @@ def plan(
     name: Annotated[str, typer.Option("--name", help="Name of the job in the hand-over.")] = "green-job",
     as_json: JsonOption = False,
 ) -> None:
-    """Say when a job should run, and what that is expected to save."""
+    """Say when a job should run, and what that saves.
+
+    Example: tunegraph green plan --region DE --duration 8h --by +24h
+    """
     from cli import output
     from recommender.green.handover import WRITERS, hand_over
 
@@ -193,7 +201,9 @@ def wait(
     ] = None,
     name: Annotated[str, typer.Option("--name", help="Name under which it survives a restart.")] = "",
 ) -> None:
-    """Run a command when the grid is clean; its exit code is ours.
+    """Run a command when the grid is clean.
+
+    Example: tunegraph green wait --region DE --duration 8h --by +24h -- ./train.sh
 
     Planned anew every half hour. Started again, the same call goes on waiting. Without a series it runs at
     once.
@@ -237,7 +247,10 @@ def watch(
     by: ByOption = "+24h",
     rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many; 0: never.")] = 0,
 ) -> None:
-    """Print the plan anew every half hour; move a pending Slurm job with it."""
+    """Plan anew every half hour, and move a pending Slurm job.
+
+    Example: tunegraph green watch --region DE --duration 8h --by +24h --slurm 1234
+    """
     green = _green(context)
     job = _job(duration, by, split=False, least_run="", restart="")
     for made in green.watch(job, region=region, slurm=slurm, rounds=rounds):
@@ -252,7 +265,10 @@ def forecast(
     hours: Annotated[int, typer.Option("--hours", min=1, max=192, help="How far.")] = 48,
     as_json: JsonOption = False,
 ) -> None:
-    """Forecast the carbon intensity of a region, with 90 % intervals."""
+    """Forecast the carbon intensity of a region.
+
+    Example: tunegraph green forecast --region DE
+    """
     from cli import output
 
     made = _green(context).forecast(region)
@@ -283,7 +299,10 @@ def backtest(
     days: Annotated[int, typer.Option("--days", min=14, help="How far to look back.")] = 365,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what waiting would have saved over the last year of a series."""
+    """Say what waiting would have saved over the last year.
+
+    Example: tunegraph green backtest --region DE
+    """
     from cli import output
 
     found = _green(context).backtest(

@@ -33,7 +33,12 @@ def statement(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """State what a run emitted: measured, modelled and assumed apart."""
+    """State what a run emitted: measured, modelled and assumed.
+
+    Each is told apart from the others.
+
+    Example: tunegraph green statement npu-smi.log
+    """
     from cli import output
     from recommender.green.desk import GreenDesk
     from recommender.green.moments import moment_of

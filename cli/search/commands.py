@@ -51,7 +51,7 @@ from kg.errors import InputError
 
 app = LateTyper(
     name="search",
-    help="Search for the best configuration, starting from what is known of similar problems.",
+    help="Search for the best configuration, from what is known.",
     add_completion=False,
 )
 
@@ -108,7 +108,10 @@ def run(
     live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search, from the best that is known of similar problems on."""
+    """Run a search, warm-started from similar problems.
+
+    Example: tunegraph search run matmul
+    """
     raw, folder = read_file(file)
     if command:
         raw["command"] = command
@@ -150,7 +153,12 @@ def resume(
     live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with a search; also where it was killed, also beside others on the same log."""
+    """Go on with a search that ended or was killed.
+
+    Others may work on the same log.
+
+    Example: tunegraph search resume blocked-matmul.journal
+    """
     search = open_log(log, name)
     if file is not None:
         search.check_file(file)
@@ -171,7 +179,12 @@ def ask(
     allow_unmeasured_accuracy: AccuracyOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Propose configurations for you to evaluate; tell what came out with search tell."""
+    """Propose configurations for you to evaluate.
+
+    Report what came out with search tell.
+
+    Example: tunegraph search ask my-search.yaml
+    """
     from cli import output
 
     if is_log(file):
@@ -219,7 +232,7 @@ def tell(
     name: NameOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what came out of a configuration."""
+    """Report the result of one configuration."""
     from cli import output
 
     if (value is None) == (failed is None):
@@ -235,7 +248,10 @@ def tell(
 
 @app.command()
 def status(log: LogArgument, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Where a search stands: what ended, what runs, the best so far."""
+    """Show what ended, what runs, and the best so far.
+
+    Example: tunegraph search status blocked-matmul.journal
+    """
     show_result(open_log(log, name).result(), as_json=as_json)
 
 
@@ -251,7 +267,10 @@ def report(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a search: how fast it was near its best, how steady, what each parameter contributed."""
+    """Show how fast a search converged, and what contributed.
+
+    Example: tunegraph search report blocked-matmul.journal
+    """
     from cli.search import report as search_report
 
     if is_log(log) and (search := own_log(log, name)) is not None:

@@ -117,7 +117,12 @@ def space(
     out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a search file from model and machine, kernel or variables, or prune one by what devices told."""
+    """Make a search file, or prune one by what is known.
+
+    From a model and a machine, a kernel, or run-time variables.
+
+    Example: tunegraph search space --model qwen3-32b --phase serving --hardware 910B3 --out serve.yaml
+    """
     subjects = [item for item in (model, operator, file, runtime) if item]
     if len(subjects) != 1 and subjects != [file, runtime]:
         raise InputError(

@@ -36,7 +36,10 @@ def worker(
     ] = "10min",
     as_json: JsonOption = False,
 ) -> None:
-    """Join a search that search run --log URL began; several may, on any machines."""
+    """Join a search that search run --log URL began.
+
+    Several workers may join, on any machines.
+    """
     from cli import output
     from cli.progress import ProgressDisplay
     from cli.search.running import interrupted_by_sigterm, open_log

@@ -62,6 +62,8 @@ TEMPLATES: dict[str, str] = {
     "{share} of the recipes for such problems, by weight, divide the work so": (
         "此类问题的官方配方中（按权重）{share} 采用这种切分"
     ),
+    "MODEL is a checkpoint quantised so ({name})": "MODEL 是这样量化的权重（{name}）",
+    "what it loses in accuracy is not known here": "其精度损失此处未知",
     "recipe {id}, weight {share}": "配方 {id}，权重 {share}",
     "Together: {gain}.": "合计：{gain}。",
     "{gain} with {places}": "{gain}（第 {places} 项）",
@@ -328,6 +330,7 @@ TEMPLATES: dict[str, str] = {
     "did you mean {names}?; or add your own with: {command}": "是不是指 {names}？或自行添加：{command}",
     "add your own with: {command}": "自行添加：{command}",
     "{name} fits several devices that differ": "{name} 对应多种不同的设备",
+    "name one: --hardware {name} (or {names})": "请选择：--hardware {name}（或 {names}）",
     "choose one of: {names}": "请选择：{names}",
     "one of: {names}": "可选：{names}",
     "known: {names}": "已知：{names}",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from recommender.store.coverage import Coverage
     from recommender.store.lineage import Lineage
     from recommender.store.listings import QueryRows
+    from recommender.store.name_lists import NameList
     from recommender.store.snapshot import WorkspaceSnapshot
     from recommender.store.upkeep.backup import Backup
 
@@ -111,6 +112,16 @@ class WorkspaceContents:
             "text_model": self.text_model,
             "knowledge_version": self.knowledge_version,
         }
+
+    def name_list(self, kind: str, *, vendor: str = "", like: str = "") -> NameList:
+        """List models, hardware, servers, bottlenecks, strategies, operators or frameworks.
+
+        Raises:
+            InputError: There is no such list, or the vendor is unknown.
+        """
+        from recommender.store.name_lists import name_list
+
+        return name_list(self.snapshot, kind, vendor=vendor, like=like)
 
     def terms(self, language: str) -> dict[str, str]:
         """Names of strategies, bottlenecks, devices and the like in a language, by their English names."""

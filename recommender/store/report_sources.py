@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.problem_file import read_problem_file
 from kg.errors import InfeasibleError, InputError, NoEvidenceError, TuningError, UnknownEntityError
 from recommender.answers.report_parts import part_of, printed_parts
-from recommender.report.document import ReportDocument
+from recommender.report.document import ReportDocument, ReportPart
 from recommender.report.page import check_parts
 from recommender.search.logged_search import LoggedSearch
 from recommender.store import answered_questions

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_TESTED = re.compile(r"#\s*not tested: \S")
 
+_ROW = re.compile(r"\| .* \| `(tunegraph .*)` \|")
 _FENCE = re.compile(r"^```(\w*)\s*$")
 
 
@@ -97,3 +98,10 @@ def commands(block: Block) -> Iterator[Command]:
             at += 1
         if text.strip() and not NOT_TESTED.search(text):
             yield Command(f"{block.page}:{block.line + start}", text, tuple(shown))
+
+
+def table_commands(page: Path) -> Iterator[Command]:
+    """The commands of a page's tables, one in the last cell of a row; FILES stands for what a reader has."""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if (row := _ROW.fullmatch(line)) is not None:
+            yield Command(f"{page.name}:{number}", row[1])

@@ -11,12 +11,17 @@ from pathlib import Path
 import pytest
 
 from recommender.green.desk import GreenDesk
-from tests.docs.blocks import PAGES, ROOT, Command, blocks, commands
+from tests.docs.blocks import PAGES, ROOT, Command, blocks, commands, table_commands
 from tests.docs.files import write_files
 
 pytestmark = pytest.mark.long
 
 COMMANDS = [command for page in PAGES for block in blocks(page) for command in commands(block)]
+COMMANDS += [
+    command
+    for command in table_commands(ROOT / "README.md")
+    if not {"FILES", "PROFILE"} & set(command.text.split())
+]
 PYTHON = [block for page in PAGES for block in blocks(page) if block.language == "python" and block.is_tested]
 
 
