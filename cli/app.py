@@ -47,8 +47,8 @@ for heading, commands in {
         "init": "cli.commands.init:init",
         "report": "cli.commands.report:report",
         "green": "cli.green.commands:app",
-        "serve": "cli.commands.serve:serve",
-        "mcp": "cli.commands.mcp:mcp",
+        "serve": "cli.service.serve:serve",
+        "mcp": "cli.service.mcp:mcp",
         "doctor": "cli.commands.doctor:doctor",
     },
 }.items():
