@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.errors import UnknownEntityError
+from kg.errors import UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
 from kg.nouns.outcomes import Outcome
@@ -163,8 +163,15 @@ def diagnose_profile(
         allowed: What remedies may do; anything if None.
         gains: Of past cases.
         present: What runs and where, for matching cases; without it none are matched.
+
+    Raises:
+        WorkspaceError: The graph has no thresholds to judge by.
     """
     patterns = list(all_of(graph, Bottleneck))
+    if not any(pattern.symptoms for pattern in patterns):
+        raise WorkspaceError(
+            "the workspace has no bottlenecks with thresholds", hint="use one with the shipped knowledge"
+        )
     strategies = list(all_of(graph, Strategy))
     network = CauseNetwork.of([*patterns, *all_of(graph, Cause)], _outcomes(graph, strategies))
     if is_training(profile):

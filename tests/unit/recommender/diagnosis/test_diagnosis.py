@@ -12,6 +12,9 @@ import pytest
 from ingest.profiles.facts.details import Details, Iteration
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile
+from kg.errors import WorkspaceError
+from kg.triples.oxigraph_store import OxigraphStore
+from recommender.answers.diagnose import diagnose_profile
 from recommender.diagnosis.diagnosis import diagnose, modelled_gain
 from recommender.diagnosis.repair.fix_tests import repair
 from recommender.diagnosis.thresholds import significance
@@ -159,3 +162,8 @@ def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any
     assert first.node == "slow-dataloader"
     assert first.evidence[-1].places == (FactPlace("step_trace_0.csv", (2,)),)
     assert first.lost_us == pytest.approx(14_000.0)
+
+
+def test_without_thresholds_nothing_is_judged(make: Any) -> None:
+    with pytest.raises(WorkspaceError, match="no bottlenecks with thresholds"):
+        diagnose_profile(OxigraphStore(None), make())
