@@ -101,8 +101,13 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
             "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
         ]
         even = min(item.even_devices for item in found.options)
-        less = f" As likely as not: {even}." if even < first.devices else ""
-        say(f"Fewest: {', '.join(part for part in parts if part)}; {first.chance:.0%} likely to do.{less}\n")
+        said = f"{', '.join(part for part in parts if part)}; {first.chance:.0%} likely to do."
+        if even < first.devices:
+            few = "1 device is" if even == 1 else f"{even} devices are"
+            say(f"{few} as likely as not to do. Without timing one: {said}")
+            say("Three timed runs narrow this: tunegraph calibrate --steps RUNS.csv.\n")
+        else:
+            say(f"Fewest: {said}\n")
     output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
     say(f"\nThroughput, times and what follows: modelled, within a factor of {factor:.2g} (90 %).")
