@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = LateTyper(
     name="green",
-    help="Run jobs when the grid is clean: plan, wait, forecast, look back.",
+    help="Run jobs when the grid is clean.",
     add_completion=False,
 )
 

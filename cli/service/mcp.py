@@ -18,7 +18,10 @@ def mcp(
         typer.Option("--allow", help="Folder in which profiles may be read; may be repeated."),
     ] = None,
 ) -> None:
-    """Offer six reading tools to an agent over standard input and output (MCP)."""
+    """Offer agents six reading tools over standard input (MCP).
+
+    Example: tunegraph mcp --allow profiles
+    """
     try:
         from recommender.service.agent_server import run_agent_server
     except ImportError as missing:

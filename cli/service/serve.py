@@ -26,7 +26,10 @@ def serve(
         list[str] | None, typer.Option("--allow-host", help="Another name of this server; may be repeated.")
     ] = None,
 ) -> None:
-    """Answer over HTTP, for reading only: recommend, predict, similar, explain."""
+    """Answer over HTTP, for reading only.
+
+    Example: tunegraph serve --port 8740
+    """
     try:
         from recommender.service.server import listening_socket, serve
     except ImportError as missing:

@@ -111,6 +111,9 @@ facts = st.builds(
 relations = st.builds(Relation, target=words, source=sources)
 edges = st.builds(CauseEdge, cause=words, confidence=confidences, source=sources)
 bounds = st.builds(VersionBound, software=words, version=words, source=sources)
+later_bounds = bounds.map(
+    lambda bound: dataclasses.replace(bound, version=f"~{bound.version}")
+)  # before no other
 concept: dict[str, Any] = {"id": words, "labels": labels, "aliases": some(words), "definition": texts}
 kinds_of_knowledge: tuple[st.SearchStrategy[Any], ...] = (
     st.builds(
@@ -166,7 +169,7 @@ kinds_of_knowledge: tuple[st.SearchStrategy[Any], ...] = (
         conflicts_with=some(relations),
         contraindicated_by=some(relations),
         since=some(bounds),
-        removed=some(bounds),
+        removed=some(later_bounds),
         accuracy=st.sampled_from(["unchanged", "may-change", "unknown"]),
         sources=some(sources),
     ),
