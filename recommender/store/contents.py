@@ -8,9 +8,10 @@ from kg.rows.cases import all_cases
 from kg.triples.nodes import labels_by_english
 from kg.triples.queries import CATALOGUE
 from recommender.files import WorkspaceFiles
-from recommender.store import creation, listings
+from recommender.store import creation
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
+from recommender.store.lists import listings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from kg.triples.names import Names
     from kg.triples.queries import NamedQuery
     from kg.triples.validation import Violation
-    from recommender.store.coverage import Coverage
     from recommender.store.lineage import Lineage
-    from recommender.store.listings import QueryRows
-    from recommender.store.name_lists import NameList
+    from recommender.store.lists.coverage import Coverage
+    from recommender.store.lists.listings import QueryRows
+    from recommender.store.lists.name_lists import NameList
     from recommender.store.snapshot import WorkspaceSnapshot
     from recommender.store.upkeep.backup import Backup
 
@@ -119,7 +120,7 @@ class WorkspaceContents:
         Raises:
             InputError: There is no such list, or the vendor is unknown.
         """
-        from recommender.store.name_lists import name_list
+        from recommender.store.lists.name_lists import name_list
 
         return name_list(self.snapshot, kind, vendor=vendor, like=like)
 
@@ -129,7 +130,7 @@ class WorkspaceContents:
 
     def coverage(self, *, most: int = 10) -> Coverage:
         """Find thin evidence, repeated rows, and the most useful next measurements."""
-        from recommender.store.coverage import coverage
+        from recommender.store.lists.coverage import coverage
 
         return coverage(self.graph, self.trials, self.hardware, most=most)
 

@@ -6,12 +6,11 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from ingest.questions.problems import problem_from
-from kg.errors import InputError, NoEvidenceError, UnknownEntityError
+from kg.errors import InputError, UnknownEntityError
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
 from recommender.store import answered_questions
-from recommender.store.contents import WorkspaceContents
+from recommender.store.workspace_questions import WorkspaceQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.space_making import SpaceMaker
-    from recommender.answers.this_machine import MachineFacts
     from recommender.answers.verification import VerificationRequest
     from recommender.cost_model.anchors import Anchors
     from recommender.cost_model.question import Question
@@ -43,64 +41,8 @@ if TYPE_CHECKING:
     from recommender.search.run.preparation import Prepared, SearchOptions
 
 
-class WorkspaceAnswers(WorkspaceContents):
+class WorkspaceAnswers(WorkspaceQuestions):
     """The answers that one snapshot of a workspace gives; what was asked is remembered beside it."""
-
-    def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
-        """Read a question (keys of ``ingest.questions.problems.KEYS``); return it with notes on assumptions.
-
-        Raises:
-            InputError: Something of it is wrong, or a name is not known.
-            NoEvidenceError: The workspace knows nothing at all.
-        """
-        try:
-            return problem_from(raw, self.names, self.operator)
-        except InputError:
-            if self.hardware.ids():
-                raise
-        raise NoEvidenceError(
-            "the workspace is empty: it knows no hardware and no case",
-            hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
-            "a workspace made anew begins with the shipped knowledge",
-        )
-
-    def with_defaults(
-        self, raw: Mapping[str, object], defaults: Mapping[str, object], place: str
-    ) -> dict[str, object]:
-        """A question with what it leaves open taken from a user's defaults (``ingest.questions.defaults``).
-
-        Raises:
-            UnknownEntityError: A default names no hardware, or no framework.
-        """
-        from ingest.questions.defaults import with_defaults
-        from kg.nouns.framework import Framework
-        from kg.triples.serialisation import all_of
-        from recommender.applicability.framework import newest_release
-
-        framework = str(defaults.get("framework") or "")
-        phases = (
-            {item.id: frozenset(item.phases) for item in all_of(self.graph, Framework)} if framework else {}
-        )
-        if framework and framework not in phases:
-            raise UnknownEntityError(
-                f"{place}: no framework named {framework!r}", hint=f"known: {', '.join(sorted(phases))}"
-            )
-
-        def same_hardware(one: str, other: str) -> bool:
-            return self.names.hardware(one).id == self.names.hardware(other).id
-
-        version = str(defaults.get("version") or "") or newest_release(framework)
-        return with_defaults(
-            raw, {**defaults, "version": version}, place, same_hardware=same_hardware, phases=phases
-        )
-
-    def this_machine(self) -> MachineFacts:
-        """The hardware of this machine as the graph names it, and the framework that is installed."""
-        from kg.nouns.framework import Framework
-        from kg.triples.serialisation import all_of
-        from recommender.answers.this_machine import machine_facts
-
-        return machine_facts(self.names, list(all_of(self.graph, Framework)))
 
     def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
         """Recommend k configurations, best first, with expected gain, interval and evidence.

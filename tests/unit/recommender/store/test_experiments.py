@@ -62,7 +62,7 @@ def test_a_subject_is_a_recommendation_or_a_problem(shipped: Workspace) -> None:
     with pytest.raises(UnknownEntityError, match="no strategy named 'nothing'"):
         experiments.of_problem(QUESTION, "nothing")
     with pytest.raises(UnknownEntityError, match="is remembered"):
-        experiments.of_recommendation("4d")
+        experiments.of_recommendation("none-such")  # ids are hexadecimal
     subject = experiments.of_problem(QUESTION)
     assert subject.question == QUESTION
     assert subject.single.strategy == ""

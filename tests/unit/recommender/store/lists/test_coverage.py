@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from recommender.store.coverage import Area
+    from recommender.store.lists.coverage import Area
 
 TREE = """
   - {id: acme, level: vendor, label: {en: Acme}}

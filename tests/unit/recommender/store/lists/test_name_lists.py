@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.errors import InputError
-from recommender.store.name_lists import KINDS
+from recommender.store.lists.name_lists import KINDS
 
 if TYPE_CHECKING:
     from recommender.workspace import Workspace
