@@ -26,7 +26,8 @@ class WorkspaceQuestions(WorkspaceContents):
             NoEvidenceError: The workspace knows nothing at all.
         """
         try:
-            return problem_from(raw, self.names, self.operator)
+            problem, notes = problem_from(raw, self.names, self.operator)
+            return problem, (*notes, self.age_note) if self.age_note else notes
         except InputError:
             if self.hardware.ids():
                 raise
