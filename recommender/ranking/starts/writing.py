@@ -208,10 +208,10 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
         if isinstance(batch, int | float):
             said += f" at {batch:.0f} sequences an engine"
         lines.append(said)
-        if draft.weighed:
-            lines.append(
-                f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so"
-            )
-    near = [one for one in draft.weighed if one.weight >= TELLING][:3]
+        share = f"{chosen.agreement:.0%}"
+        if draft.weighed and share != "0%":
+            lines.append(f"{share} of the recipes for such problems, by weight, divide the work so")
+    voted = chosen is not None and chosen.agreement > 0
+    near = [one for one in draft.weighed if one.weight >= TELLING and (voted or not one.is_foreign)][:3]
     lines += [f"recipe {one.recipe.id}, weight {one.weight:.0%} <{one.recipe.source.url}>" for one in near]
     return lines
