@@ -118,8 +118,10 @@ def write_files(folder: Path) -> None:
         "E=128,N=768,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
         "vllm/vllm/model_executor/layers/fused_moe/configs/"
         "E=8,N=3584,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
-        "train.yaml": _yaml_of("search.md", "name: my-kernel"),
-        "my-search.yaml": _yaml_of("search.md", "name: my-kernel"),
+        "train.yaml": _block("search.md", "name: my-kernel"),
+        "my-search.yaml": _block("search.md", "name: my-kernel"),
+        "loop.py": _block("first-search.md", "import argparse"),
+        "loop.yaml": _block("first-search.md", "name: loop"),
         "de.csv": _grid(),
         "power.csv": _power(),
         "bin/npu-smi": "#!/bin/sh\ncat npu-smi.txt\n",
@@ -158,7 +160,7 @@ def _power() -> str:
     return "timestamp, index, power.draw [W]\n" + "\n".join(rows) + "\n"
 
 
-def _yaml_of(page: str, head: str) -> str:
+def _block(page: str, head: str) -> str:
     """The block of a page that begins so."""
     return next(block.text for block in blocks(ROOT / "docs" / page) if block.text.startswith(head))
 

@@ -46,7 +46,7 @@ _FACT_UNITS = (
     ("_hz", "Hz"),
     ("_w", "W"),
 )
-"""Units that the names of facts end in; see docs/knowledge-format.md."""
+"""Units that the names of facts end in; see docs/fact-names.md."""
 
 
 FACT = NounTable(

@@ -20,7 +20,7 @@ PARTS = (
 """Parts of the time that add up to it; hidden communication stands beside them."""
 SPREAD = 0.45
 """Log error of a whole step where no measured step anchors it: set by judgement, its coverage is in
-docs/cost-model.md."""
+docs/figures-cost-model.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ FAILED = 0.2
 """Likelihood ratio of a repair that eases nothing: as if the replay were wrong one time in six. Assumed."""
 
 MODEL_ERROR = 0.3
-"""Relative error of the cost model for kernels inside real runs, the median that docs/cost-model.md aims at:
-how softly "they take no longer than their shapes need" is meant."""
+"""Relative error of the cost model for kernels inside real runs, the goal for the median in
+docs/figures-cost-model.md: how softly "they take no longer than their shapes need" is meant."""
 
 WAITING = "collective-wait"
 EvidenceByNode = dict[str, SoftEvidence]

@@ -313,7 +313,10 @@ def test_gains_that_only_promotion_claims_are_claims() -> None:
 
 
 def test_the_names_of_the_coverage_tables_are_in_the_graph() -> None:
-    page = (Path(data.__file__).parents[1] / "docs" / "knowledge-coverage.md").read_text(encoding="utf-8")
+    docs = Path(data.__file__).parents[1] / "docs"
+    page = "".join(
+        (docs / f"knowledge-{name}.md").read_text(encoding="utf-8") for name in ("coverage", "gaps")
+    )
     names = {noun.id for folder in ("knowledge", "models", "hardware") for noun in nouns_of(folder)}
     rows = [
         line.rsplit(" | ", 1)[-1].split(";")[0]

@@ -1,0 +1,49 @@
+"""Pages of docs/ are short, stand in the index under one of four headings, and are where the code says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.blocks import ROOT
+
+DOCS = ROOT / "docs"
+MOST_WORDS = 1500
+GENERATED = {"glossary.md"}
+TO_BE_CUT = {"diagnosis.md", "figures-recommendations.md", "ontology.md"}  # longer than they may be, as yet
+FOLDERS = ("benchmarks", "cli", "data", "embeddings", "ingest", "kg", "recommender", "tools", "tunegraph")
+SUFFIXES = {".py", ".ttl", ".yaml"}
+
+_MENTION = re.compile(r"(?<![\w/.])docs/([\w-]+\.md)")
+
+
+@pytest.mark.parametrize("name", sorted({page.name for page in DOCS.glob("*.md")} - GENERATED - TO_BE_CUT))
+def test_a_page_takes_little_time(name: str) -> None:
+    assert len((DOCS / name).read_text(encoding="utf-8").split()) <= MOST_WORDS
+
+
+def test_the_index_has_four_headings_and_each_page_once() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", index, flags=re.MULTILINE) == [
+        "Tutorials",
+        "How-to",
+        "Reference",
+        "Explanation",
+    ]
+    lines = [line for line in index.splitlines() if line.startswith("* ")]
+    pages = [name for line in lines for name in re.findall(r"\]\(([\w-]+\.md)\)", line)]
+    assert sorted(pages) == sorted(page.name for page in DOCS.glob("*.md") if page.name != "index.md")
+    assert all(len(re.findall(r"\]\(", line)) == 1 for line in lines)
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    dead = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for name in _MENTION.findall(path.read_text(encoding="utf-8"))
+        if not (DOCS / name).exists()
+    }
+    assert dead == set()
+    assert len(files) > 500
