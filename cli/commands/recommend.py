@@ -157,6 +157,10 @@ def recommend(
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
         say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
+        for start in answer.starts[:1]:
+            say_aside(
+                f"A test of the start teaches its recipes: tunegraph ab run --recommendation {start.id}"
+            )
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)

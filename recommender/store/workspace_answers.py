@@ -13,7 +13,7 @@ from recommender.store import answered_questions
 from recommender.store.workspace_questions import WorkspaceQuestions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
-    from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.report.search_report import CourseReport
@@ -315,14 +314,17 @@ class WorkspaceAnswers(WorkspaceQuestions):
         answer = self.recommend(problem, remembered.k, notes=notes)
         if any(item.id == remembered.id for item in answer):
             return explain(answer, remembered.id)
+        if any(start.id == remembered.id for start in answer.starts):
+            hint = "the lines below it say what it rests on: tunegraph recommend -v"
+            raise UnknownEntityError(f"{remembered.id} is a start, not a change", hint=hint)
         raise UnknownEntityError(
             f"{remembered.id} was answered by knowledge {remembered.version};"
             f" now it is {self.knowledge_version}",
             hint="ask again: tunegraph recommend",
         )
 
-    def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
-        """Keep which question some recommendations answered; whether that was possible."""
+    def remember(self, answer: Answer, raw: Mapping[str, object], k: int) -> bool:
+        """Keep which question an answer is to; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         return answered_questions.remember(
             self.snapshot.layout.questions, answer, question=question, k=k, version=self.knowledge_version
