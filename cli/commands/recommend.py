@@ -156,14 +156,17 @@ def recommend(
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form) and answer.recommendations:
-        say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
-        for start in answer.starts[:1]:
-            say_aside(
-                f"A test of the start teaches its recipes: tunegraph ab run --recommendation {start.id}"
-            )
+        _say_next(answer)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _say_next(answer: Answer) -> None:
+    """Say what can be asked of the answer, and how its start is tested."""
+    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
+    for start in answer.starts[:1]:
+        say_aside(f"A test of the start teaches its recipes: tunegraph ab run --recommendation {start.id}")
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
