@@ -38,24 +38,36 @@ if TYPE_CHECKING:
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.report.search_report import CourseReport
     from recommender.search.run.preparation import Prepared, SearchOptions
+    from recommender.space.space import SearchSpace
 
 
 class WorkspaceAnswers(WorkspaceQuestions):
     """The answers that one snapshot of a workspace gives; what was asked is remembered beside it."""
 
-    def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
+    def recommend(
+        self,
+        problem: Problem,
+        k: int = 5,
+        *,
+        notes: Sequence[str] = (),
+        space: SearchSpace | None = None,
+    ) -> Answer:
         """Recommend k configurations, best first, with expected gain, interval and evidence.
 
         Args:
             problem: The question; :meth:`problem` makes one from plain words.
             k: How many at most.
             notes: What was assumed when the question was read.
+            space: The configurations that a kernel or operator can take; None for what is known of it.
 
         Raises:
+            InputError: There is a space, and the question is about a whole model.
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+        return self.snapshot.recommender.answer(
+            problem, k, model=self.model_facts(problem), notes=notes, space=space
+        )
 
     def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
         """The devices that a rate of requests needs, or the deployments worth considering.
