@@ -9,7 +9,7 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -280,13 +280,13 @@ def _differing(nouns: list[Any], others: list[Any]) -> str:
 
 def _brief(item: object) -> str:
     """An item in a few words: a fact by name and value, a relation by what it points to."""
+    if not is_dataclass(item):
+        return str(item)
     name, value = getattr(item, "name", None), getattr(item, "value", None)
     if name is not None and value is not None:
         return f"{name}={value}"
-    for attribute in ("target", "parameter", "title", "name", "id"):
-        if text := getattr(item, attribute, None):
-            return str(text)
-    return str(item)
+    words = (getattr(item, attribute, None) for attribute in ("target", "parameter", "title", "name", "id"))
+    return next((str(text) for text in words if text), str(item))
 
 
 def _effects(
