@@ -117,6 +117,8 @@ def test_a_declared_space_is_the_domain() -> None:
     space = read_space({"parameters": {"BLOCK_SIZE_M": [32, 64], "BLOCK_SIZE_N": [64]}})
     found = start(plan(declared=space))
     assert (found["BLOCK_SIZE_M"], found["BLOCK_SIZE_N"]) == (64, 64)
+    assert "GROUP_SIZE_M" not in found  # code that the declared kernel lacks; options of a launch are there
+    assert {"num_warps", "num_stages"} <= set(found)
 
 
 @pytest.mark.parametrize(
