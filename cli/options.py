@@ -27,7 +27,7 @@ LiveOption = Annotated[
     Path | None, typer.Option("--live", help="Write this page as it goes on; leave it open.")
 ]
 ProblemFile = Annotated[
-    Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and win over it.")
+    Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and override it.")
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Model, such as bert-large.")]
 OperatorOption = Annotated[
@@ -41,7 +41,7 @@ ShapeOption = Annotated[
 ]
 PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Number format, such as bfloat16.")]
 TraitOption = Annotated[
-    list[str] | None, typer.Option("--trait", help="What else sets the workload apart, as name=value.")
+    list[str] | None, typer.Option("--trait", help="Any other fact of the question, as name=value.")
 ]
 HardwareOption = Annotated[
     str | None, typer.Option("--hardware", help="Device or server, such as ascend-910b3.")

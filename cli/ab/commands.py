@@ -50,25 +50,27 @@ PatternOption = Annotated[
     typer.Option("--pattern", help=r"The same by regular expression: 'step_time:ms=step (\S+) ms'."),
 ]
 BetterOption = Annotated[
-    str, typer.Option("--better", help="lower or higher, where the metric's name does not tell.")
+    str, typer.Option("--better", help="lower or higher, if the metric's name does not say.")
 ]
-NameOption = Annotated[str, typer.Option("--name", help="What to call it; made up if not given.")]
+NameOption = Annotated[str, typer.Option("--name", help="Name of the test; generated if not given.")]
 RecommendationOption = Annotated[
-    str, typer.Option("--recommendation", help="Id of the recommendation that is tried; the outcome is its.")
+    str, typer.Option("--recommendation", help="Id of the recommendation under test; it gets the outcome.")
 ]
 ProblemOption = Annotated[
     Path | None, typer.Option("--problem", help="Problem file: what this runs on, so that the graph learns.")
 ]
-StrategyOption = Annotated[str, typer.Option("--strategy", help="Id of the strategy that is tried.")]
+StrategyOption = Annotated[str, typer.Option("--strategy", help="Id of the strategy under test.")]
 HoursOption = Annotated[
-    float | None, typer.Option("--device-hours", help="What the work takes now: its saving is told.")
+    float | None, typer.Option("--device-hours", help="Device hours of the work now; prints the saving.")
 ]
-PriceOption = Annotated[float | None, typer.Option("--price", help="Of a device hour.")]
-CurrencyOption = Annotated[str, typer.Option("--currency", help="Of the price.")]
-PowerOption = Annotated[float | None, typer.Option("--power", help="Of a device under this work, in watt.")]
-IntensityOption = Annotated[float | None, typer.Option("--intensity", help="Gram CO2e per kWh.")]
+PriceOption = Annotated[float | None, typer.Option("--price", help="Price of a device hour.")]
+CurrencyOption = Annotated[str, typer.Option("--currency", help="Currency of the price.")]
+PowerOption = Annotated[
+    float | None, typer.Option("--power", help="Power of a device under this work, in watts.")
+]
+IntensityOption = Annotated[float | None, typer.Option("--intensity", help="Grams of CO2e per kWh.")]
 TellOption = Annotated[
-    bool, typer.Option("--tell/--no-tell", help="Tell the graph the outcome, where the problem is known.")
+    bool, typer.Option("--tell/--no-tell", help="Record the outcome in the graph if the problem is known.")
 ]
 
 
@@ -94,17 +96,15 @@ def run(
     time: Annotated[str, typer.Option("--time", help="Time of all runs at most: 90s, 30min, 2h.")] = "",
     warmup: Annotated[int, typer.Option("--warmup", help="First rounds that do not count.")] = 1,
     repeats: Annotated[int, typer.Option("--repeats", help="Runs of an arm in each round.")] = 1,
-    drop: Annotated[
-        int, typer.Option("--drop", help="Runs after each switch that do not count: a switch is dear.")
-    ] = 0,
+    drop: Annotated[int, typer.Option("--drop", help="Runs after each switch that do not count.")] = 0,
     given: Annotated[
         list[str] | None, typer.Option("--input", help="Values of other placeholders; repeat it for several.")
     ] = None,
-    timeout: Annotated[str, typer.Option("--timeout", help="Of one run.")] = "600s",
+    timeout: Annotated[str, typer.Option("--timeout", help="Time limit of one run.")] = "600s",
     folder: Annotated[Path, typer.Option("--folder", help="Where the command runs.")] = Path(),
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the order; drawn if not given.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order; drawn if not given.")] = None,
     name: NameOption = "",
-    resume: Annotated[str, typer.Option("--resume", help="Go on with an experiment by its name.")] = "",
+    resume: Annotated[str, typer.Option("--resume", help="Resume an experiment by its name.")] = "",
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Run the control twice: a test of the set-up.")
     ] = False,
@@ -275,7 +275,7 @@ def show(
 def plan(
     context: typer.Context,
     gains: Annotated[
-        list[str] | None, typer.Argument(help="Gains to be seen, such as 3%; 1%, 3% and 10% if none.")
+        list[str] | None, typer.Argument(help="Gains to detect, such as 3%; 1%, 3% and 10% if none.")
     ] = None,
     noise: Annotated[str, typer.Option("--noise", help="Spread of one run, such as 2%.")] = "",
     name: Annotated[str, typer.Option("--of", help="Take noise and time from this experiment.")] = "",

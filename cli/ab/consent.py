@@ -19,7 +19,7 @@ AllowValueOption = Annotated[
     typer.Option("--allow-value", help="Run this value of a case although it is no plain word or number."),
 ]
 AllowTrustOption = Annotated[
-    bool, typer.Option("--allow-low-trust", help="Run configurations of low-trust sources unasked.")
+    bool, typer.Option("--allow-low-trust", help="Run configurations of low-trust sources without asking.")
 ]
 
 

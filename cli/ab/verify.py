@@ -25,17 +25,14 @@ __all__ = [
 
 ExploreOption = Annotated[
     bool,
-    typer.Option(
-        "--explore", help="Draw what to try by how likely it is best, hypotheses too; tells the price."
-    ),
+    typer.Option("--explore", help="Thompson sampling: also try untested ideas; prints the price."),
 ]
-SeedOption = Annotated[int | None, typer.Option("--seed", help="Of --explore; drawn if not given.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of --explore; drawn if not given.")]
 VerifyOption = Annotated[
     str,
     typer.Option(
         "--verify",
-        help="Run this command with the first three against what is set now; {name} for a setting, {options} "
-        "for flags.",
+        help="Test the first three against the current settings: {name} is a setting, {options} flags.",
     ),
 ]
 BudgetOption = Annotated[str, typer.Option("--verify-time", help="Time of all runs at most: 90s, 30min, 2h.")]

@@ -43,14 +43,14 @@ def diagnose(
         bool, typer.Option("--keep-accuracy", help="Leave out what may change a model's accuracy.")
     ] = False,
     settings_only: Annotated[
-        bool, typer.Option("--settings-only", help="Only remedies that are a setting: no program to change.")
+        bool, typer.Option("--settings-only", help="Only remedies that are settings, not code changes.")
     ] = False,
     hardware: Annotated[
         str | None,
         typer.Option("--hardware", help="Where it ran, for matching cases, if the profile is silent."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="What ran, for matching cases: no profile tells.")
+        str | None, typer.Option("--model", help="What ran, for matching cases; profiles do not say.")
     ] = None,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Every account of the ledger, not the largest alone.")

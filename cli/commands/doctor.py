@@ -15,7 +15,7 @@ def doctor(
     context: typer.Context,
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="First make damaged parts again from sound ones; nothing is deleted."),
+        typer.Option("--repair", help="First rebuild damaged parts from sound ones; nothing is deleted."),
     ] = False,
     deep: Annotated[
         bool | None,

@@ -46,7 +46,7 @@ def estimate(
     count: CountOption = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", help="What the devices sit in, such as atlas-800t-a2: its links."),
+        typer.Option("--server", help="Server type (sets link bandwidth), such as atlas-800t-a2."),
     ] = None,
     phase: Annotated[str | None, typer.Option("--phase", help="training (the default) or serving.")] = None,
     from_command: CommandOption = None,
@@ -61,7 +61,7 @@ def estimate(
     ] = None,
     pareto: Annotated[
         str | None,
-        typer.Option("--pareto", help="Of a sweep: what no other beats in these, such as throughput,tpot."),
+        typer.Option("--pareto", help="Rows of a sweep that no other beats in these: throughput,tpot."),
     ] = None,
     plot: Annotated[
         Path | None,

@@ -14,7 +14,9 @@ from cli.output import say
 
 def evolve(
     context: typer.Context,
-    name: Annotated[str, typer.Option("--name", help="Of the version; the next number if left out.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the version; the next number if left out.")
+    ] = "",
     most: Annotated[int, typer.Option("--most", min=0, max=1000, help="New hypotheses at most.")] = 10,
     recalibrate: Annotated[
         bool,

@@ -36,21 +36,19 @@ def ingest(
     durable: Annotated[
         bool, typer.Option("--durable", help="Wait for the disk after each batch: survives loss of power.")
     ] = False,
-    hardware: Annotated[
-        str, typer.Option("--hardware", help="Where runs were made whose files name no hardware.")
-    ] = "",
+    hardware: Annotated[str, typer.Option("--hardware", help="Hardware of runs whose files name none.")] = "",
     mapping: Annotated[
         Path | None, typer.Option("--mapping", help="What the columns of plain CSV tables are (YAML).")
     ] = None,
     source: Annotated[
-        str, typer.Option("--source", help="Address at which files that name none are published.")
+        str, typer.Option("--source", help="Published address of files that do not name one.")
     ] = "",
     suggest_mapping: Annotated[
         bool, typer.Option("--suggest-mapping", help="Draft a mapping for each CSV table; take in nothing.")
     ] = False,
     trust: Annotated[
         Literal["low", "medium", "high"] | None,
-        typer.Option("--trust", help="How far these sources are trusted; medium if never said."),
+        typer.Option("--trust", help="Trust in these sources; medium if never set."),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also read files that were taken in whole before.")

@@ -18,7 +18,7 @@ def init(
     count: CountOption = None,
     server: Annotated[str, typer.Option("--server", help="Server type, such as atlas-800t-a2.")] = "",
     framework: Annotated[str, typer.Option("--framework", help="Such as vllm-ascend=0.18.0.")] = "",
-    language: Annotated[str, typer.Option("--language", help="Of what is printed: en or zh.")] = "",
+    language: Annotated[str, typer.Option("--language", help="Language of the output: en or zh.")] = "",
     folder: Annotated[Path, typer.Option("--folder", help="Where to write tunegraph.toml.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:

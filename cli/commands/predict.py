@@ -21,11 +21,13 @@ def predict(
     question: ProblemOptions,
     server: Annotated[
         str | None,
-        typer.Option("--server", help="What the devices sit in: its links."),
+        typer.Option("--server", help="Server type (sets link bandwidth), such as atlas-800t-a2."),
     ] = None,
     intensity: Annotated[
         float | None,
-        typer.Option("--intensity", callback=finite, help="Of the grid, gCO2 per kWh: gives carbon too."),
+        typer.Option(
+            "--intensity", callback=finite, help="Carbon intensity of the grid, gCO2 per kWh: adds carbon."
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=50, help="How many recommendations at most.")] = 5,
     as_json: JsonOption = False,

@@ -61,7 +61,7 @@ RateOption = Annotated[
 ]
 ParetoOption = Annotated[
     bool,
-    typer.Option("--pareto", help="Deployments by throughput of a device, token time and devices."),
+    typer.Option("--pareto", help="Best trade-offs of throughput per device, token time, devices."),
 ]
 ByOption = Annotated[
     str, typer.Option("--by", help="For least carbon: when the job must be done, as 'tomorrow 08:00'.")
@@ -69,7 +69,7 @@ ByOption = Annotated[
 LastsOption = Annotated[str, typer.Option("--lasts", help="With --by: how long the job runs, as 8h.")]
 RegionOption = Annotated[str, typer.Option("--region", help="With --by: region of the grid, as imported.")]
 PowerLimitOption = Annotated[
-    float | None, typer.Option("--power-limit", min=0, help="With --by: most watt of a device.")
+    float | None, typer.Option("--power-limit", min=0, help="With --by: power limit of a device, in watts.")
 ]
 SpaceOption = Annotated[
     str, typer.Option("--space", help="Search file with the parameters and rules of your own kernel.")

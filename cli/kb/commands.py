@@ -196,9 +196,11 @@ def export(
 def merge(
     context: typer.Context,
     other: Annotated[Path, typer.Argument(help="Directory of the other workspace; it is only read.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be added; write nothing.")
+    ] = False,
     label: Annotated[
-        str, typer.Option("--label", help="What to call it in the provenance; its directory's name.")
+        str, typer.Option("--label", help="Its name in the provenance; by default its directory's.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:

@@ -92,7 +92,7 @@ def run(
     gain: GainOption = None,
     jobs: JobsOption = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="Runs that count.")] = None,
-    warmup: Annotated[int | None, typer.Option(min=0, help="Runs before those.")] = None,
+    warmup: Annotated[int | None, typer.Option(min=0, help="Warm-up runs before those.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Time of one run at most, such as 90s.")] = None,
     seed: SeedOption = 0,
     cold: ColdOption = False,
@@ -139,7 +139,7 @@ def resume(
     name: NameOption = "",
     file: Annotated[
         str | None,
-        typer.Option("--file", help="The search file: see that space, objectives and limits are the same."),
+        typer.Option("--file", help="Search file: check that space, objectives and limits are the same."),
     ] = None,
     evaluations: EvaluationsOption = None,
     time: TimeOption = None,
@@ -223,9 +223,9 @@ def tell(
     log: LogArgument,
     trial: Annotated[int | None, typer.Argument(help="Which trial, as ask numbered it.")] = None,
     value: Annotated[
-        list[str] | None, typer.Option(help="What came out, with its unit: kernel_time=1.2ms.")
+        list[str] | None, typer.Option(help="A measured value with its unit: kernel_time=1.2ms.")
     ] = None,
-    failed: Annotated[str | None, typer.Option(help="It did not run: why.")] = None,
+    failed: Annotated[str | None, typer.Option(help="It did not run; the reason.")] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A configuration of your own instead: name=value.")
     ] = None,
@@ -260,7 +260,7 @@ def report(
     context: typer.Context,
     log: Annotated[str, typer.Argument(help="The log of a search, or any file of measurements in order.")],
     name: NameOption = "",
-    metric: Annotated[str, typer.Option(help="Of a file of others: only this metric.")] = "",
+    metric: Annotated[str, typer.Option(help="In another tool's file: only this metric.")] = "",
     measure: Annotated[
         bool, typer.Option("--measure", help="Evaluate what contributions need, rather than predict it.")
     ] = False,

@@ -50,8 +50,8 @@ LogOption = Annotated[
     str | None,
     typer.Option("--log", help="File or URL of the log; by default NAME.journal in this folder."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Of the search's own randomness.")]
-ColdOption = Annotated[bool, typer.Option("--cold", help="Start from nothing that is known.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the search.")]
+ColdOption = Annotated[bool, typer.Option("--cold", help="Ignore what similar problems taught.")]
 AccuracyOption = Annotated[
     bool,
     typer.Option(

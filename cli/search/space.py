@@ -76,12 +76,13 @@ def space(
     ] = None,
     shape: ShapeOption = None,
     precision: PrecisionOption = None,
-    form: Annotated[str, typer.Option("--form", help="Of a kernel: triton, ascendc or cuda.")] = "",
+    form: Annotated[str, typer.Option("--form", help="Kernels: triton, ascendc or cuda.")] = "",
     block: Annotated[
-        int | None, typer.Option(min=1, help="Of a kernel: side of the blocks that share a scale.")
+        int | None, typer.Option(min=1, help="Kernels: side of the blocks that share a scale.")
     ] = None,
     spills: Annotated[
-        bool, typer.Option("--spills/--no-spills", help="Of a kernel: may sums outgrow the registers?")
+        bool,
+        typer.Option("--spills/--no-spills", help="Kernels: allow accumulators to spill out of registers."),
     ] = True,
     runtime: Annotated[
         list[str] | None,
@@ -92,11 +93,13 @@ def space(
     cores: Annotated[
         int | None, typer.Option(min=1, help="CPU cores of a server, for the workers that load data.")
     ] = None,
-    server: Annotated[str, typer.Option("--server", help="What the devices sit in: its links.")] = "",
+    server: Annotated[
+        str, typer.Option("--server", help="Server type (sets link bandwidth), such as atlas-800t-a2.")
+    ] = "",
     phase: Annotated[str, typer.Option("--phase", help="training or serving.")] = "training",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="What is not searched: seq_len=4096, global_batch=512."),
+        typer.Option("--set", help="Fixed values: seq_len=4096, global_batch=512."),
     ] = None,
     memory_margin: Annotated[
         str | None,

@@ -24,15 +24,13 @@ def worker(
     jobs: JobsOption = None,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder", help="Where its commands run here; by default where they do where it was begun."
-        ),
+        typer.Option("--folder", help="Folder for its commands; by default the one in which it began."),
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", help="The search file: see that this search is of the same space.")
+        str | None, typer.Option("--file", help="Search file: check that this search has the same space.")
     ] = None,
     wait: Annotated[
-        str, typer.Option("--wait", help="How long to wait for a storage that is away, such as 10min.")
+        str, typer.Option("--wait", help="How long to wait for an unreachable storage, such as 10min.")
     ] = "10min",
     as_json: JsonOption = False,
 ) -> None:

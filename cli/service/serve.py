@@ -14,9 +14,7 @@ from kg.errors import MissingDependencyError
 
 def serve(
     context: typer.Context,
-    host: Annotated[
-        str, typer.Option("--host", help="Address; another than this needs a token.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", help="Address; any other needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8740,
     token_file: Annotated[
         Path | None,
