@@ -66,9 +66,3 @@ def anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-def test_every_page_is_in_the_index() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
-    assert {name for name in pages if f"({name})" not in index} == set()
