@@ -18,7 +18,7 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_choice import likeness
-from recommender.ranking.starts.layout_flags import layout_settings
+from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
 from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
 ALIKE = 0.5
 """Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
+_EXCHANGE = "moe_a2a_backend"
 _UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
 
 
@@ -72,6 +73,8 @@ def written(
         if chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
+    if any(plain_key(item.key) == _EXCHANGE for item in settings):  # SGLang spreads the experts by itself
+        settings = [item for item in settings if item.key != EXPERTS_OF_SGLANG]
     settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     return StartConfiguration(
         framework=framework.id,
@@ -231,7 +234,10 @@ def _recipes(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:
         one.recipe.id
         for one in draft.weighed
         if one.weight >= TELLING
-        and (chosen is None or likeness(chosen.option.layout, one.recipe, training=training) >= ALIKE)
+        and (
+            chosen is None
+            or likeness(chosen.option.layout, one, draft.situation.model, training=training) >= ALIKE
+        )
     ]
     nearest = [chosen.nearest.id] if chosen is not None and chosen.nearest is not None else []
     return tuple(dict.fromkeys([*alike[:3], *nearest]))
