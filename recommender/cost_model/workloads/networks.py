@@ -31,7 +31,7 @@ BACKWARD = 2.0  # two products for one
 FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
 USUAL_ELEMENTS, WITH_OPERATIONS = 3.87e6, 0.669
 """Elements that a network of 1e9 operations writes for a sample, and the power with which they grow: least
-squares over the 1,430 networks of data/models/networks.csv of which both are known (a factor of 1.8 apart)."""
+squares over the 1,430 networks of data/models/networks.csv of which both are known, 1.8 times apart."""
 FORWARD_CONVERSIONS = 2.0  # its input to blocks of channels, its output back
 BACKWARD_CONVERSIONS = 4.0  # gradient and input, for either product, and their results (MindStudio profiles)
 
