@@ -128,21 +128,21 @@ def recommend(
             budget_s=span_s(verify_time) if verify_time else None,
             allowed=allow_value or (),
         )
-    if write and (form or as_json):
-        raise InputError("--write prints a diff: not with --format or --json")
+    sizes, other_form = bool(rate or pareto or price), "" if form == "json" else form
+    shown = {"--write": write, "--html": html, "--format": other_form}
+    _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})
+    _refuse_together(bool(by), "--by chooses when to run", shown)
+    others = {"--verify": verify, "--explore": explore, "--by": by}
+    _refuse_together(sizes, "--rate and --pareto size a service", shown | others)
     raw = question.raw()
-    if rate or pareto or price:
-        if verify or form or explore or write or html:
-            raise InputError(
-                "--rate and --pareto size a service: not with --verify, --format, --write, --html, --explore"
-            )
+    if sizes:
         _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
     raw, declared = _with_space(raw, space, is_alone=not explore)
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
-        raw = with_defaults(context, workspace, raw)
-        problem, notes = workspace.problem(_for_engine(raw, form))
+        raw = _for_engine(with_defaults(context, workspace, raw), form)
+        problem, notes = workspace.problem(raw)
         if explore:
             import numpy as np
 
@@ -166,6 +166,17 @@ def recommend(
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _refuse_together(applies: bool, does: str, others: Mapping[str, object]) -> None:
+    """Refuse options that do not go with one in use.
+
+    Raises:
+        InputError: Some are given.
+    """
+    given = [name for name, value in others.items() if value]
+    if applies and given:
+        raise InputError(f"{does}: not with {' or '.join(given)}")
 
 
 def _with_space(

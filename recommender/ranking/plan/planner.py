@@ -197,8 +197,9 @@ class Planner:
             before = set(broken_conflicts(release, begun))
             broken = [item for item in broken_conflicts(release, with_it) if item not in before]
             if broken:
-                name = one.change.strategy or one.change.title
-                refused.append(NotHere(strategy=name, because=f"{broken[0]} is refused", fact="conflict"))
+                refused.append(
+                    NotHere(strategy=one.change.title, because=f"{broken[0]} is refused", fact="conflict")
+                )
             else:
                 allowed.append(one)
         return allowed, refused

@@ -13,9 +13,9 @@ from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
-from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import agreed_settings
+from recommender.ranking.starts.assumed_load import load_notes
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
@@ -199,7 +199,7 @@ class StartFinder:
             if question is not None:
                 found[place] = repriced(found[place], one.option, question)
         if layouts:
-            draft.notes.append(_load(layouts[0], draft))
+            draft.notes += load_notes(layouts[0], draft)
         return self._starts(draft, found, questions[0] if questions else None)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
@@ -325,20 +325,3 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
         return situation
     sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
     return replace(situation, facts={**sizes, **situation.facts})
-
-
-def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
-    """What is assumed of the load where the question does not state it; empty if nothing is."""
-    batch, situation = chosen.option.settings.get("batch"), draft.situation
-    micro = chosen.option.settings.get("micro_batch")
-    if micro and draft.question is not None and feeds_forward(draft.question.model):
-        return f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"
-    if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
-        return ""
-    if situation.number("concurrency") is not None:
-        return ""
-    engines = chosen.option.layout.dp
-    number = f"{batch * engines:.0f} requests at once" + (f" ({batch:.0f} an engine)" if engines > 1 else "")
-    if draft.load is None:
-        return f"priced at {number}, the best that fits; --trait concurrency=N says otherwise"
-    return f"{number} are assumed; --trait concurrency=N says otherwise"

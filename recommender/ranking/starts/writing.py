@@ -223,12 +223,12 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
         if isinstance(batch, int | float):
             said += f" at {batch:.0f} sequences an engine"
         lines.append(said)
-        if draft.weighed:
-            lines.append(
-                f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so"
-            )
-    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING][:3]
-    for one in near:
+        share = f"{chosen.agreement:.0%}"
+        if draft.weighed and share != "0%":
+            lines.append(f"{share} of the recipes for such problems, by weight, divide the work so")
+    voted = chosen is not None and chosen.agreement > 0
+    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING]
+    for one in [one for one in near if voted or not one.is_foreign][:3]:
         tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
         weight = one.weight / one.reliability
         lines.append(f"recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")

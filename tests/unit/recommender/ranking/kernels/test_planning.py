@@ -142,6 +142,7 @@ def test_what_cannot_be_planned_says_why_unless_cases_answer(
 SIDE = st.integers(min_value=1, max_value=20000)
 
 
+@pytest.mark.long
 @given(m=SIDE, n=SIDE, k=SIDE, npu=st.booleans(), fine=st.sampled_from(["triton", "other"]))
 @settings(max_examples=25, deadline=None)
 def test_every_start_keeps_every_limit(m: int, n: int, k: int, npu: bool, fine: str) -> None:
