@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode, Triple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +16,7 @@ PREFIXES: Final[dict[str, str]] = {
     "tg": TERMS,
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "prov": "http://www.w3.org/ns/prov#",
@@ -42,6 +43,17 @@ RDF_JSON: Final = _term("rdf:JSON")
 XSD_DATE_TIME: Final = _term("xsd:dateTime")
 XSD_STRING: Final = _term("xsd:string")
 
+VERSION: Final = 2
+"""Version of the vocabulary; exports of older ones are read, of newer ones refused."""
+GRAPH: Final = NamedNode(NAMESPACE + "graph")
+VERSION_INFO: Final = _term("owl:versionInfo")
+HEADER: Final = (
+    Triple(GRAPH, RDF_TYPE, _term("owl:Ontology")),
+    Triple(GRAPH, _term("owl:imports"), NamedNode(f"{NAMESPACE}ns/{VERSION}")),
+    Triple(GRAPH, VERSION_INFO, Literal(str(VERSION))),
+)
+"""What an export says of itself: the vocabulary that it is written in."""
+
 
 class Shared:
     """Terms of other vocabularies that the graph uses as they are."""
@@ -54,6 +66,7 @@ class Shared:
     BROADER: Final = _term("skos:broader")
     NOTE: Final = _term("skos:note")
     DERIVED_FROM: Final = _term("prov:wasDerivedFrom")
+    GENERATED_BY: Final = _term("prov:wasGeneratedBy")
     ENDED_AT: Final = _term("prov:endedAtTime")
     USED: Final = _term("prov:used")
     TITLE: Final = _term("dcterms:title")
@@ -75,6 +88,7 @@ class TG:
     CONDITION: Final = _term("tg:Condition")
     CONTEXT: Final = _term("tg:Context")
     EFFECT: Final = _term("tg:Effect")
+    EVIDENCE: Final = _term("tg:Evidence")
     FACT: Final = _term("tg:Fact")
     FAULT: Final = _term("tg:Fault")
     FRAMEWORK: Final = _term("tg:Framework")
@@ -213,6 +227,7 @@ class TG:
 
     # effects
     EFFECT_KIND: Final = _term("tg:effectKind")
+    EVIDENCE_OF: Final = _term("tg:evidenceOf")
     HAS_EFFECT: Final = _term("tg:hasEffect")
     LAST_EVIDENCE: Final = _term("tg:lastEvidence")
     OF_CONTEXT: Final = _term("tg:context")
