@@ -43,6 +43,25 @@ RDF_JSON: Final = _term("rdf:JSON")
 XSD_DATE_TIME: Final = _term("xsd:dateTime")
 XSD_STRING: Final = _term("xsd:string")
 
+SPDX: Final = "https://spdx.org/licenses/"
+LICENCES: Final = frozenset(
+    {
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSD-3-Clause-LBNL",
+        "CC-BY-4.0",
+        "CC-BY-SA-4.0",
+        "CC0-1.0",
+        "GPL-3.0-only",
+        "LGPL-3.0-only",
+        "MIT",
+        "MPL-2.0",
+        "MulanPSL-2.0",
+    }
+)
+"""Licences that have a page at SPDX under their name; the terms of others are kept as text."""
+
 VERSION: Final = 2
 """Version of the vocabulary; exports of older ones are read, of newer ones refused."""
 GRAPH: Final = NamedNode(NAMESPACE + "graph")
@@ -59,6 +78,8 @@ class Shared:
     """Terms of other vocabularies that the graph uses as they are."""
 
     CONCEPT: Final = _term("skos:Concept")
+    IN_SCHEME: Final = _term("skos:inScheme")
+    CLOSE_MATCH: Final = _term("skos:closeMatch")
     NOTATION: Final = _term("skos:notation")
     PREF_LABEL: Final = _term("skos:prefLabel")
     ALT_LABEL: Final = _term("skos:altLabel")
@@ -71,6 +92,7 @@ class Shared:
     USED: Final = _term("prov:used")
     TITLE: Final = _term("dcterms:title")
     LICENCE: Final = _term("dcterms:license")
+    RIGHTS: Final = _term("dcterms:rights")
     UNIT: Final = _term("qudt:hasUnit")
 
 
@@ -270,6 +292,16 @@ UNITS: Final[Mapping[str, NamedNode]] = {
         ("Hz", "HZ"),
         ("1", "UNITLESS"),
         ("1/s", "PER-SEC"),
+        ("OP/s", "PER-SEC"),
+        ("FLOP/s", "FLOPS"),
+        ("B/s", "BYTE-PER-SEC"),
+        ("degC", "DEG_C"),
+        ("K", "K"),
+        ("g", "GM"),
     )
 }
-"""QUDT unit of an SI symbol, for those that QUDT has."""
+"""QUDT unit of an SI symbol, for those that QUDT has.
+
+Source:
+    github.com/qudt/qudt-public-repo at 8b9168d29ab49142be1739bc54078c9320273e79, VOCAB_QUDT-UNITS-ALL.ttl.
+"""

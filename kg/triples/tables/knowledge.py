@@ -40,13 +40,15 @@ def _fact_unit(fact: Fact) -> Iterator[Pair]:
 
 
 _FACT_UNITS = (
+    ("_bytes_per_s", "B/s"),
     ("_bytes", "B"),
-    ("_flops", "1/s"),
-    ("_ops", "1/s"),
+    ("_flops", "FLOP/s"),
+    ("_ops", "OP/s"),
     ("_hz", "Hz"),
     ("_w", "W"),
+    ("_s", "s"),
 )
-"""Units that the names of facts end in; see docs/knowledge-format.md."""
+"""Units that the names of facts end in, the longer ending first; see docs/knowledge-format.md."""
 
 
 FACT = NounTable(

@@ -45,7 +45,7 @@ def row(source: str, block: int, gain: float | None = None, value: float = 1.0) 
         "hardware": {"name": "Acme One"},
         "config": {"block": block},
         "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-        "source": {"title": source},
+        "source": {"title": source, "licence": "MIT"},
     }
     if gain is not None:
         baseline = {"value": value * math.exp(gain), "config": {"block": 1}}
@@ -207,11 +207,13 @@ def test_other_gains_of_one_effect_are_for_a_merge(workspace: Callable[..., Path
 
 
 def test_an_export_of_an_older_version_is_read(workspace: Callable[..., Path], tmp_path: Path) -> None:
-    """Before version 2 an effect had its sums on itself, with the time of the import, and batches numbers."""
+    """Before version 2 an effect had its sums on itself, batches had numbers, and a licence was a text."""
     one = workspace("one", 1, row("a", 8, 0.5))
     old = tmp_path / "old.nt"
     with opened(one) as workspace_:
-        old.write_text("".join(f"{triple} .\n" for triple in workspace_.graph.triples()))
+        text = "".join(f"{triple} .\n" for triple in workspace_.graph.triples())
+    assert "<https://spdx.org/licenses/MIT>" in text
+    old.write_text(text.replace("<https://spdx.org/licenses/MIT>", '"MIT"'))
     assert "lastEvidence" in old.read_text()
     same, empty = workspace("same", 2, row("a", 8, 0.5)), workspace("empty", 3)
     for path, brings in ((same, False), (empty, True)):

@@ -91,7 +91,7 @@ def test_a_problem_is_these_triples() -> None:
         "P tg:objective O",
         'P tg:reportedHardware "NVIDIA A100-SXM4-80GB"',
         "P tg:workload W",
-        'S dcterms:license "Apache-2.0"',
+        "S dcterms:license <https://spdx.org/licenses/Apache-2.0>",
         'S dcterms:title "ai-dynamo/aiconfigurator"',
         "S rdf:type tg:Source",
         'S tg:url "https://github.com/ai-dynamo/aiconfigurator"',
