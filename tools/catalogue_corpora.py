@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import re
 import subprocess
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 import data
 from ingest.corpora.corpus import SHIPPED
+from ingest.corpora.unpacking import matches
 from ingest.reading import FileReport, read
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
 from recommender.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OUT = Path(data.__file__).parent / SHIPPED
 HEADER = """\
@@ -36,7 +32,7 @@ HEADER = """\
 # Made by tools/catalogue_corpora.py from clones at these commits; licences as the repositories state them.
 """
 _BENCHMARK_HUB = "AutoTuningAssociation/benchmark_hub"
-_AICONFIGURATOR = "aic-core/src/aiconfigurator_core/systems/data/*/{family}/*/*"
+_AICONFIGURATOR = "aic-core/src/aiconfigurator_core/systems/data"
 _VLLM_LAYERS = "vllm/model_executor/layers"
 _SGLANG_MOE = "python/sglang/srt/layers/moe/moe_runner/triton_utils/configs"
 
@@ -52,7 +48,6 @@ class CorpusPlan:
         licence: As stated there.
         take: Paths, ``*`` standing for any name.
         archive: Fetched as one archive: many small files.
-        newest: Of releases, the names before the last of a path, only the newest.
     """
 
     id: str
@@ -61,7 +56,6 @@ class CorpusPlan:
     licence: str
     take: tuple[str, ...]
     archive: bool = False
-    newest: bool = False
 
 
 CORPORA = (
@@ -100,17 +94,16 @@ CORPORA = (
     ),
     *(
         CorpusPlan(
-            id=f"aiconfigurator-{family}",
-            title=f"aiconfigurator: {what} by framework, newest release a system",
+            id=f"aiconfigurator-{system.partition('_')[0]}",
+            title=f"aiconfigurator: {what} under vLLM",
             repository="ai-dynamo/aiconfigurator",
             licence="Apache-2.0",
-            take=tuple(_AICONFIGURATOR.format(family=family) + f"/{table}_perf.parquet" for table in tables),
-            newest=True,
+            take=tuple(f"{_AICONFIGURATOR}/{system}/{table}_perf.parquet" for table in tables),
         )
-        for family, what, tables in (
-            ("gemm", "GEMM", ("gemm",)),
-            ("attention", "attention", ("context_attention", "generation_attention")),
-            ("moe", "MoE layers", ("moe",)),
+        for system, what, tables in (
+            ("a100_sxm", "MoE layers and GEMM on an A100", ("moe/vllm/0.14.0/moe", "gemm/vllm/0.14.0/gemm")),
+            ("h100_sxm", "MoE layers on an H100", ("moe/vllm/0.24.0/moe",)),
+            ("b60", "MoE layers on an Arc Pro B60", ("moe/vllm/0.20.0/moe",)),
         )
     ),
     CorpusPlan(
@@ -168,7 +161,6 @@ CORPORA = (
         repository="FlagOpen/FlagPerf",
         licence="Apache-2.0",
         take=("operation/benchmarks/*/*/*/*README.md", "training/*/*/README.md"),
-        archive=True,
     ),
     CorpusPlan(
         id="llm-foundry",
@@ -268,27 +260,10 @@ def entry(item: CorpusPlan, clones: Path, folder: Path, workspace: Workspace) ->
     }
 
 
-def chosen(item: CorpusPlan, clone: Path) -> Iterator[str]:
+def chosen(item: CorpusPlan, clone: Path) -> list[str]:
     """The paths of a corpus."""
-    from ingest.corpora.unpacking import matches
-
     tree = git(clone, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode().split("\0")
-    paths = [path for path in tree if any(matches(path, pattern) for pattern in item.take)]
-    if not item.newest:
-        yield from paths
-        return
-    newest: dict[tuple[str, str], str] = {}
-    for path in paths:
-        before, release, table = path.rsplit("/", 2)
-        if release_order(release) >= release_order(newest.get((before, table), "")):
-            newest[before, table] = release
-    yield from (f"{before}/{release}/{table}" for (before, table), release in newest.items())
-
-
-def release_order(release: str) -> list[tuple[int, int]]:
-    """Sorts releases such as 1.3.0rc9 and 0.5.6.post2: a candidate comes before its release."""
-    words = re.findall(r"\d+|rc|post", release)
-    return [(-1, 0) if word == "rc" else (0, 0) if word == "post" else (1, int(word)) for word in words]
+    return [path for path in tree if any(matches(path, pattern) for pattern in item.take)]
 
 
 def git(clone: Path, *arguments: str) -> bytes:

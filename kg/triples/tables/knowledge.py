@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from pyoxigraph import NamedNode
 
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
@@ -64,6 +67,23 @@ FACT = NounTable(
 )
 
 
+_PAGES = {
+    "pci_id": "https://pci-ids.ucw.cz/read/PC/{}",
+    "hugging_face": "https://huggingface.co/{}",
+}
+"""Where others describe what they call so; a PCI id is ``vendor:device``, and there may be several."""
+
+
+def _keys_and_matches(concept: HardwareProfile | Model) -> Iterator[Pair]:
+    """Yield the keys of a concept, and the pages of others that are about it."""
+    yield from concept_keys(concept)
+    for fact in concept.facts:
+        if fact.name in _PAGES:
+            for name in str(fact.value).split():
+                address = _PAGES[fact.name].format(quote(name.replace(":", "/")))
+                yield Shared.CLOSE_MATCH, NamedNode(address)
+
+
 def _facts() -> Field:
     return Statements(
         name="facts",
@@ -116,7 +136,7 @@ HARDWARE_PROFILE = NounTable(
     LiteralField(name="device_count", predicate=TG.DEVICE_COUNT),
     iri=lambda profile: iris.hardware_iri(profile.id),
     from_id=iris.hardware_iri,
-    derived=concept_keys,
+    derived=_keys_and_matches,
     identity="id",
 )
 
@@ -139,7 +159,7 @@ MODEL = NounTable(
     _facts(),
     iri=lambda model: iris.model_iri(model.id),
     from_id=iris.model_iri,
-    derived=concept_keys,
+    derived=_keys_and_matches,
     identity="id",
 )
 

@@ -135,7 +135,7 @@ def test_the_documented_questions_are_answered() -> None:
     store = OxigraphStore()
     for noun in (device, link, plug):
         store.extend(to_triples(noun))
-    memory, remedies = (part.partition("```")[0] for part in DOCUMENT.split("```sparql")[1:])
+    memory, remedies = (part.partition("```")[0] for part in DOCUMENT.split("```sparql")[1:3])
     assert [[str(term) for term in row[:1]] for row in store.select(memory)] == [['"X"@en']]
     assert list(store.select(remedies)) == [(iris.cause_iri("cable"), iris.strategy_iri("plug"))]
 
