@@ -25,7 +25,8 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
     allocator = environment.get("PYTORCH_NPU_ALLOC_CONF")
     if allocator is not None and "expandable_segments:true" not in allocator.lower():
         says = "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True"
-        yield setting_evidence(view, "no-expandable-segments", says, (_FILE,))
+        # As in nearly every run, for it is off by default: it tells nothing of this one by itself.
+        yield setting_evidence(view, "no-expandable-segments", says, (_FILE,), shown=0.5)
     if environment.get("ASCEND_LAUNCH_BLOCKING", "").strip() == "1":
         says = "ASCEND_LAUNCH_BLOCKING=1 makes every launch wait"
         yield setting_evidence(view, "launch-blocking-set", says, (_FILE,))
