@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.profiles import (
+    advice_checks,
     left_out_layouts,
     mechanism_scores,
     profile_faults,
@@ -376,6 +377,9 @@ def main() -> None:
             names=mechanism_scores.REPORTED,
             runs=1 if quick else 3,
         )
+        advice = advice_checks.score(
+            given.profiles, where, lambda profile: diagnose(profile, NETWORK, THRESHOLDS)
+        )
         layouts = left_out_layouts.score(given.profiles, random, ours, Score, where, runs=1 if quick else 5)
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")
@@ -386,7 +390,7 @@ def main() -> None:
     for node, (one, three, n) in kinds.items():
         print(f"{node:38} top1 {one:.2f}  top3 {three:.2f}  n {n}")
     report = {
-        **strict, **mechanism_scores.ledger_figures(given.profiles),
+        **strict, **advice, **mechanism_scores.ledger_figures(given.profiles),
         **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "without_earlier_run": without, "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
         "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
         "costs": COSTS, "seed": given.seed,
