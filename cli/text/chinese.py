@@ -335,9 +335,21 @@ TEMPLATES: dict[str, str] = {
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
-    "{count} requests at once an engine are assumed; --trait concurrency=N says otherwise": (
-        "假定每个引擎并发 {count} 个请求；用 --trait concurrency=N 另行指定"
+    "{count} requests at once": "并发 {count} 个请求",
+    "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
+    "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (
+        "按 {load} 估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
     ),
+    "{load} are assumed; --trait concurrency=N says otherwise": (
+        "假定{load}；用 --trait concurrency=N 另行指定"
+    ),
+    "priced at {count} samples of each device at once; --current micro_batch=N says otherwise": (
+        "按每卡一次 {count} 个样本估价；用 --current micro_batch=N 另行指定"
+    ),
+    "{lengths} are assumed; --shape {shape} says otherwise": "假定{lengths}；用 --shape {shape} 另行指定",
+    "prompts of {prompt} and answers of {answer} tokens": "输入 {prompt}、输出 {answer} 个 token",
+    "prompts of {prompt} tokens": "输入 {prompt} 个 token",
+    "answers of {answer} tokens": "输出 {answer} 个 token",
     "sequences of {length} tokens are assumed; --shape seq_len=N says otherwise": (
         "假定序列长度 {length}；用 --shape seq_len=N 另行指定"
     ),
