@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.errors import UnknownEntityError, WorkspaceError
+from kg.errors import MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
@@ -115,8 +115,10 @@ def diagnose_profile(
         present: What runs and where, for matching cases; without it none are matched.
 
     Raises:
+        MissingFactError: Nothing of a device was recorded.
         WorkspaceError: The graph has no thresholds to judge by.
     """
+    _require_device(profile)
     patterns = list(all_of(graph, Bottleneck))
     if not any(pattern.symptoms for pattern in patterns):
         raise WorkspaceError(
@@ -146,6 +148,19 @@ def diagnose_profile(
         cases=_cases(found, strategies, gains, present),
         profile=profile,
         before=before,
+    )
+
+
+def _require_device(profile: Profile) -> None:
+    """Refuse a profile of the host alone: that nothing costs time there says nothing of the device."""
+    if any(
+        rank.kernels is not None or rank.steps or rank.collectives or rank.links or rank.details.hotspots
+        for rank in profile.ranks
+    ):
+        return
+    raise MissingFactError(
+        f"{profile.path}: no activity of a device was recorded",
+        hint="profile with activities=[CPU, NPU] (CUDA on GPUs); other devices are not read",
     )
 
 
