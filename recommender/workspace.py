@@ -388,6 +388,7 @@ class Workspace(WorkspaceAnswers):
         duration_s: float,
         region: str = "",
         power_limit_w: float | None = None,
+        weights: tuple[float, float] = (0.0, 1.0),
     ) -> CarbonChoice:
         """Configuration and start time for the least carbon; see ``choose_for_carbon``.
 
@@ -398,7 +399,7 @@ class Workspace(WorkspaceAnswers):
         from recommender.answers.carbon_choice import choose_for_carbon
         from recommender.green.moments import moment_of
 
-        now = self._clock().astimezone()
+        now = self._clock()
         chosen = self.green.shelf.choose(region)
         return choose_for_carbon(
             answer,
@@ -409,6 +410,7 @@ class Workspace(WorkspaceAnswers):
             duration_s=duration_s,
             region=chosen or region,
             power_limit_w=power_limit_w,
+            weights=weights,
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,21 +12,23 @@ from kg.errors import InputError, NoEvidenceError
 from recommender.files import WorkspaceFiles
 from recommender.green.handover import move_pending
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, IntensityHistory
-from recommender.green.planner import make_plan, outlook
+from recommender.green.outlook import outlook
+from recommender.green.planner import make_plan
 from recommender.green.shelf import GreenShelf, StoredRegion
-from recommender.green.waiting import REPLAN_S, Clocks, Waiter
+from recommender.green.waiting.request import Clocks
+from recommender.green.waiting.waiter import REPLAN_S, Waiter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
 
     from recommender.green.backtest import BacktestResult
+    from recommender.green.outlook import GridOutlook
     from recommender.green.plan import GreenJob, GreenPlan
-    from recommender.green.planner import GridOutlook
     from recommender.green.statement import CarbonStatement
-    from recommender.green.waiting import WaitRequest
+    from recommender.green.waiting.request import WaitRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,8 @@ class RegionForecast:
         region: Of the grid.
         start: Start of the first half hour.
         outlook: What is expected.
-        low: Lower ends of 90 % intervals; empty where the past is too short to tell.
+        low: Lower ends of 90 % intervals; empty where the past is too short, nan where the forecast is
+            somebody else's.
         high: Upper ends.
         score: Mean absolute error in per cent over the last weeks, ours by days ahead.
         published_score: The same of the published forecast.
@@ -50,6 +54,10 @@ class RegionForecast:
     score: dict[str, float]
     published_score: dict[str, float]
 
+    def has_interval(self, slot: int) -> bool:
+        """Whether an interval of a half hour is known."""
+        return len(self.low) > 0 and not math.isnan(self.low[slot])
+
     def to_json(self, slots: int) -> dict[str, object]:
         """The forecast for programs."""
         points = []
@@ -58,7 +66,7 @@ class RegionForecast:
                 "start": (self.start + timedelta(seconds=SLOT_S * slot)).isoformat(timespec="minutes"),
                 "g_per_kwh": round(value, 2),
             }
-            if len(self.low):
+            if self.has_interval(slot):
                 point |= {"low": round(float(self.low[slot]), 2), "high": round(float(self.high[slot]), 2)}
             points.append(point)
         return {
@@ -106,8 +114,16 @@ class GreenDesk:
             published=stored.published if stored else None,
         )
 
-    def plan(self, job: GreenJob, *, region: str = "", now: datetime | None = None) -> GreenPlan:
+    def plan(
+        self, job: GreenJob, *, region: str = "", now: datetime | None = None, will_replan: bool = False
+    ) -> GreenPlan:
         """The cleanest plan for a job.
+
+        Args:
+            job: The job.
+            region: Of the grid.
+            now: The present, where it is not that of the clock.
+            will_replan: The plan is made anew every half hour, which keeps more.
 
         Raises:
             InputError: No such region, or several and none is named.
@@ -115,7 +131,9 @@ class GreenDesk:
         """
         moment = now or self._clock()
         chosen = self.shelf.choose(region)
-        return make_plan(job, self.seen(chosen, moment), moment, region=chosen or region)
+        return make_plan(
+            job, self.seen(chosen, moment), moment, region=chosen or region, will_replan=will_replan
+        )
 
     def region_to_wait_for(self, region: str, say: Callable[[str], None]) -> str:
         """The region a waiter plans on; empty, with the reason said, where there is none: it never blocks."""
@@ -141,7 +159,7 @@ class GreenDesk:
         """
         made = 0
         while True:
-            plan = self.plan(job, region=region)
+            plan = self.plan(job, region=region, will_replan=True)
             if slurm:
                 move_pending(slurm, plan)
             yield plan
@@ -170,7 +188,7 @@ class GreenDesk:
             )
         from recommender.green.intervals import recent_errors
 
-        low, high, score = recent_errors(stored, expected.g_per_kwh, moment)
+        low, high, score = recent_errors(stored, expected, moment)
         start = stored.series.time_of(stored.series.slot_of(moment))
         theirs = stored.published.errors(stored.series) if stored.published else {}
         return RegionForecast(
@@ -193,6 +211,8 @@ class GreenDesk:
         interval_s: float = 1.0,
         start: datetime | None = None,
         title: str = "Carbon statement",
+        zone: str = "",
+        hosts: Mapping[Path, str] | None = None,
     ) -> CarbonStatement:
         """What runs emitted, from logs of meters on a region's series; see ``make_statement``."""
         from recommender.green.statement import make_statement
@@ -208,6 +228,8 @@ class GreenDesk:
             pue=pue,
             interval_s=interval_s,
             start=start,
+            zone=zone,
+            hosts=hosts,
         )
 
     def backtest(
